@@ -41,6 +41,12 @@ def kafka_classpath(version: str = VERSION) -> str:
     return str(folder / "*")
 
 
+def kafka_jar(name: str, version: str = VERSION) -> Path:
+    """One of the release's own jars, such as `kafka-clients`, downloaded on first use."""
+    kafka_classpath(version)
+    return _target(version) / f"{name}-{version}.jar"
+
+
 def kafka_classes(version: str = VERSION) -> list[str]:
     """JVM options that load Kafka's classes from an archive, for a faster start of a broker or a
     tool. Writes the archive on first use. May be empty."""

@@ -28,7 +28,7 @@ class Places:
     derived: Derived
 
     def place_of(self, p: int | None) -> tuple[str | None, int | None]:
-        for part in self.derived.parts:
+        for part in self.derived.partitions:
             if part["p"] == p:
                 return part["topic"], part["partition"]
         return None, None
@@ -37,7 +37,7 @@ class Places:
         """Leader epoch and leader of the partition at a time, by ZooKeeper's state."""
         if at_ns is None:
             return None
-        for span in self.derived.tables.get("spans", []):
+        for span in self.derived.tables.get("state_spans", []):
             if span["p"] == p and span["begin_ns"] <= at_ns < span["end_ns"]:
                 return span["leader_epoch"], span["leader"]
         return None
@@ -96,10 +96,10 @@ def has_subject(guarantee: Guarantee, derived: Derived) -> bool:
 
 def _is_present(subject: str, derived: Derived) -> bool:
     """Whether a derived table has rows, of one kind (`cluster_tasks.leaderless`) if the subject
-    names it, or a partition has a value in a column of `parts` (`parts.compacted`)."""
+    names it, or a partition has a value in a column of `partitions` (`partitions.compacted`)."""
     table, _, word = subject.partition(".")
     rows = derived.tables.get(table) or ()
-    if table == "parts":
+    if table == "partitions":
         return any(row.get(word) for row in rows)
     return any(not word or row["kind"] == word for row in rows)
 

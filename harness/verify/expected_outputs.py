@@ -30,16 +30,21 @@ from urteil.harness.verify import evidence
 SHIFT = 1 << 48
 
 INPUTS = f"""
-SELECT v.value_id, v.client, v.op, q.topic, q.partition, v.first_slot % {SHIFT} AS off,
-  v.sent_key AS key, COALESCE(l.timestamp_ms, v.timestamp_ms) AS timestamp_ms
-FROM vals v JOIN parts q ON q.p = v.sent_p
-LEFT JOIN (SELECT r.topic_id, r.partition, r.offset, r.broker, MAX(r.timestamp_ms) AS timestamp_ms
-  FROM replicas r GROUP BY r.topic_id, r.partition, r.offset, r.broker) l
-  ON l.topic_id = q.topic_id AND l.partition = q.partition AND l.broker = q.final_leader
-    AND l.offset = v.first_slot % {SHIFT}
-LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-WHERE v.sent = 1 AND v.log_slots > 0 AND q.ours = 1 AND q.copies = 0
-  AND (v.txn IS NULL OR COALESCE(t.fate, '') = 'committed')
+SELECT records.value_id, records.client, records.op, partitions.topic, partitions.partition,
+  records.first_slot % {SHIFT} AS off, records.sent_key AS key,
+  COALESCE(stored_times.timestamp_ms, records.timestamp_ms) AS timestamp_ms
+FROM records JOIN partitions ON partitions.p = records.sent_p
+LEFT JOIN (SELECT replicas.topic_id, replicas.partition, replicas.offset, replicas.broker,
+             MAX(replicas.timestamp_ms) AS timestamp_ms
+  FROM replicas GROUP BY replicas.topic_id, replicas.partition, replicas.offset,
+    replicas.broker) stored_times
+  ON stored_times.topic_id = partitions.topic_id AND stored_times.partition = partitions.partition
+    AND stored_times.broker = partitions.final_leader
+    AND stored_times.offset = records.first_slot % {SHIFT}
+LEFT JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.ours = 1 AND partitions.copies = 0
+  AND (records.txn IS NULL OR COALESCE(transactions.fate, '') = 'committed')
 """
 """The timestamp is the stored one, which the application reads: a client may report another one for
 a batch that it sent twice."""
@@ -47,9 +52,10 @@ a batch that it sent twice."""
 EXPECTED_OUTPUTS = f"""
 WITH inputs AS ({INPUTS}),
 computed AS ({{expected}})
-SELECT CAST(c.sink AS STRING) AS sink, CAST(c.key AS STRING) AS key,
-  CAST(c.value AS STRING) AS value, CAST(c.mode AS STRING) AS mode, CAST(c.due AS BIGINT) AS due
-FROM computed c
+SELECT CAST(computed.sink AS STRING) AS sink, CAST(computed.key AS STRING) AS key,
+  CAST(computed.value AS STRING) AS value, CAST(computed.mode AS STRING) AS mode,
+  CAST(computed.due AS BIGINT) AS due
+FROM computed
 """
 
 NO_EXPECTED_OUTPUTS = pa.schema(
@@ -58,9 +64,10 @@ NO_EXPECTED_OUTPUTS = pa.schema(
 
 MADE_UP_SINK = "made up results"
 MADE_UP_EXPECTED = f"""
-SELECT o.sink, o.key, i.value_id AS value, 'each' AS mode, 0 AS due
-FROM inputs i JOIN (SELECT DISTINCT o.sink, o.key FROM outputs o WHERE o.sink = '{MADE_UP_SINK}') o
-  ON o.key = i.value_id
+SELECT made_up_keys.sink, made_up_keys.key, inputs.value_id AS value, 'each' AS mode, 0 AS due
+FROM inputs JOIN (SELECT DISTINCT outputs.sink, outputs.key FROM outputs
+                    WHERE outputs.sink = '{MADE_UP_SINK}') made_up_keys
+  ON made_up_keys.key = inputs.value_id
 """
 """For damages: an application that writes each key as its value."""
 

@@ -195,7 +195,7 @@ def _doubt_times(
         return list(judged)
     return [
         _as_unknown(result, clock_defects[0])
-        if GUARANTEES[result.name].compares_times or may_be_excused(result, derived.parts)
+        if GUARANTEES[result.name].compares_times or may_be_excused(result, derived.partitions)
         else result
         for result in judged
     ]
@@ -277,7 +277,7 @@ def examine(
     engine: Engine, run_dir: Path, derived: Derived, watch: Stopwatch
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the shared tables and judge every guarantee; also the acknowledgements by tick."""
-    compacted = any(part["compacted"] and part["ours"] for part in derived.parts)
+    compacted = any(part["compacted"] and part["ours"] for part in derived.partitions)
     with watch("verify/shared tables"):
         open_views(engine, run_dir, derived)
         shared_tables.build(
@@ -291,7 +291,7 @@ def examine(
 def _judge_guarantees(
     engine: Engine, run_dir: Path, derived: Derived
 ) -> tuple[list[GuaranteeResult], list[Row]]:
-    ticks = engine.query("SELECT t.* FROM ticks t")
+    ticks = engine.query("SELECT * FROM ticks")
     present = {table for table in SCHEMAS if evidence.files(run_dir, table)}
     present = {table for table in present if evidence.row_count(run_dir, table)}
     places = Places(derived)

@@ -30,14 +30,15 @@ BUCKET = 1 << 5
 TICK_NS = 100_000_000
 """The length of a tick of the shared tables."""
 
-WAITS = f"""COALESCE(v.complete_ns, CASE WHEN v.client IN (SELECT k.client FROM killed k)
-  THEN v.invoke_ns ELSE {FOREVER_NS} END)"""
+WAITS = f"""COALESCE(records.complete_ns,
+  CASE WHEN records.client IN (SELECT killed.client FROM killed)
+  THEN records.invoke_ns ELSE {FOREVER_NS} END)"""
 """Until when a client waited for a send's answer: a killed client waits no more."""
 
 REFUSED = (
-    "v.outcome = 'fail' AND ("
+    "records.outcome = 'fail' AND ("
     + " OR ".join(
-        f"UPPER(REPLACE(COALESCE(v.error, ''), '_', '')) LIKE '%{word}%'"
+        f"UPPER(REPLACE(COALESCE(records.error, ''), '_', '')) LIKE '%{word}%'"
         for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
     )
     + ")"
@@ -45,19 +46,23 @@ REFUSED = (
 """Rejected for its content: the broker that answers so is available."""
 
 ENDED = """
-SELECT s.p, s.off, s.slot, s.value_id, MIN(CASE WHEN s.marks >= 2 THEN s.marks END) OVER (
-    PARTITION BY s.p, s.pid, s.turn ORDER BY s.off DESC, s.marks DESC
-    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, s.marks
-FROM (SELECT s.p, s.off, s.slot, s.value_id, s.pid, s.marks,
-        COALESCE(SUM(CASE WHEN s.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY s.p, s.pid
-          ORDER BY s.off, s.marks ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
-      FROM slots s WHERE s.on_leader = 1 AND s.marks >= 1) s
+SELECT turns.p, turns.off, turns.slot, turns.value_id,
+  MIN(CASE WHEN turns.marks >= 2 THEN turns.marks END) OVER (
+    PARTITION BY turns.p, turns.pid, turns.turn ORDER BY turns.off DESC, turns.marks DESC
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ended, turns.marks
+FROM (SELECT slots.p, slots.off, slots.slot, slots.value_id, slots.pid, slots.marks,
+        COALESCE(SUM(CASE WHEN slots.marks >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY slots.p,
+            slots.pid
+          ORDER BY slots.off, slots.marks ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            0) AS turn
+      FROM slots WHERE slots.on_leader = 1 AND slots.marks >= 1) turns
 """
 """Transactional records in the final leader's log with what their producer's next marker is there,
 if there is one: 4 and more of an abort."""
 
-OWED = "(v.txn IS NULL OR t.txn IS NOT NULL)"
-"""What is in no transaction, or in one that was committed (`t`, of `known_commits`)."""
+OWED = "(records.txn IS NULL OR known_commits.txn IS NOT NULL)"
+"""What is in no transaction, or in one that was committed (OF_COMMIT)."""
 
-OF_COMMIT = """LEFT JOIN known_commits t
-  ON t.client = v.client AND t.session = v.session AND t.txn = v.txn"""
+OF_COMMIT = """LEFT JOIN known_commits
+  ON known_commits.client = records.client AND known_commits.session = records.session
+    AND known_commits.txn = records.txn"""

@@ -8,7 +8,8 @@ from urteil.harness.verify.shared_tables import STAGES
 
 
 def sources(name: str) -> tuple[str, ...]:
-    """The evidence tables behind a table, or behind a derived table's column (`parts.trimmed`)."""
+    """The evidence tables behind a table,
+    or behind a derived table's column (`partitions.trimmed`)."""
     table, _, column = name.partition(".")
     if column:
         return DERIVED[table].columns_made_of[column]

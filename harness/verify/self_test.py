@@ -193,7 +193,7 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
 
 
 def _richest(derived: Derived) -> list[Row]:
-    parts = [part for part in derived.parts if part["ours"] and part["has_log"]]
+    parts = [part for part in derived.partitions if part["ours"] and part["has_log"]]
 
     def order(part: Row) -> tuple[int, int, int]:
         return part["copies"], part["compacted"], part["log_start"] - part["committed_end"]
@@ -210,15 +210,18 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     passes = [row for row in evidence.rows(run_dir, "passes") if concerns_partition(row, part)]
     low, high = _longest_pass(passes, low, high)
     here = (
-        f"t.topic_id = '{part['topic_id']}' AND t.partition = {part['partition']}"
-        f" AND t.offset >= {low} AND t.offset < {high}"
+        f"copies.topic_id = '{part['topic_id']}' AND copies.partition = {part['partition']}"
+        f" AND copies.offset >= {low} AND copies.offset < {high}"
     )
-    led = f"SELECT t.value_id FROM replicas t WHERE {here} AND t.broker = {part['final_leader']}"
+    led = (
+        f"SELECT copies.value_id FROM replicas copies WHERE {here}"
+        f" AND copies.broker = {part['final_leader']}"
+    )
     tables = {
-        name: engine.query(f"SELECT t.* FROM {name} t WHERE {here}")
+        name: engine.query(f"SELECT copies.* FROM {name} copies WHERE {here}")
         for name in ("reads", "replicas")
     }
-    tables["sends"] = engine.query(f"SELECT s.* FROM sends s WHERE s.value_id IN ({led})")
+    tables["sends"] = engine.query(f"SELECT sends.* FROM sends WHERE sends.value_id IN ({led})")
     for name in ("clients", "logs", "passes", *GROUPS):
         tables[name] = [
             row for row in evidence.rows(run_dir, name) if concerns_partition(row, part)
@@ -232,7 +235,7 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     copy = Copy(tables)
     copy.victims = _victims(copy, len(logs))
     copy.last_ns = max(row["complete_ns"] for row in tables["sends"])
-    copy.partitions = sum(other["topic_id"] == part["topic_id"] for other in derived.parts)
+    copy.partitions = sum(other["topic_id"] == part["topic_id"] for other in derived.partitions)
     return copy if len(copy.victims) >= ENOUGH else None
 
 
@@ -240,10 +243,11 @@ def _low(engine: Duck, part: Row, high: int, records: int) -> int:
     """The offset from which on so many records lie below `high` in the final leader's log, however
     many compaction took from between them; `high` where there is none."""
     (row,) = engine.query(
-        "SELECT MIN(l.offset) AS low FROM (SELECT r.offset FROM replicas r"
-        f" WHERE r.topic_id = '{part['topic_id']}' AND r.partition = {part['partition']}"
-        f" AND r.broker = {part['final_leader']} AND r.offset < {high}"
-        f" ORDER BY r.offset DESC LIMIT {records}) l"
+        "SELECT MIN(last_offsets.offset) AS low FROM (SELECT replicas.offset FROM replicas"
+        f" WHERE replicas.topic_id = '{part['topic_id']}' "
+        f"AND replicas.partition = {part['partition']}"
+        f" AND replicas.broker = {part['final_leader']} AND replicas.offset < {high}"
+        f" ORDER BY replicas.offset DESC LIMIT {records}) last_offsets"
     )
     return high if row["low"] is None else int(row["low"])
 

@@ -2,13 +2,13 @@
 
 - `slots`: a row for each (partition, offset, value) that was acknowledged, read or is on a disk.
   `on_leader`: the final leader has it; without any logs, a reader received it.
-- `vals`: a row for each value: its send, if there is one, joined with the places where it is.
+- `records`: a row for each value: its send, if there is one, joined with the places where it is.
 - `committed`: slots of the final leader's records in transactions whose commit was acknowledged,
   except where an unclean election or a disk took their marker.
 - `irregular_values`: values that are not acknowledged, at another place, missing or not shown.
 - `known_commits`, `unplaced`: what partitions without logs need (unplaced_sends.py).
-- `kinds`: counts of values that are alike in the columns of most checks; counts and measures are
-  reduced to 0, 1 or NULL there.
+- `record_counts`: counts of values that are alike in the columns of most checks; counts and
+  measures are reduced to 0, 1 or NULL there.
 - `write_attempts`: first and last time of the attempts to write, by partition and 100 ms.
 - `shared`: slots with more than one row: the number of values seen there, and all their copies.
 - `keyed`: sends to compacted topics, with the last of their key. Sends of aborted transactions are
@@ -45,10 +45,14 @@ SHIFT = 1 << 48
 EPOCH = 1 << 32
 
 REST = f"""
-3 * CAST(COALESCE(l.batch_bytes, 0) AS BIGINT) + 5 * CAST(COALESCE(l.sequence, -1) AS BIGINT)
-+ 7 * CAST(COALESCE(l.producer_epoch, -1) AS BIGINT) + 11 * (COALESCE(l.producer_id, -1) % {EPOCH})
-+ 13 * (COALESCE(l.timestamp_ms, 0) % {EPOCH}) + CASE WHEN l.transactional THEN 17 ELSE 0 END
-+ CASE WHEN l.control = 'abort' THEN 19 WHEN l.control IS NOT NULL THEN 23 ELSE 0 END"""
+3 * CAST(COALESCE(replicas.batch_bytes, 0) AS BIGINT)
++ 5 * CAST(COALESCE(replicas.sequence, -1) AS BIGINT)
++ 7 * CAST(COALESCE(replicas.producer_epoch, -1) AS BIGINT)
++ 11 * (COALESCE(replicas.producer_id, -1) % {EPOCH})
++ 13 * (COALESCE(replicas.timestamp_ms, 0) % {EPOCH}) + CASE WHEN replicas.transactional THEN 17
+    ELSE 0 END
++ CASE WHEN replicas.control = 'abort' THEN 19 WHEN replicas.control IS NOT NULL THEN 23
+       ELSE 0 END"""
 """One number of what else a batch says, so that replicas which differ in any of it differ in it.
 No producer is written as -1, as Kafka does, or as null."""
 
@@ -59,36 +63,46 @@ def _mark_sql(row: str) -> str:
     """One number of a record's key, and of its time where that is its client's."""
     return (
         f"CASE WHEN {row}.key IS NULL THEN 1 ELSE xxhash64({row}.key) DIV 2 END"
-        f" + CASE WHEN p.sent_times = 1 THEN COALESCE({row}.timestamp_ms, 0) % {TIMES} ELSE 0 END"
+        f" + CASE WHEN partitions.sent_times = 1 THEN COALESCE({row}.timestamp_ms, 0) % {TIMES}"
+        " ELSE 0 END"
     )
 
 
 OBSERVATIONS = f"""
-SELECT p.p * {SHIFT} + LEAST(s.offset, {SHIFT} - 1) AS slot, s.value_id AS value_id, 0 AS kind,
-       CAST(NULL AS BIGINT) AS key_hash, CASE WHEN s.acks = -1 THEN 4 ELSE 0 END AS flags,
+SELECT partitions.p * {SHIFT} + LEAST(sends.offset, {SHIFT} - 1) AS slot,
+  sends.value_id AS value_id, 0 AS kind,
+       CAST(NULL AS BIGINT) AS key_hash, CASE WHEN sends.acks = -1 THEN 4 ELSE 0 END AS flags,
        CAST(0 AS BIGINT) AS groups_or_ident, CAST(0 AS BIGINT) AS pass_or_base,
        CAST(0 AS BIGINT) AS read_ns_or_pid, CAST(NULL AS BIGINT) AS pseq
-FROM sends s JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
-WHERE s.outcome = 'ok' AND s.offset >= 0
+FROM sends JOIN partitions ON sends.topic_id = partitions.topic_id
+  AND sends.partition = partitions.partition
+WHERE sends.outcome = 'ok' AND sends.offset >= 0
 UNION ALL
-SELECT p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)), r.value_id, 1,
-       {_mark_sql("r")}, CASE WHEN r.intact = FALSE THEN 1 ELSE 0 END + 2 * p.read_log,
-       COALESCE(g.bits, 0), COALESCE(b.bit, 0), r.read_ns, NULL
-FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
-LEFT JOIN pass_bits b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
-     AND b.p = p.p
-LEFT JOIN members g ON g.client = r.client AND g.session = r.session
+SELECT partitions.p * {SHIFT} + GREATEST(0, LEAST(reads.offset, {SHIFT} - 1)), reads.value_id, 1,
+       {_mark_sql("reads")}, CASE WHEN reads.intact = FALSE THEN 1 ELSE 0 END
+       + 2 * partitions.read_log, COALESCE(members.bits, 0), COALESCE(pass_bits.bit, 0),
+       reads.read_ns, NULL
+FROM reads JOIN partitions ON reads.topic_id = partitions.topic_id
+  AND reads.partition = partitions.partition
+LEFT JOIN pass_bits ON pass_bits.client = reads.client AND pass_bits.session = reads.session
+  AND pass_bits.pass = reads.pass
+     AND pass_bits.p = partitions.p
+LEFT JOIN members ON members.client = reads.client AND members.session = reads.session
 UNION ALL
-SELECT p.p * {SHIFT} + GREATEST(0, LEAST(l.offset, {SHIFT} - 1)), l.value_id, 2,
-       CASE WHEN l.value_id IS NOT NULL THEN {_mark_sql("l")} END,
-       CASE WHEN l.intact = FALSE THEN 1 ELSE 0 END
-       + CASE WHEN l.broker = p.final_leader THEN 2 ELSE 0 END
-       + CASE WHEN l.transactional THEN 4 ELSE 0 END
-       + CASE WHEN l.control = 'abort' THEN 16 WHEN l.control IS NOT NULL THEN 8 ELSE 0 END,
-       l.leader_epoch * {EPOCH} + ABS(l.batch_crc + {REST}) % {EPOCH}, l.batch_base, l.producer_id,
-       CASE WHEN l.sequence >= 0 THEN l.producer_epoch * {EPOCH} + l.sequence
-            WHEN l.control IS NOT NULL THEN l.producer_epoch * {EPOCH} END
-FROM replicas l JOIN parts p ON l.topic_id = p.topic_id AND l.partition = p.partition
+SELECT partitions.p * {SHIFT} + GREATEST(0, LEAST(replicas.offset, {SHIFT} - 1)), replicas.value_id,
+  2,
+       CASE WHEN replicas.value_id IS NOT NULL THEN {_mark_sql("replicas")} END,
+       CASE WHEN replicas.intact = FALSE THEN 1 ELSE 0 END
+       + CASE WHEN replicas.broker = partitions.final_leader THEN 2 ELSE 0 END
+       + CASE WHEN replicas.transactional THEN 4 ELSE 0 END
+       + CASE WHEN replicas.control = 'abort' THEN 16 WHEN replicas.control IS NOT NULL THEN 8
+              ELSE 0 END,
+       replicas.leader_epoch * {EPOCH} + ABS(replicas.batch_crc + {REST}) % {EPOCH},
+       replicas.batch_base, replicas.producer_id,
+       CASE WHEN replicas.sequence >= 0 THEN replicas.producer_epoch * {EPOCH} + replicas.sequence
+            WHEN replicas.control IS NOT NULL THEN replicas.producer_epoch * {EPOCH} END
+FROM replicas JOIN partitions ON replicas.topic_id = partitions.topic_id
+  AND replicas.partition = partitions.partition
 """
 """Acknowledgements (kind 0), reads (1) and records on disks (2), as narrow as possible.
 
@@ -129,20 +143,24 @@ FROM scattered GROUP BY slot, bucket, value_id
 
 SLOTS = f"""
 WITH observations AS ({OBSERVATIONS}),
-scattered AS (SELECT o.*, o.slot DIV {BUCKET} AS bucket FROM observations o {{scatter}}),
+scattered AS (SELECT *, slot DIV {BUCKET} AS bucket FROM observations {{scatter}}),
 grouped AS ({_GROUPED}),
 framed AS (
-  SELECT g.*, g.slot DIV {SHIFT} AS p, g.slot % {SHIFT} AS off FROM grouped g)
-SELECT f.bucket, f.slot, f.p, f.off, f.value_id, f.key_low, f.key_high,
-  f.acked, f.acked_all, f.n_reads, f.n_final, f.grps, f.seen, f.read_ns, f.copies, f.on_leader,
-  f.broken_read, f.broken_disk, f.marks, f.ident_low, f.ident_high, f.base_low, f.base_high, f.pid,
-  f.pseq,
-  CASE WHEN f.on_leader = 1 AND f.marks = 0 AND f.value_id IS NOT NULL THEN 1 ELSE 0 END AS visible,
-  COALESCE(c.copies, 0) AS expected,
-  COALESCE(CASE WHEN f.marks = 0 AND (c.copies > 0 OR c.mask_ru = 0) THEN c.mask_ru + c.mask_rc
-    ELSE c.mask_ru END, 0) AS mask,
-  COALESCE(c.mask_rc, 0) AS mask_rc
-FROM framed f LEFT JOIN cover c ON c.p = f.p AND f.off >= c.lo AND f.off < c.hi
+  SELECT *, slot DIV {SHIFT} AS p, slot % {SHIFT} AS off FROM grouped)
+SELECT framed.bucket, framed.slot, framed.p, framed.off, framed.value_id, framed.key_low,
+  framed.key_high, framed.acked, framed.acked_all, framed.n_reads, framed.n_final, framed.grps,
+  framed.seen, framed.read_ns, framed.copies, framed.on_leader, framed.broken_read,
+  framed.broken_disk, framed.marks, framed.ident_low, framed.ident_high, framed.base_low,
+  framed.base_high, framed.pid, framed.pseq,
+  CASE WHEN framed.on_leader = 1 AND framed.marks = 0 AND framed.value_id IS NOT NULL THEN 1
+       ELSE 0 END AS visible,
+  COALESCE(cover.copies, 0) AS expected,
+  COALESCE(CASE WHEN framed.marks = 0 AND (cover.copies > 0 OR cover.mask_ru = 0) THEN cover.mask_ru
+                + cover.mask_rc
+    ELSE cover.mask_ru END, 0) AS mask,
+  COALESCE(cover.mask_rc, 0) AS mask_rc
+FROM framed LEFT JOIN cover ON cover.p = framed.p AND framed.off >= cover.lo
+  AND framed.off < cover.hi
 """
 
 _PLACED = f"""
@@ -173,154 +191,191 @@ SELECT value_id, COUNT(*) AS n_slots, SUM(on_leader) AS log_slots,
     THEN ident_high END) AS ident,
   MIN(key_low) AS key_low, MAX(key_high) AS key_high,
   MAX(broken_read + broken_disk) AS broken
-FROM (SELECT s.* FROM slots s WHERE s.value_id IS NOT NULL {{gather}}) s GROUP BY value_id
+FROM (SELECT * FROM slots WHERE value_id IS NOT NULL {{gather}}) value_slots GROUP BY value_id
 """
 """The slots of one value: where it is, who read it, and in which passes it is missing."""
 
 VALS = f"""
 WITH placed AS ({_PLACED})
-SELECT /*+ SHUFFLE_HASH(v) */ COALESCE(s.value_id, v.value_id) AS value_id,
-  CASE WHEN s.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
-  COALESCE(p.p, v.shown_slot DIV {SHIFT}) AS p, p.p AS sent_p,
-  s.client, s.session, s.op, s.invoke_ns, s.complete_ns, s.outcome, s.error, s.attempts,
-  CASE WHEN s.ambiguous THEN 1 ELSE 0 END AS ambiguous, s.node, s.key AS sent_key,
-  s.acks, CASE WHEN s.idempotent THEN 1 ELSE 0 END AS idempotent,
-  CASE WHEN s.tombstone THEN 1 ELSE 0 END AS tombstone, s.timestamp_ms, s.txn, s.source,
-  i.p AS intended_p,
-  CASE WHEN s.outcome = 'ok' AND s.offset >= 0 THEN s.offset END AS ack_off,
-  COALESCE(v.n_slots, 0) AS n_slots, COALESCE(v.log_slots, 0) AS log_slots, v.first_slot,
-  v.last_slot, COALESCE(v.seen_slots, 0) AS seen_slots, v.first_seen, v.last_seen, v.shown_slot,
-  v.shown_last, v.read_slot, COALESCE(v.n_reads, 0) AS n_reads, v.read_ns,
-  COALESCE(v.copies, 0) AS copies, COALESCE(v.at_ack, 0) AS at_ack,
-  COALESCE(v.unserved, 0) AS unserved, COALESCE(v.asked, 0) AS asked,
-  COALESCE(v.read_asked, 0) AS read_asked, v.pid, v.pseq, v.ident,
-  CASE WHEN s.value_id IS NOT NULL AND (v.key_low <> {_mark_sql("s")}
-    OR v.key_high <> {_mark_sql("s")}) THEN 1 ELSE 0 END AS rekeyed,
-  COALESCE(v.broken, 0) AS broken, COALESCE(v.rc_asked, 0) AS rc_asked,
-  COALESCE(v.rc_shown, 0) AS rc_shown, COALESCE(v.rc_whole, 0) AS rc_whole,
-  COALESCE(v.given, 0) AS given,
-  CASE WHEN v.rc_whole = 0 AND v.met = 0 THEN v.rc_over
-    WHEN v.rc_whole = 0 THEN v.rc_lacks - (v.rc_lacks & v.given) ELSE 0 END AS rc_lacks
-FROM sends s
-LEFT JOIN parts p ON s.topic_id = p.topic_id
-     AND COALESCE(s.partition, s.partition_intended) = p.partition
-LEFT JOIN parts i ON s.topic_id = i.topic_id AND s.partition_intended = i.partition
-FULL OUTER JOIN placed v ON s.value_id = v.value_id
+SELECT /*+ SHUFFLE_HASH(placed) */ COALESCE(sends.value_id, placed.value_id) AS value_id,
+  CASE WHEN sends.value_id IS NOT NULL THEN 1 ELSE 0 END AS sent,
+  COALESCE(partitions.p, placed.shown_slot DIV {SHIFT}) AS p, partitions.p AS sent_p,
+  sends.client, sends.session, sends.op, sends.invoke_ns, sends.complete_ns, sends.outcome,
+  sends.error, sends.attempts,
+  CASE WHEN sends.ambiguous THEN 1 ELSE 0 END AS ambiguous, sends.node, sends.key AS sent_key,
+  sends.acks, CASE WHEN sends.idempotent THEN 1 ELSE 0 END AS idempotent,
+  CASE WHEN sends.tombstone THEN 1 ELSE 0 END AS tombstone, sends.timestamp_ms, sends.txn,
+    sends.source, intended_partitions.p AS intended_p,
+  CASE WHEN sends.outcome = 'ok' AND sends.offset >= 0 THEN sends.offset END AS ack_off,
+  COALESCE(placed.n_slots, 0) AS n_slots, COALESCE(placed.log_slots, 0) AS log_slots,
+  placed.first_slot, placed.last_slot, COALESCE(placed.seen_slots, 0) AS seen_slots,
+  placed.first_seen, placed.last_seen, placed.shown_slot, placed.shown_last, placed.read_slot,
+  COALESCE(placed.n_reads, 0) AS n_reads, placed.read_ns, COALESCE(placed.copies, 0) AS copies,
+  COALESCE(placed.at_ack, 0) AS at_ack, COALESCE(placed.unserved, 0) AS unserved,
+  COALESCE(placed.asked, 0) AS asked, COALESCE(placed.read_asked, 0) AS read_asked, placed.pid,
+  placed.pseq, placed.ident,
+  CASE WHEN sends.value_id IS NOT NULL AND (placed.key_low <> {_mark_sql("sends")}
+    OR placed.key_high <> {_mark_sql("sends")}) THEN 1 ELSE 0 END AS rekeyed,
+  COALESCE(placed.broken, 0) AS broken, COALESCE(placed.rc_asked, 0) AS rc_asked,
+  COALESCE(placed.rc_shown, 0) AS rc_shown, COALESCE(placed.rc_whole, 0) AS rc_whole,
+  COALESCE(placed.given, 0) AS given,
+  CASE WHEN placed.rc_whole = 0 AND placed.met = 0 THEN placed.rc_over
+    WHEN placed.rc_whole = 0 THEN placed.rc_lacks - (placed.rc_lacks & placed.given)
+    ELSE 0 END AS rc_lacks
+FROM sends
+LEFT JOIN partitions ON sends.topic_id = partitions.topic_id
+     AND COALESCE(sends.partition, sends.partition_intended) = partitions.partition
+LEFT JOIN partitions intended_partitions ON sends.topic_id = intended_partitions.topic_id
+  AND sends.partition_intended = intended_partitions.partition
+FULL OUTER JOIN placed ON sends.value_id = placed.value_id
 """
 
-_WELL = f"""v.outcome = 'ok' AND v.n_slots = 1 AND v.log_slots = 1 AND v.unserved = 0
-  AND v.at_ack = 1 AND v.rekeyed = 0 AND v.shown_slot = v.p * {SHIFT} + v.ack_off
-  AND COALESCE(v.intended_p, v.p) = v.p AND COALESCE(v.read_ns, v.invoke_ns) >= v.invoke_ns
-  AND (v.seen_slots > 0 OR q.seen_end IS NULL OR v.ack_off < q.seen_end)
-  AND (q.late_begin IS NULL OR v.ack_off >= q.late_begin)"""
+_WELL = f"""records.outcome = 'ok' AND records.n_slots = 1 AND records.log_slots = 1
+  AND records.unserved = 0 AND records.at_ack = 1 AND records.rekeyed = 0
+  AND records.shown_slot = records.p * {SHIFT} + records.ack_off
+  AND COALESCE(records.intended_p, records.p) = records.p
+  AND COALESCE(records.read_ns, records.invoke_ns) >= records.invoke_ns
+  AND (records.seen_slots > 0 OR partitions.seen_end IS NULL
+       OR records.ack_off < partitions.seen_end)
+  AND (partitions.late_begin IS NULL OR records.ack_off >= partitions.late_begin)"""
 """Acknowledged and at exactly that place; each finding from `irregular_values` breaks one of
 these."""
 
 IRREGULAR_VALUES = f"""
-SELECT v.* FROM vals v LEFT JOIN parts q ON q.p = v.sent_p WHERE NOT COALESCE({_WELL}, FALSE)
+SELECT records.* FROM records LEFT JOIN partitions ON partitions.p = records.sent_p
+  WHERE NOT COALESCE({_WELL}, FALSE)
 """
 
 KINDS = f"""
-SELECT v.*, COUNT(*) AS n
-FROM (SELECT v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node, v.at_ack,
-        v.asked, v.ident DIV {EPOCH} AS epoch, CASE WHEN v.attempts = 1 THEN 1 END AS attempts,
-        LEAST(v.n_reads, 1) AS n_reads, LEAST(v.log_slots, 1) AS log_slots,
-        LEAST(v.seen_slots, 1) AS seen_slots, v.ack_off * 0 AS ack_off,
-        v.shown_slot * 0 AS shown_slot, v.complete_ns * 0 AS complete_ns FROM vals v) v
-GROUP BY v.sent_p, v.sent, v.outcome, v.ambiguous, v.acks, v.idempotent, v.node, v.at_ack, v.asked,
-  v.epoch, v.attempts, v.n_reads, v.log_slots, v.seen_slots, v.ack_off, v.shown_slot, v.complete_ns
+SELECT *, COUNT(*) AS n
+FROM (SELECT records.sent_p, records.sent, records.outcome, records.ambiguous, records.acks,
+        records.idempotent, records.node, records.at_ack,
+        records.asked, records.ident DIV {EPOCH} AS epoch,
+        CASE WHEN records.attempts = 1 THEN 1 END AS attempts, LEAST(records.n_reads, 1) AS n_reads,
+          LEAST(records.log_slots, 1) AS log_slots, LEAST(records.seen_slots, 1) AS seen_slots,
+          records.ack_off * 0 AS ack_off,
+        records.shown_slot * 0 AS shown_slot, records.complete_ns * 0 AS complete_ns
+        FROM records) reduced_records
+GROUP BY sent_p, sent, outcome, ambiguous, acks, idempotent, node, at_ack, asked,
+  epoch, attempts, n_reads, log_slots, seen_slots, ack_off, shown_slot, complete_ns
 """
 
 WRITE_ATTEMPTS = f"""
-SELECT v.sent_p AS p, MIN(v.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
-FROM vals v WHERE v.sent_p IN (SELECT t.p FROM progress_in_faults t) AND NOT ({REFUSED})
-GROUP BY v.sent_p, v.invoke_ns DIV {TICK_NS}
+SELECT records.sent_p AS p, MIN(records.invoke_ns) AS first_ns, MAX({WAITS}) AS last_ns
+FROM records WHERE records.sent_p IN (SELECT p FROM progress_in_faults) AND NOT ({REFUSED})
+GROUP BY records.sent_p, records.invoke_ns DIV {TICK_NS}
 """
 
 SHARED = f"""
-SELECT s.slot, SUM(s.copies) AS copies, SUM(CASE WHEN s.value_id IS NOT NULL
-    AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0) THEN 1 ELSE 0 END) AS rivals
-FROM slots s JOIN (
-  SELECT k.bucket FROM slots k GROUP BY k.bucket
-  HAVING COUNT(*) > bit_count(BIT_OR(CAST(1 AS BIGINT) << CAST(k.slot % {BUCKET} AS INT)))) b
-  ON b.bucket = s.bucket
-GROUP BY s.slot HAVING COUNT(*) > 1
+SELECT slots.slot, SUM(slots.copies) AS copies, SUM(CASE WHEN slots.value_id IS NOT NULL
+    AND (slots.n_reads > 0 OR slots.on_leader = 1 OR slots.acked_all > 0) THEN 1
+    ELSE 0 END) AS rivals
+FROM slots JOIN (
+  SELECT bucket FROM slots GROUP BY bucket
+  HAVING COUNT(*)
+    > bit_count(BIT_OR(CAST(1 AS BIGINT) << CAST(slot % {BUCKET} AS INT)))) crowded_buckets
+  ON crowded_buckets.bucket = slots.bucket
+GROUP BY slots.slot HAVING COUNT(*) > 1
 """
 
 KEYED = f"""
-SELECT k.*,
-  MAX(CASE WHEN k.outcome = 'ok' THEN k.off END) OVER (PARTITION BY k.p, k.key) AS last_off,
-  MAX(CASE WHEN k.log_slots > 0 THEN k.off END) OVER (PARTITION BY k.p, k.key) AS shown_off,
-  SUM(k.unresolved) OVER (PARTITION BY k.p, k.key) AS open_n
-FROM (SELECT v.sent_p AS p, v.sent_key AS key, v.value_id, v.client, v.acks, v.outcome,
-        v.tombstone, v.invoke_ns, v.complete_ns, v.n_reads, v.log_slots, v.copies, v.unserved,
-        v.rc_asked, v.rc_whole,
-        COALESCE(CASE WHEN v.idempotent = 0 AND v.last_slot % {SHIFT} >= COALESCE(v.ack_off, 0)
-            THEN v.last_slot % {SHIFT} END,
-          v.ack_off, v.first_slot % {SHIFT}, v.read_slot % {SHIFT}) AS off,
-        CASE WHEN v.txn IS NOT NULL AND COALESCE(t.fate, '') <> 'committed' THEN 1
-          WHEN v.outcome = 'fail' AND v.ambiguous = 0 THEN 0
-          WHEN v.tombstone = 1 AND v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1 THEN 1
-          WHEN v.outcome = 'ok' AND COALESCE(v.ack_off, v.first_slot) IS NOT NULL THEN 0
+SELECT keyed_records.*,
+  MAX(CASE WHEN keyed_records.outcome = 'ok'
+           THEN keyed_records.off END) OVER (PARTITION BY keyed_records.p,
+               keyed_records.key) AS last_off,
+  MAX(CASE WHEN keyed_records.log_slots > 0
+           THEN keyed_records.off END) OVER (PARTITION BY keyed_records.p,
+               keyed_records.key) AS shown_off,
+  SUM(keyed_records.unresolved) OVER (PARTITION BY keyed_records.p, keyed_records.key) AS open_n
+FROM (SELECT records.sent_p AS p, records.sent_key AS key, records.value_id, records.client,
+        records.acks, records.outcome,
+        records.tombstone, records.invoke_ns, records.complete_ns, records.n_reads,
+        records.log_slots, records.copies, records.unserved, records.rc_asked, records.rc_whole,
+        COALESCE(CASE WHEN records.idempotent = 0
+                      AND records.last_slot % {SHIFT} >= COALESCE(records.ack_off, 0)
+            THEN records.last_slot % {SHIFT} END,
+          records.ack_off, records.first_slot % {SHIFT}, records.read_slot % {SHIFT}) AS off,
+        CASE WHEN records.txn IS NOT NULL AND COALESCE(transactions.fate, '') <> 'committed' THEN 1
+          WHEN records.outcome = 'fail' AND records.ambiguous = 0 THEN 0
+          WHEN records.tombstone = 1 AND records.idempotent = 0
+          AND COALESCE(records.attempts, 2) > 1 THEN 1
+          WHEN records.outcome = 'ok' AND COALESCE(records.ack_off, records.first_slot) IS NOT NULL
+          THEN 0
           ELSE 1 END AS unresolved
-      FROM vals v JOIN parts q ON q.p = v.sent_p
-      LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-      WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.sent_key IS NOT NULL
-        AND NOT (COALESCE(t.fate, '') = 'aborted' AND t.late = 0) {{only}}) k
+      FROM records JOIN partitions ON partitions.p = records.sent_p
+      LEFT JOIN txn_p transactions ON transactions.client = records.client
+        AND transactions.session = records.session AND transactions.txn = records.txn
+      WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+        AND records.sent_key IS NOT NULL
+        AND NOT (COALESCE(transactions.fate, '') = 'aborted'
+                 AND transactions.late = 0) {{only}}) keyed_records
 """
 
 GAPS = f"""
-SELECT g.* FROM (
-  SELECT r.client, r.session, r.pass, r.poll, p.p, r.offset AS off, r.value_id, r.read_ns,
-    r.generation, p.p * {SHIFT} + GREATEST(0, LEAST(r.offset, {SHIFT} - 1)) AS slot,
-    COALESCE(LAG(r.offset) OVER w, b.from_offset - 1) AS prev_off,
-    COALESCE(LAG(r.poll) OVER w, r.poll) AS prev_poll,
-    CASE WHEN LAG(r.poll) OVER w = r.poll AND LAG(r.offset) OVER w = r.offset
-      AND LAG(r.position_in_poll) OVER w = r.position_in_poll THEN 1 ELSE 0 END AS again,
-    COALESCE(LAG(r.generation) OVER w, r.generation) AS prev_generation,
-    CASE WHEN LAG(r.poll) OVER w IS NULL THEN b.begin_ns END AS begin_ns,
-    LAG(r.value_id) OVER w AS prev_value_id, LAG(r.read_ns) OVER w AS prev_read_ns
-  FROM reads r JOIN parts p ON r.topic_id = p.topic_id AND r.partition = p.partition
-  LEFT JOIN (SELECT s.client, s.session, s.pass, s.topic_id, s.partition,
-               MIN(s.from_offset) AS from_offset, MIN(s.begin_ns) AS begin_ns FROM passes s
-             GROUP BY s.client, s.session, s.pass, s.topic_id, s.partition) b
-    ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
-       AND b.topic_id = r.topic_id AND b.partition = r.partition
-  WINDOW w AS (PARTITION BY r.client, r.session, r.pass, p.p ORDER BY r.poll, r.position_in_poll)
-) g WHERE g.prev_off IS NOT NULL AND g.off <> g.prev_off + 1
-  AND g.client NOT IN (SELECT d.client FROM damaged d)
+SELECT * FROM (
+  SELECT reads.client, reads.session, reads.pass, reads.poll, partitions.p, reads.offset AS off,
+    reads.value_id, reads.read_ns, reads.generation, partitions.p * {SHIFT}
+    + GREATEST(0, LEAST(reads.offset, {SHIFT} - 1)) AS slot,
+    COALESCE(LAG(reads.offset) OVER w, pass_begins.from_offset - 1) AS prev_off,
+    COALESCE(LAG(reads.poll) OVER w, reads.poll) AS prev_poll,
+    CASE WHEN LAG(reads.poll) OVER w = reads.poll AND LAG(reads.offset) OVER w = reads.offset
+      AND LAG(reads.position_in_poll) OVER w = reads.position_in_poll THEN 1 ELSE 0 END AS again,
+    COALESCE(LAG(reads.generation) OVER w, reads.generation) AS prev_generation,
+    CASE WHEN LAG(reads.poll) OVER w IS NULL THEN pass_begins.begin_ns END AS begin_ns,
+    LAG(reads.value_id) OVER w AS prev_value_id, LAG(reads.read_ns) OVER w AS prev_read_ns
+  FROM reads JOIN partitions ON reads.topic_id = partitions.topic_id
+    AND reads.partition = partitions.partition
+  LEFT JOIN (SELECT passes.client, passes.session, passes.pass, passes.topic_id, passes.partition,
+               MIN(passes.from_offset) AS from_offset, MIN(passes.begin_ns) AS begin_ns FROM passes
+             GROUP BY passes.client, passes.session, passes.pass, passes.topic_id,
+               passes.partition) pass_begins
+    ON pass_begins.client = reads.client AND pass_begins.session = reads.session
+      AND pass_begins.pass = reads.pass AND pass_begins.topic_id = reads.topic_id
+      AND pass_begins.partition = reads.partition
+  WINDOW w AS (PARTITION BY reads.client, reads.session, reads.pass, partitions.p
+               ORDER BY reads.poll, reads.position_in_poll)
+) steps WHERE prev_off IS NOT NULL AND off <> prev_off + 1
+  AND client NOT IN (SELECT client FROM damaged)
 """
 
 TICKS = f"""
-SELECT p.p, s.complete_ns DIV {TICK_NS} AS tick, COUNT(*) AS acks,
-  MIN(s.complete_ns) AS first_ns, MAX(s.complete_ns) AS last_ns,
-  MAX(CASE WHEN s.acks = -1 THEN s.offset END) AS last_off
-FROM sends s LEFT JOIN parts p ON s.topic_id = p.topic_id AND s.partition = p.partition
-WHERE s.outcome = 'ok' AND s.complete_ns IS NOT NULL
-GROUP BY p.p, s.complete_ns DIV {TICK_NS}
+SELECT partitions.p, sends.complete_ns DIV {TICK_NS} AS tick, COUNT(*) AS acks,
+  MIN(sends.complete_ns) AS first_ns, MAX(sends.complete_ns) AS last_ns,
+  MAX(CASE WHEN sends.acks = -1 THEN sends.offset END) AS last_off
+FROM sends LEFT JOIN partitions ON sends.topic_id = partitions.topic_id
+  AND sends.partition = partitions.partition
+WHERE sends.outcome = 'ok' AND sends.complete_ns IS NOT NULL
+GROUP BY partitions.p, sends.complete_ns DIV {TICK_NS}
 """
 
 EPOCH_EXTENTS = f"""
-SELECT l.p, l.broker, r.leader_epoch,
-  SUM(CASE WHEN r.offset >= l.log_start AND r.offset < l.log_end THEN 1 ELSE 0 END) AS n,
-  MIN(CASE WHEN r.offset >= l.log_start THEN r.offset END) AS low,
-  MAX(CASE WHEN r.offset < l.log_end THEN r.offset END) AS high,
-  SUM(CASE WHEN r.offset >= l.log_end THEN 1 ELSE 0 END) AS beyond,
-  SUM(CASE WHEN {TABLES["replicas"].lacks_required("r")} THEN 1 ELSE 0 END) AS blank
-FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-JOIN logs_p l ON l.p = q.p AND l.broker = r.broker
-GROUP BY l.p, l.broker, r.leader_epoch
+SELECT logs_p.p, logs_p.broker, replicas.leader_epoch,
+  SUM(CASE WHEN replicas.offset >= logs_p.log_start AND replicas.offset < logs_p.log_end THEN 1
+           ELSE 0 END) AS n,
+  MIN(CASE WHEN replicas.offset >= logs_p.log_start THEN replicas.offset END) AS low,
+  MAX(CASE WHEN replicas.offset < logs_p.log_end THEN replicas.offset END) AS high,
+  SUM(CASE WHEN replicas.offset >= logs_p.log_end THEN 1 ELSE 0 END) AS beyond,
+  SUM(CASE WHEN {TABLES["replicas"].lacks_required("replicas")} THEN 1 ELSE 0 END) AS blank
+FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+  AND partitions.partition = replicas.partition
+JOIN logs_p ON logs_p.p = partitions.p AND logs_p.broker = replicas.broker
+GROUP BY logs_p.p, logs_p.broker, replicas.leader_epoch
 """
 
-_SPOILT = ENDED.replace("s WHERE", "s JOIN parts q ON q.p = s.p AND q.spoilt_ns IS NOT NULL WHERE")
+_SPOILT = ENDED.replace(
+    "FROM slots WHERE",
+    "FROM slots JOIN partitions ON partitions.p = slots.p AND partitions.spoilt_ns IS NOT NULL "
+    "WHERE",
+)
 COMMITTED = f"""
-SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps
-FROM slots s JOIN vals v ON v.value_id = s.value_id AND v.first_slot = s.slot
-JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-JOIN parts q ON q.p = s.p LEFT JOIN ({_SPOILT}) m ON m.slot = s.slot
-WHERE s.on_leader = 1 AND s.marks = 1 AND v.outcome = 'ok' AND v.log_slots = 1
-  AND t.fate = 'committed' AND t.late = 0 {{in_transactions}}
-  AND (q.spoilt_ns IS NULL OR m.ended < 4)
+SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps
+FROM slots JOIN records ON records.value_id = slots.value_id AND records.first_slot = slots.slot
+JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+JOIN partitions ON partitions.p = slots.p LEFT JOIN ({_SPOILT}) markers ON markers.slot = slots.slot
+WHERE slots.on_leader = 1 AND slots.marks = 1 AND records.outcome = 'ok' AND records.log_slots = 1
+  AND transactions.fate = 'committed' AND transactions.late = 0 {{in_transactions}}
+  AND (partitions.spoilt_ns IS NULL OR markers.ended < 4)
 """
 
 
@@ -336,12 +391,12 @@ class Stage:
 
 STAGES = {
     "slots": Stage(SLOTS, cut=Cut(("sends", "reads", "replicas"), "offset", ranges=True)),
-    "vals": Stage(VALS, cut=Cut(("slots", "sends"), "value_id")),
+    "records": Stage(VALS, cut=Cut(("slots", "sends"), "value_id")),
     "committed": Stage(COMMITTED, made_of=("txns",)),
     "irregular_values": Stage(IRREGULAR_VALUES),
     "known_commits": Stage(KNOWN_COMMITS),
     "unplaced": Stage(UNPLACED),
-    "kinds": Stage(KINDS),
+    "record_counts": Stage(KINDS),
     "write_attempts": Stage(WRITE_ATTEMPTS),
     "shared": Stage(SHARED),
     "keyed": Stage(KEYED),

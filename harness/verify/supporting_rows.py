@@ -14,18 +14,24 @@ EACH = 12
 """So many witnesses of one finding."""
 
 _OF = """
-SELECT 'replica' AS source, q.p, r.offset AS off, r.broker, CAST(NULL AS STRING) AS client,
-  CAST(NULL AS BIGINT) AS pass, r.value_id, r.leader_epoch, r.batch_crc, r.control
-FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE r.offset IN ({offsets})
+SELECT 'replica' AS source, partitions.p, replicas.offset AS off, replicas.broker,
+  CAST(NULL AS STRING) AS client, CAST(NULL AS BIGINT) AS pass, replicas.value_id,
+  replicas.leader_epoch, replicas.batch_crc, replicas.control
+FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+  AND partitions.partition = replicas.partition
+WHERE replicas.offset IN ({offsets})
 UNION ALL
-SELECT 'read', q.p, r.offset, NULL, r.client, r.pass, r.value_id, r.leader_epoch, NULL, NULL
-FROM reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE r.offset IN ({offsets})
+SELECT 'read', partitions.p, reads.offset, NULL, reads.client, reads.pass, reads.value_id,
+  reads.leader_epoch, NULL, NULL
+FROM reads JOIN partitions ON partitions.topic_id = reads.topic_id
+  AND partitions.partition = reads.partition
+WHERE reads.offset IN ({offsets})
 UNION ALL
-SELECT 'acknowledgement', q.p, s.offset, s.node, s.client, NULL, s.value_id, NULL, NULL, NULL
-FROM sends s JOIN parts q ON q.topic_id = s.topic_id AND q.partition = s.partition
-WHERE s.outcome = 'ok' AND s.offset IN ({offsets})
+SELECT 'acknowledgement', partitions.p, sends.offset, sends.node, sends.client, NULL,
+  sends.value_id, NULL, NULL, NULL
+FROM sends JOIN partitions ON partitions.topic_id = sends.topic_id
+  AND partitions.partition = sends.partition
+WHERE sends.outcome = 'ok' AND sends.offset IN ({offsets})
 """
 
 

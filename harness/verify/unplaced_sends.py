@@ -20,74 +20,79 @@ from urteil.harness.verify.limits import OF_COMMIT, OWED
 SHIFT = 1 << 48
 
 KNOWN_COMMITS = """
-SELECT w.client, w.session, w.txn, w.tid, w.end_ns AS since_ns
-FROM txn_p w WHERE w.fate = 'committed' {in_transactions}
+SELECT client, session, txn, tid, end_ns AS since_ns
+FROM txn_p WHERE fate = 'committed' {in_transactions}
 UNION ALL
-SELECT v.client, v.session, v.txn, MIN(w.tid), MIN(r.read_ns)
-FROM vals v JOIN txn_p w ON w.client = v.client AND w.session = v.session AND w.txn = v.txn
-JOIN reads r ON r.value_id = v.value_id
-JOIN clients c ON c.client = r.client AND c.session = r.session
-WHERE w.fate = 'unknown' AND v.n_reads > 0 AND c.isolation = 'read_committed'
+SELECT records.client, records.session, records.txn, MIN(transactions.tid), MIN(reads.read_ns)
+FROM records JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+JOIN reads ON reads.value_id = records.value_id
+JOIN clients ON clients.client = reads.client AND clients.session = reads.session
+WHERE transactions.fate = 'unknown' AND records.n_reads > 0 AND clients.isolation = 'read_committed'
   {in_transactions}
-GROUP BY v.client, v.session, v.txn
+GROUP BY records.client, records.session, records.txn
 """
 """Transactions that were committed for certain: by their client, or by what a reader of committed
 records received."""
 
-DUE = f"""(v.outcome = 'ok' AND {OWED}
-  OR v.outcome = 'info' AND t.txn IS NOT NULL AND t.since_ns IS NOT NULL)"""
+DUE = f"""(records.outcome = 'ok' AND {OWED}
+  OR records.outcome = 'info' AND known_commits.txn IS NOT NULL
+    AND known_commits.since_ns IS NOT NULL)"""
 """What is in the log for certain: acknowledged, or of unknown end in a committed transaction."""
 
 _SENT = f"""
-SELECT v.value_id, v.sent_p AS p, v.invoke_ns,
-  CASE WHEN v.outcome = 'ok' THEN v.complete_ns ELSE t.since_ns END AS done_ns
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
-WHERE v.sent = 1 AND q.has_log = 0 AND q.compacted = 0 AND v.ack_off IS NULL AND v.n_reads = 0
-  AND {DUE} 
+SELECT records.value_id, records.sent_p AS p, records.invoke_ns,
+  CASE WHEN records.outcome = 'ok' THEN records.complete_ns
+       ELSE known_commits.since_ns END AS done_ns
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p {OF_COMMIT}
+WHERE records.sent = 1 AND partitions.has_log = 0 AND partitions.compacted = 0
+  AND records.ack_off IS NULL AND records.n_reads = 0 AND {DUE} 
 """
 
 _PLACED = f"""
-SELECT v.sent_p AS p, v.invoke_ns,
-  CASE WHEN v.outcome <> 'ok' THEN v.read_ns WHEN v.n_reads > 0
-    THEN LEAST(v.complete_ns, v.read_ns) ELSE v.complete_ns END AS known_ns,
-  COALESCE(v.ack_off, v.read_slot % {SHIFT}) AS off
-FROM vals v
-WHERE v.sent = 1 AND v.sent_p IN (SELECT u.p FROM unplaced_sends u)
-  AND (v.ack_off IS NOT NULL AND v.acks = -1
-       OR v.ack_off IS NULL AND v.n_reads > 0 AND v.read_slot DIV {SHIFT} = v.sent_p)
+SELECT sent_p AS p, invoke_ns,
+  CASE WHEN outcome <> 'ok' THEN read_ns WHEN n_reads > 0
+    THEN LEAST(complete_ns, read_ns) ELSE complete_ns END AS known_ns,
+  COALESCE(ack_off, read_slot % {SHIFT}) AS off
+FROM records
+WHERE sent = 1 AND sent_p IN (SELECT p FROM unplaced_sends)
+  AND (ack_off IS NOT NULL AND acks = -1
+       OR ack_off IS NULL AND n_reads > 0 AND read_slot DIV {SHIFT} = sent_p)
 """
 
 UNPLACED = f"""
 WITH unplaced_sends AS ({_SENT}),
 placed AS ({_PLACED}),
 below AS (
-  SELECT m.value_id, m.bound FROM (
-    SELECT e.value_id, MAX(e.off) OVER (PARTITION BY e.p ORDER BY e.t, e.kind
+  SELECT value_id, bound FROM (
+    SELECT value_id, MAX(off) OVER (PARTITION BY p ORDER BY t, kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bound
-    FROM (SELECT u.p, u.invoke_ns AS t, 0 AS kind, u.value_id, CAST(NULL AS BIGINT) AS off
-          FROM unplaced_sends u
-          UNION ALL SELECT k.p, k.known_ns, 1, NULL, k.off FROM placed k) e) m
-  WHERE m.value_id IS NOT NULL),
+    FROM (SELECT p, invoke_ns AS t, 0 AS kind, value_id, CAST(NULL AS BIGINT) AS off
+          FROM unplaced_sends
+          UNION ALL SELECT p, known_ns, 1, NULL, off FROM placed) events) neighbours
+  WHERE value_id IS NOT NULL),
 above AS (
-  SELECT m.value_id, m.bound FROM (
-    SELECT e.value_id, MIN(e.off) OVER (PARTITION BY e.p ORDER BY e.t DESC, e.kind
+  SELECT value_id, bound FROM (
+    SELECT value_id, MIN(off) OVER (PARTITION BY p ORDER BY t DESC, kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bound
-    FROM (SELECT u.p, u.done_ns AS t, 0 AS kind, u.value_id, CAST(NULL AS BIGINT) AS off
-          FROM unplaced_sends u
-          UNION ALL SELECT k.p, k.invoke_ns, 1, NULL, k.off FROM placed k) e) m
-  WHERE m.value_id IS NOT NULL),
+    FROM (SELECT p, done_ns AS t, 0 AS kind, value_id, CAST(NULL AS BIGINT) AS off
+          FROM unplaced_sends
+          UNION ALL SELECT p, invoke_ns, 1, NULL, off FROM placed) events) neighbours
+  WHERE value_id IS NOT NULL),
 bounded AS (
-  SELECT u.value_id, u.p, b.bound AS low_off,
-    CASE WHEN q.ends_known = 1 AND u.done_ns < q.ends_known_ns
-      THEN LEAST(COALESCE(a.bound, q.seen_end), q.seen_end) ELSE a.bound END AS high_off
-  FROM unplaced_sends u JOIN parts q ON q.p = u.p
-  LEFT JOIN below b ON b.value_id = u.value_id
-  LEFT JOIN above a ON a.value_id = u.value_id)
-SELECT n.value_id, n.p, n.low_off, n.high_off,
-  MAX(CASE WHEN s.p IS NOT NULL THEN 1 ELSE 0 END) AS passed
-FROM bounded n LEFT JOIN stretches s
-  ON s.p = n.p AND s.lo <= COALESCE(n.low_off + 1, 0) AND s.hi >= n.high_off
-GROUP BY n.value_id, n.p, n.low_off, n.high_off
+  SELECT unplaced.value_id, unplaced.p, below.bound AS low_off,
+    CASE WHEN partitions.ends_known = 1 AND unplaced.done_ns < partitions.ends_known_ns
+      THEN LEAST(COALESCE(above.bound, partitions.seen_end), partitions.seen_end)
+      ELSE above.bound END AS high_off
+  FROM unplaced_sends unplaced JOIN partitions ON partitions.p = unplaced.p
+  LEFT JOIN below ON below.value_id = unplaced.value_id
+  LEFT JOIN above ON above.value_id = unplaced.value_id)
+SELECT bounded.value_id, bounded.p, bounded.low_off, bounded.high_off,
+  MAX(CASE WHEN stretches.p IS NOT NULL THEN 1 ELSE 0 END) AS passed
+FROM bounded LEFT JOIN stretches
+  ON stretches.p = bounded.p AND stretches.lo <= COALESCE(bounded.low_off + 1, 0)
+    AND stretches.hi >= bounded.high_off
+GROUP BY bounded.value_id, bounded.p, bounded.low_off, bounded.high_off
 """
 """Sends of unknown place, unread, with the offsets that they lie between; `passed` says that
 readers passed over all of them."""

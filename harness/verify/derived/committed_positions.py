@@ -136,7 +136,7 @@ def _numbers(derived: Derived) -> dict[Key, int]:
     (`translated_too_far`)."""
     return {
         (part["topic_id"], part["partition"]): part["p"]
-        for part in derived.parts
+        for part in derived.partitions
         if not part["gone"] and not part["copies"]
     }
 

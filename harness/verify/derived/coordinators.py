@@ -39,9 +39,11 @@ class Coordinators:
     def derive(cls, derived: Derived) -> Coordinators:
         found = cls(_faults=[fault for fault in derived.faults if fault["acted"]])
         places = {
-            part["p"]: part["partition"] for part in derived.parts if part["topic"] == OFFSETS_TOPIC
+            part["p"]: part["partition"]
+            for part in derived.partitions
+            if part["topic"] == OFFSETS_TOPIC
         }
-        for span in derived.tables.get("spans", []):
+        for span in derived.tables.get("state_spans", []):
             if span["p"] in places:
                 found._spans[places[span["p"]]].append(span)
         return found

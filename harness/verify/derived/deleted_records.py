@@ -28,7 +28,7 @@ that shuts down writes them down."""
 def deletions(
     ops: Iterable[Row], faults: Iterable[Row], topic: TopicFact | None, partition: int
 ) -> Row:
-    """Columns of the derived table `parts`.
+    """Columns of the derived table `partitions`.
 
     `cut_to`: up to where an administrator may have deleted, null where that is not known, or where
     somebody changed how long records stay. `deleted_to`: what was said to be gone, by `deleted_ns`;

@@ -173,9 +173,9 @@ def _add_place(
     scenario: Scenario,
     facts: RunFacts,
 ) -> None:
-    """A partition's row of `parts`, and its rows of the other tables by partition."""
+    """A partition's row of `partitions`, and its rows of the other tables by partition."""
     part = _part(tables, place, small, run_dir, scenario, facts)
-    tables["parts"].append(part)
+    tables["partitions"].append(part)
     tables["pass_bits"] += [
         {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": place.p}
         | {"bit": bit}
@@ -184,7 +184,7 @@ def _add_place(
     tables["cover"] += cover_rows(place.p, place.logs, place.final_passes)
     tables["stretches"] += [] if part["has_log"] else stretch_rows(place.p, place.whole)
     topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
-    tables["spans"] += [
+    tables["state_spans"] += [
         span.row()
         | {
             "p": place.p,

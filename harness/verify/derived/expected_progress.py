@@ -31,7 +31,7 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
     """A partition each, from `whole_ns`, when the last fault was healed and every replica was in
     sync, over `from_ns`, when clients must have noticed, to `to_ns`, when the first of the plain
     producers of that time ended or a replica left again; that may be sooner."""
-    if not derived.faults or not derived.tables.get("spans"):
+    if not derived.faults or not derived.tables.get("state_spans"):
         return []
     if _has_quota(derived):
         return []
@@ -52,7 +52,7 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
     return [
         {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
         | {"whole_ns": whole_ns, "from_ns": from_ns, "to_ns": to_ns}
-        for part in derived.parts
+        for part in derived.partitions
         if part["ours"] and not part["gone"]
     ]
 
@@ -63,7 +63,7 @@ def quiet_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
         {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
         | {"bound_ns": _bound_ns(scenario)}
         for one in _healthy_stretches(derived, scenario, facts)
-        for part in derived.parts
+        for part in derived.partitions
         if part["ours"] and not part["gone"]
     ]
 
@@ -93,7 +93,7 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
 def _healthy_stretches(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
     """Stretches of the load in which no fault acts and every replica is in sync, if they are long
     enough for a statement."""
-    if _has_quota(derived) or not derived.tables.get("spans"):
+    if _has_quota(derived) or not derived.tables.get("state_spans"):
         return []
     busy = [*map(acting_stretch, derived.faults), *unhealthy(derived)]
     found = undisturbed_between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))

@@ -54,10 +54,10 @@ def _ended_broker(fault: Row) -> int | None:
 
 def _unhealthy_versions(derived: Derived) -> list[Row]:
     """Versions of states in which a partition of the run had no leader or not its full ISR."""
-    ours = {part["p"]: part["replication"] for part in derived.parts if part["ours"]}
+    ours = {part["p"]: part["replication"] for part in derived.partitions if part["ours"]}
     return [
         span
-        for span in derived.tables.get("spans", [])
+        for span in derived.tables.get("state_spans", [])
         if span["p"] in ours and (span["leader"] < 0 or span["isr_size"] < ours[span["p"]])
     ]
 
@@ -94,7 +94,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
     """
     watched_ns = max((phase.end_ns for phase in facts.phases), default=0)
     bad = unhealthy(derived)
-    known = bool(derived.tables.get("spans"))
+    known = bool(derived.tables.get("state_spans"))
     found = []
     for n, fault in enumerate(derived.faults):
         healed_ns = fault["healed_ns"]
@@ -148,7 +148,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
             continue
         if not _minority(fault, scenario):
             continue
-        for part in derived.parts:
+        for part in derived.partitions:
             if not part["ours"] or part["gone"] or part["replication"] < 2:
                 continue
             from_ns = window.begin_ns + grace_ns(scenario)

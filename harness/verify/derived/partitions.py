@@ -45,7 +45,7 @@ def part_row(
     passes: list[Row],
     assigned: Collection[int] = (),
 ) -> Row:
-    """The partition's row of `parts`, from its logs, states and settings."""
+    """The partition's row of `partitions`, from its logs, states and settings."""
     leader = _final_leader(spans, passes, logs, assigned)
     led = next((row for row in logs if row["broker"] == leader), None)
     replication = topic.replication_factor if topic else len(logs)

@@ -48,7 +48,7 @@ def retention_columns(
     faults: Iterable[Row],
     admin: Iterable[Row],
 ) -> Row:
-    """Columns of the derived table `parts`: what is promised of the topic's records, in ns.
+    """Columns of the derived table `partitions`: what is promised of the topic's records, in ns.
 
     `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
     FOREVER_NS or -1 where for ever; `retention_configured` is 0 where they are Kafka's own.

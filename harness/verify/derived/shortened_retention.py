@@ -21,8 +21,9 @@ UNKNOWN: Row = dict.fromkeys(("short_ns", "short_segment_ns", "short_from_ns", "
 def shortened_columns(
     topic: TopicFact | None, ops: Iterable[Row], faults: Iterable[Row], end_ns: int
 ) -> Row:
-    """Columns of the derived table `parts`: the last `retention.ms` and `segment.ms` in ns that
-    somebody set together, from when on every broker had heard of it, until it was changed again.
+    """Columns of the derived table `partitions`: the last `retention.ms` and `segment.ms` in ns
+    that somebody set together, from when on every broker had heard of it,
+    until it was changed again.
     Null where none was set, an act was not acknowledged, or a fault of another kind acted
     meanwhile."""
     acts = [

@@ -22,7 +22,8 @@ Key = tuple[str, int]
 class Small:
     """What does not grow with the load; `numbers` gives each partition its ordinal `p`.
 
-    `logs`, `passes` (final ones, each with its leader where that is known) and `spans` are by `p`.
+    `logs`, `passes` (final ones,
+                      each with its leader where that is known) and `state_spans` are by `p`.
     """
 
     states: list[Row]

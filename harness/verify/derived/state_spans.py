@@ -58,7 +58,7 @@ class Span:
         return ", ".join(map(str, others)) or None
 
     def row(self) -> Row:
-        """The span as a row of the derived table `spans`."""
+        """The span as a row of the derived table `state_spans`."""
         before = self.previous
         return {
             "version": self.version,

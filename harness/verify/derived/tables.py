@@ -33,7 +33,7 @@ class DerivedTable:
 
 
 DERIVED: dict[str, DerivedTable] = {
-    "parts": DerivedTable(
+    "partitions": DerivedTable(
         "a partition, with its settings, its final leader and what permits losses in it",
         "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i "
         "log_start:l log_end:l committed_end:l seen_end:l late_begin:l one_start:l "
@@ -93,7 +93,7 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l from_ns:l to_ns:l leader:i any_floor:l unclean_floor:l lost_floor:l",
         columns_made_of={"lost_floor": ("faults",)},
     ),
-    "spans": DerivedTable(
+    "state_spans": DerivedTable(
         "a version of a partition's state, with its begin and end",
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i "
         "isr:s isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i "
@@ -259,13 +259,13 @@ class Derived:
     expected: str = ""
 
     @property
-    def parts(self) -> list[Row]:
-        return self.tables["parts"]
+    def partitions(self) -> list[Row]:
+        return self.tables["partitions"]
 
     @property
     def logless(self) -> bool:
         """Whether a partition of the run's own topics left no log of its final leader."""
-        return any(part["ours"] and not part["has_log"] for part in self.parts)
+        return any(part["ours"] and not part["has_log"] for part in self.partitions)
 
     def arrow(self, name: str) -> pa.Table:
         """One derived table with all its columns."""

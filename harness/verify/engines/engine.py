@@ -252,7 +252,7 @@ class Spark:
 
     name = "spark"
     scatter = "DISTRIBUTE BY bucket"
-    gather = "DISTRIBUTE BY s.value_id"
+    gather = "DISTRIBUTE BY slots.value_id"
     workers = 2
 
     def __init__(self, session: Any, work: Path, *, owned: bool, rows: int = 0) -> None:

@@ -18,9 +18,11 @@ EPOCH = 1 << 32
 """Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
 
 DUE = """
-(SELECT s.p, s.off, s.slot, s.bucket, s.value_id, s.grps FROM slots s WHERE s.visible = 1
+(SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps FROM slots
+   WHERE slots.visible = 1
  UNION ALL
- SELECT c.p, c.off, c.slot, c.bucket, c.value_id, c.grps FROM committed c)
+ SELECT committed.p, committed.off, committed.slot, committed.bucket, committed.value_id,
+   committed.grps FROM committed)
 """
 """Records that every reader must receive."""
 
@@ -36,11 +38,11 @@ class Excuse:
     """A reason for which the settings or the faults of a run permit a violation."""
 
     when: str
-    """An SQL condition over the violation's row (alias `x`)."""
+    """An SQL condition over the violation's row (alias `violation`)."""
     reason: str
     """The reason as reports show it."""
     reads: tuple[str, ...] = ()
-    """Tables, and columns of derived tables (`parts.unclean_on`), that the condition rests on."""
+    """Tables, and columns of derived tables (`partitions.unclean_on`), behind the condition."""
 
     def only_where(self, condition: str) -> Excuse:
         """The same excuse for rows that fulfil one more condition."""
@@ -88,8 +90,8 @@ class Guarantee:
     """Reasons that permit a violation; the first whose condition is true counts."""
     explain: Explain
     """The finding's sentence from its row, which then also has topic and partition."""
-    tie: str = "j.value_id"
-    """What orders findings of one place and time (alias `j`), so that engines agree."""
+    tie: str = "finding.value_id"
+    """What orders findings of one place and time (alias `finding`), so that engines agree."""
 
     compares_times: bool = False
     """Whether a violation rests on times of several clients. Where these cannot be compared, it is
@@ -111,13 +113,15 @@ class Guarantee:
     """Evidence tables without which nothing can be judged."""
     reads: tuple[str, ...]
     """What the queries read beside what excuses read: tables of evidence, derived and shared
-    tables, and columns of derived tables with sources of their own (`parts.clock_moved`)."""
+    tables, and columns of derived tables with sources of their own (`partitions.clock_moved`)."""
     rests_on: tuple[str, ...] = RECORDS
-    """Evidence tables behind `slots`, `vals` and the like whose damage leaves a violation in
+    """Evidence tables behind `slots`, `records` and the like whose damage leaves a violation in
     doubt."""
     subjects: tuple[str, ...] = ()
-    """Derived tables, their rows of one kind (`cluster_tasks.leaderless`), and columns of `parts`
-    (`parts.compacted`). In a run where all of these are empty, and 0 in every partition, nothing is
+    """Derived tables, their rows of one kind (`cluster_tasks.leaderless`),
+  and columns of `partitions`
+    (`partitions.compacted`). In a run where all of these are empty, and 0 in every partition,
+      nothing is
     an opportunity or a violation: the guarantee is not queried."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
@@ -129,8 +133,8 @@ class Guarantee:
     reference_covers: tuple[str, ...] = ()
     """The sub-kinds that the reference check finds; empty for all."""
     reference_leaves_out: str = ""
-    """An SQL condition over a violation's row (alias `x`): what the reference check does not
-    find."""
+    """An SQL condition over a violation's row (alias `violation`): what the reference check does
+    not find."""
 
     @property
     def compared_sub_kinds(self) -> tuple[str, ...]:
@@ -139,7 +143,8 @@ class Guarantee:
 
     @property
     def permitted(self) -> str:
-        """An expression over a violation's row (alias `x`): why it is permitted, or NULL."""
+        """An expression over a violation's row (alias `violation`): why it is permitted,
+        or NULL."""
         cases = " ".join(f"WHEN {one.when} THEN '{one.reason}'" for one in self.excuses)
         return f"CASE {cases} END" if cases else "CAST(NULL AS STRING)"
 
@@ -152,23 +157,27 @@ class Guarantee:
 
     def judged(self) -> str:
         """The violations, each with its permission."""
-        return f"SELECT x.*, {self.permitted} AS permitted FROM ({self.violations}) x"
+        return (
+            f"SELECT violation.*, {self.permitted} AS permitted FROM ({self.violations}) violation"
+        )
 
     def tally(self) -> str:
         """One row: opportunities, violations, and anomalies that are permitted."""
         return (
-            "SELECT CAST(o.n AS BIGINT) AS opportunities, k.n - k.permitted AS violations, "
-            f"k.permitted FROM ({self.opportunities}) o CROSS JOIN "
-            f"(SELECT COUNT(*) AS n, COUNT(j.permitted) AS permitted FROM ({self.judged()}) j) k"
+            "SELECT CAST(opportunities.n AS BIGINT) AS opportunities, "
+            "counts.n - counts.permitted AS violations, "
+            f"counts.permitted FROM ({self.opportunities}) opportunities CROSS JOIN "
+            f"(SELECT COUNT(*) AS n, COUNT(finding.permitted) AS permitted "
+            f"FROM ({self.judged()}) finding) counts"
         )
 
     def first(self, limit: int) -> str:
         """The first findings, violations before what is permitted."""
         return (
-            f"SELECT j.* FROM ({self.judged()}) j ORDER BY "
-            "CASE WHEN j.permitted IS NULL THEN 0 ELSE 1 END, "
-            "COALESCE(j.p, -1), COALESCE(j.off, -1), COALESCE(j.at_ns, -1), "
-            f"j.sub_kind, {self.tie} "
+            f"SELECT finding.* FROM ({self.judged()}) finding ORDER BY "
+            "CASE WHEN finding.permitted IS NULL THEN 0 ELSE 1 END, "
+            "COALESCE(finding.p, -1), COALESCE(finding.off, -1), COALESCE(finding.at_ns, -1), "
+            f"finding.sub_kind, {self.tie} "
             f"LIMIT {limit}"
         )
 
@@ -179,8 +188,9 @@ def union(*queries: str) -> str:
 
 
 def numbered(judged: str) -> str:
-    """A query of how many values (`FROM vals v ...`) there are; it reads the counts of `kinds`."""
-    return f"SELECT COALESCE(SUM(v.n), 0) AS n {judged.replace('FROM vals v', 'FROM kinds v')}"
+    """A query of how many records there are (`FROM records ...`); it reads their counts."""
+    counted = judged.replace("FROM records", "FROM record_counts records")
+    return f"SELECT COALESCE(SUM(records.n), 0) AS n {counted}"
 
 
 def place(row: Mapping[str, Any]) -> str:

@@ -11,57 +11,62 @@ from dataclasses import replace
 
 from urteil.harness.verify.guarantees.base import Excuse, only_where
 
-ACKS_ZERO = Excuse(when="x.acks = 0 AND x.n_reads = 0", reason="acks=0 promises nothing")
+ACKS_ZERO = Excuse(
+    when="violation.acks = 0 AND violation.n_reads = 0", reason="acks=0 promises nothing"
+)
 
-RETRIED = Excuse(when="x.idempotent = 0", reason="without idempotence a retry may append again")
+RETRIED = Excuse(
+    when="violation.idempotent = 0", reason="without idempotence a retry may append again"
+)
 
 REUSED_OFFSET = Excuse(
-    when="x.acks = 1 AND x.off >= x.any_floor", reason="acks=1: truncated offsets are used again"
+    when="violation.acks = 1 AND violation.off >= violation.any_floor",
+    reason="acks=1: truncated offsets are used again",
 )
 
 
-def truncated(off: str = "x.off") -> Excuse:
+def truncated(off: str = "violation.off") -> Excuse:
     """An election after an acknowledgement with acks=1 truncates what no follower had."""
     return Excuse(
-        when=f"x.acks = 1 AND x.n_reads = 0 AND {off} >= x.any_floor",
+        when=f"violation.acks = 1 AND violation.n_reads = 0 AND {off} >= violation.any_floor",
         reason="acks=1: not replicated when leadership changed",
     )
 
 
-def unclean_election(off: str = "x.off") -> Excuse:
+def unclean_election(off: str = "violation.off") -> Excuse:
     """An unclean election loses what the new leader did not have."""
     return Excuse(
-        when=f"x.unclean_on = 1 AND {off} >= x.unclean_floor",
+        when=f"violation.unclean_on = 1 AND {off} >= violation.unclean_floor",
         reason="an unclean election began below this offset",
-        reads=("parts.unclean_on",),
+        reads=("partitions.unclean_on",),
     )
 
 
-def destroyed(off: str = "x.off") -> Excuse:
+def destroyed(off: str = "violation.off") -> Excuse:
     """Disks lost what no other in-sync replica had."""
     return Excuse(
-        when=f"{off} >= x.lost_floor",
+        when=f"{off} >= violation.lost_floor",
         reason="a fault took it from every replica that was in sync",
-        reads=("parts.lost_floor",),
+        reads=("partitions.lost_floor",),
     )
 
 
-def losable(off: str = "x.off") -> tuple[Excuse, ...]:
+def losable(off: str = "violation.off") -> tuple[Excuse, ...]:
     """Everything that may take away one acknowledged record."""
     return (ACKS_ZERO, truncated(off), unclean_election(off), destroyed(off))
 
 
 def _losses(shown_ns: str) -> tuple[Excuse, ...]:
-    known = f"COALESCE({shown_ns} < x.spoilt_ns, TRUE)"
+    known = f"COALESCE({shown_ns} < violation.spoilt_ns, TRUE)"
     return tuple(
-        replace(excuse, reads=(*excuse.reads, "parts.spoilt_ns"))
+        replace(excuse, reads=(*excuse.reads, "partitions.spoilt_ns"))
         for excuse in only_where(known, (unclean_election(), destroyed()))
     )
 
 
-LOSSES = _losses("x.at_ns")
+LOSSES = _losses("violation.at_ns")
 """An unclean election or a disk took the record: it was known (`at_ns`) before every replica had
 learnt of that (`spoilt_ns`)."""
 
-LOSSES_SHOWN = _losses("x.known_ns")
+LOSSES_SHOWN = _losses("violation.known_ns")
 """The same where `at_ns` is when the loss showed, and `known_ns` is the time of the record."""

@@ -11,16 +11,16 @@ TASK_TABLES = ("faults", "states")
 
 def count_tasks(*kinds: str) -> str:
     """The opportunities: all duties of these kinds."""
-    return f"SELECT COUNT(*) AS n FROM cluster_tasks c WHERE c.kind IN ({_quoted(kinds)})"
+    return f"SELECT COUNT(*) AS n FROM cluster_tasks WHERE kind IN ({_quoted(kinds)})"
 
 
 def overdue_tasks(*kinds: str) -> str:
     """The violations: the overdue duties of these kinds; `recovery_s` is how long they lasted."""
     return f"""
-SELECT c.kind AS sub_kind, c.p, CAST(NULL AS BIGINT) AS off, c.from_ns AS at_ns,
-  c.to_ns AS until_ns, (c.to_ns - c.from_ns) / 1000000000.0 AS recovery_s,
-  c.limit_s AS deadline_s, c.asked, c.stands
-FROM cluster_tasks c WHERE c.late = 1 AND c.kind IN ({_quoted(kinds)})"""
+SELECT kind AS sub_kind, p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns,
+  to_ns AS until_ns, (to_ns - from_ns) / 1000000000.0 AS recovery_s,
+  limit_s AS deadline_s, asked, stands
+FROM cluster_tasks WHERE late = 1 AND kind IN ({_quoted(kinds)})"""
 
 
 def _quoted(kinds: tuple[str, ...]) -> str:

@@ -24,12 +24,12 @@ def gaps(run_dir: Path, facts: RunFacts, derived: Derived) -> Iterator[str]:
     if not facts.topics:
         yield "run.json names no topic: nothing was promised"
     if "states" not in facts.withheld:
-        yield from _skipped_versions(derived.tables["spans"])
-        yield from _unassigned_brokers(derived.tables["spans"])
+        yield from _skipped_versions(derived.tables["state_spans"])
+        yield from _unassigned_brokers(derived.tables["state_spans"])
         if "logs" not in facts.withheld:
             yield from _missing_logs(run_dir, derived)
     yield from _incomplete_passes(run_dir, facts, derived)
-    for part in derived.parts:
+    for part in derived.partitions:
         if part["ours"]:
             yield from _disagreeing_logs(part, derived)
             yield from _uncovered_log(part, derived)
@@ -74,7 +74,7 @@ def _missing_logs(run_dir: Path, derived: Derived) -> Iterator[str]:
     logs: dict[int, set[int]] = defaultdict(set)
     for row in derived.tables["logs_p"]:
         logs[row["p"]].add(row["broker"])
-    for part in derived.parts:
+    for part in derived.partitions:
         if not part["ours"] or part["gone"]:
             continue
         name = f"{part['topic']}-{part['partition']}"
@@ -94,7 +94,7 @@ def _incomplete_passes(run_dir: Path, facts: RunFacts, derived: Derived) -> Iter
     deleted = deleted_topics(evidence.rows(run_dir, "admin_ops"))
     ours = [
         part
-        for part in derived.parts
+        for part in derived.partitions
         if part["ours"] and not (part["gone"] and part["topic"] in deleted)
     ]
     for name in derived.short:

@@ -21,26 +21,29 @@ from urteil.harness.verify.validation.cell_checks import AGAIN
 from urteil.harness.verify.validation.part_checks import nulls
 
 _RIVALS = """
-FROM shared h JOIN slots n ON n.slot = h.slot JOIN slots v ON v.slot = h.slot
-WHERE n.value_id IS NULL AND n.marks < 2 AND v.value_id IS NOT NULL
+FROM shared JOIN slots null_slots ON null_slots.slot = shared.slot JOIN slots
+  ON slots.slot = shared.slot
+WHERE null_slots.value_id IS NULL AND null_slots.marks < 2 AND slots.value_id IS NOT NULL
 """
 _SHOWN = """
-(SELECT e.value_id, MIN(e.key) AS low, MAX(e.key) AS high, COUNT(*) - COUNT(e.key) AS bare,
-   MAX(CASE WHEN e.key = v.sent_key THEN 1 ELSE 0 END) AS as_sent,
-   MIN(CASE WHEN e.key = v.sent_key THEN e.batch_crc END) AS crc_low,
-   MAX(CASE WHEN e.key = v.sent_key THEN e.batch_crc END) AS crc_high
- FROM (SELECT r.value_id, r.key, CAST(NULL AS BIGINT) AS batch_crc FROM reads r
-       UNION ALL SELECT l.value_id, l.key, l.batch_crc FROM replicas l) e
- JOIN irregular_values v ON v.value_id = e.value_id
- WHERE v.rekeyed = 1 AND v.sent = 1 GROUP BY e.value_id)
+(SELECT copies.value_id, MIN(copies.key) AS low, MAX(copies.key) AS high,
+   COUNT(*) - COUNT(copies.key) AS bare,
+   MAX(CASE WHEN copies.key = records.sent_key THEN 1 ELSE 0 END) AS as_sent,
+   MIN(CASE WHEN copies.key = records.sent_key THEN copies.batch_crc END) AS crc_low,
+   MAX(CASE WHEN copies.key = records.sent_key THEN copies.batch_crc END) AS crc_high
+ FROM (SELECT reads.value_id, reads.key, CAST(NULL AS BIGINT) AS batch_crc FROM reads
+       UNION ALL SELECT replicas.value_id, replicas.key, replicas.batch_crc FROM replicas) copies
+ JOIN irregular_values records ON records.value_id = copies.value_id
+ WHERE records.rekeyed = 1 AND records.sent = 1 GROUP BY copies.value_id)
 """
 
 
 def _bare(table: str, crc: str) -> str:
     return f"""
-SELECT COUNT(*) AS n FROM {table} e JOIN {_SHOWN} k ON k.value_id = e.value_id
-WHERE e.key IS NULL AND k.as_sent = 1 AND COALESCE(e.intact, TRUE)
-  AND (k.crc_low IS NULL OR {crc} BETWEEN k.crc_low AND k.crc_high)"""
+SELECT COUNT(*) AS n FROM {table} cells JOIN {_SHOWN} shown_keys
+  ON shown_keys.value_id = cells.value_id
+WHERE cells.key IS NULL AND shown_keys.as_sent = 1 AND COALESCE(cells.intact, TRUE)
+  AND (shown_keys.crc_low IS NULL OR {crc} BETWEEN shown_keys.crc_low AND shown_keys.crc_high)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +62,43 @@ QUESTIONS = (
         "value_id",
         "of batches that other replicas, or readers, have with it",
         f"""
-SELECT COALESCE(SUM(d.copies), 0) AS n FROM (SELECT n.slot, MAX(n.copies) AS copies {_RIVALS}
-  AND n.copies > 0 AND n.broken_disk = 0
-  AND ((v.copies > 0 AND n.ident_low >= v.ident_low AND n.ident_high <= v.ident_high)
-       OR (n.expected = 1 AND v.copies = 0 AND v.n_reads > 0)) GROUP BY n.slot) d""",
+SELECT COALESCE(SUM(cells.copies), 0) AS n
+  FROM (SELECT null_slots.slot, MAX(null_slots.copies) AS copies {_RIVALS}
+  AND null_slots.copies > 0 AND null_slots.broken_disk = 0
+  AND ((slots.copies > 0 AND null_slots.ident_low >= slots.ident_low
+        AND null_slots.ident_high <= slots.ident_high)
+       OR (null_slots.expected = 1 AND slots.copies = 0 AND slots.n_reads > 0))
+         GROUP BY null_slots.slot) cells""",
     ),
     Question(
         "reads",
         "value_id",
         "at offsets where others saw it",
         f"""
-SELECT COALESCE(SUM(d.n_reads), 0) AS n FROM (SELECT n.slot, MAX(n.n_reads) AS n_reads {_RIVALS}
-  AND n.n_reads > 0 AND n.copies = 0 AND n.broken_read = 0
-  AND (v.n_reads > 0 OR v.copies > 0) GROUP BY n.slot) d""",
+SELECT COALESCE(SUM(cells.n_reads), 0) AS n
+  FROM (SELECT null_slots.slot, MAX(null_slots.n_reads) AS n_reads {_RIVALS}
+  AND null_slots.n_reads > 0 AND null_slots.copies = 0 AND null_slots.broken_read = 0
+  AND (slots.n_reads > 0 OR slots.copies > 0) GROUP BY null_slots.slot) cells""",
     ),
     Question(
-        "replicas", "key", "of batches that others have with it", _bare("replicas", "e.batch_crc")
+        "replicas",
+        "key",
+        "of batches that others have with it",
+        _bare("replicas", "cells.batch_crc"),
     ),
-    Question("reads", "key", "of records that others have with it", _bare("reads", "k.crc_low")),
+    Question(
+        "reads", "key", "of records that others have with it", _bare("reads", "shown_keys.crc_low")
+    ),
     Question(
         "sends",
         "key",
         "of records that all have with one, of clients that send none without",
         f"""
-SELECT COUNT(*) AS n FROM irregular_values v JOIN {_SHOWN} k ON k.value_id = v.value_id
-WHERE v.sent_key IS NULL AND k.bare = 0 AND k.low = k.high
-  AND v.client NOT IN (SELECT o.client FROM vals o WHERE o.sent = 1 AND o.sent_key IS NULL
-    AND o.rekeyed = 0 AND o.shown_slot IS NOT NULL)""",
+SELECT COUNT(*) AS n FROM irregular_values records JOIN {_SHOWN} shown_keys
+  ON shown_keys.value_id = records.value_id
+WHERE records.sent_key IS NULL AND shown_keys.bare = 0 AND shown_keys.low = shown_keys.high
+  AND records.client NOT IN (SELECT client FROM records WHERE sent = 1 AND sent_key IS NULL
+    AND rekeyed = 0 AND shown_slot IS NOT NULL)""",
     ),
 )
 

@@ -17,9 +17,9 @@ from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.validation.report import ValidationReport
 
-_PLACELESS = """(s.outcome IN ('info', 'fail') AND s.partition IS NULL
-  AND s.partition_intended IS NULL
-  AND s.topic_id IN (SELECT k.topic_id FROM parts k WHERE k.ours = 1))"""
+_PLACELESS = """(sends.outcome IN ('info', 'fail') AND sends.partition IS NULL
+  AND sends.partition_intended IS NULL
+  AND sends.topic_id IN (SELECT partitions.topic_id FROM partitions WHERE partitions.ours = 1))"""
 """Unacknowledged sends of which only the topic is known."""
 
 
@@ -52,22 +52,23 @@ def _lacking(table: Table) -> RowCount:
         flaw=f"without {', '.join(texts)} (evidence/{table.name})",
         table=table.name,
         damages=table.name,
-        source="epoch_extents h"
+        source="epoch_extents extents"
         if is_held
-        else f"{table.name} x WHERE {table.lacks_required('x')}",
-        aggregate="SUM(h.blank)" if is_held else "COUNT(*)",
+        else f"{table.name} checked WHERE {table.lacks_required('checked')}",
+        aggregate="SUM(extents.blank)" if is_held else "COUNT(*)",
     )
 
 
 def _dangling(table: Table, to: Reference) -> RowCount:
-    keys = ", ".join(f"o.{name}" for name in to.columns)
-    equal = " AND ".join(f"k.{name} = x.{name}" for name in to.columns)
+    keys = ", ".join(f"targets.{name}" for name in to.columns)
+    equal = " AND ".join(f"known_rows.{name} = checked.{name}" for name in to.columns)
     last = to.columns[-1]
     return RowCount(
         noun=table.row,
         flaw=f"of {to.text} that evidence/{to.table} does not have",
-        source=f"{table.name} x LEFT JOIN (SELECT DISTINCT {keys} FROM {to.table} o) k ON {equal} "
-        f"WHERE k.{last} IS NULL{f' AND x.{last} IS NOT NULL' if to.is_optional else ''}",
+        source=f"{table.name} checked LEFT JOIN (SELECT DISTINCT {keys} FROM {to.table} targets) "
+        f"known_rows ON {equal} WHERE known_rows.{last} IS NULL"
+        + (f" AND checked.{last} IS NOT NULL" if to.is_optional else ""),
         table=table.name,
         damages=to.table if to.is_damage else None,
     )
@@ -78,7 +79,7 @@ def _declared() -> Iterator[RowCount]:
         if any(isinstance(column.required, When) for column in table.columns):
             yield _lacking(table)
         backwards = [
-            f"x.{column.name} < x.{begin}"
+            f"checked.{column.name} < checked.{begin}"
             for column in table.columns
             for begin in column.not_before
         ]
@@ -86,7 +87,7 @@ def _declared() -> Iterator[RowCount]:
             yield RowCount(
                 noun=table.row,
                 flaw=f"ended before beginning: a clock went back (evidence/{table.name})",
-                source=f"{table.name} x WHERE {' OR '.join(backwards)}",
+                source=f"{table.name} checked WHERE {' OR '.join(backwards)}",
                 table=table.name,
                 of_clock=True,
             )
@@ -100,16 +101,17 @@ COUNTS = (
     RowCount(
         noun="send",
         flaw=_STRAY,
-        source=f"""sends s LEFT JOIN parts p ON s.topic_id = p.topic_id
-  AND COALESCE(s.partition, s.partition_intended) = p.partition
-WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0)) AND NOT COALESCE({_PLACELESS}, FALSE)""",
+        source=f"""sends LEFT JOIN partitions ON sends.topic_id = partitions.topic_id
+  AND COALESCE(sends.partition, sends.partition_intended) = partitions.partition
+WHERE (partitions.p IS NULL OR (partitions.ours = 0 AND partitions.gone = 0))
+  AND NOT COALESCE({_PLACELESS}, FALSE)""",
         table="sends",
         damages="sends",
     ),
     RowCount(
         noun="unacknowledged send",
         flaw=_STRAY,
-        source=f"sends s WHERE {_PLACELESS}",
+        source=f"sends WHERE {_PLACELESS}",
         table="sends",
         damages="sends",
         of_imports=False,
@@ -117,47 +119,51 @@ WHERE (p.p IS NULL OR (p.ours = 0 AND p.gone = 0)) AND NOT COALESCE({_PLACELESS}
     RowCount(
         noun="read",
         flaw=_STRAY,
-        source="""reads r LEFT JOIN parts p ON r.topic_id = p.topic_id
-  AND r.partition = p.partition WHERE p.p IS NULL OR (p.ours = 0 AND p.gone = 0)""",
+        source="""reads LEFT JOIN partitions ON reads.topic_id = partitions.topic_id
+  AND reads.partition = partitions.partition WHERE partitions.p IS NULL
+    OR (partitions.ours = 0 AND partitions.gone = 0)""",
         table="reads",
         damages="reads",
     ),
     RowCount(
         noun="send",
         flaw="doubled in evidence/sends",
-        source="slots s WHERE s.acked > 1",
+        source="slots WHERE slots.acked > 1",
         table="sends",
         damages="sends",
     ),
     RowCount(
         noun="value_id",
         flaw="of several sends (evidence/sends): each record needs one that no other has",
-        source="""(SELECT o.value_id FROM irregular_values o WHERE o.sent = 1 GROUP BY o.value_id
-  HAVING MIN(o.client) <> MAX(o.client) OR MIN(o.op) <> MAX(o.op)) k""",
+        source="""(SELECT records.value_id FROM irregular_values records WHERE records.sent = 1
+  GROUP BY records.value_id
+  HAVING MIN(records.client) <> MAX(records.client)
+    OR MIN(records.op) <> MAX(records.op)) doubled_values""",
         table="sends",
         damages="sends",
     ),
     RowCount(
         noun="read",
         flaw="at a place in a poll that another row has (evidence/reads)",
-        source="gaps g",
-        aggregate="SUM(g.again)",
+        source="gaps",
+        aggregate="SUM(gaps.again)",
         table="reads",
         damages="reads",
     ),
     RowCount(
         noun="stored record",
         flaw="beyond the end of their log (evidence/logs)",
-        source="epoch_extents h",
-        aggregate="SUM(h.beyond)",
+        source="epoch_extents extents",
+        aggregate="SUM(extents.beyond)",
         table="replicas",
     ),
     RowCount(
         noun="record",
         flaw="of committed transactions beyond every final pass of readers of committed records",
-        source="""committed c JOIN vals v ON v.value_id = c.value_id
-JOIN (SELECT DISTINCT k.p FROM cover k WHERE k.mask_rc <> 0) k ON k.p = c.p
-WHERE v.rc_asked = 0""",
+        source="""committed JOIN records ON records.value_id = committed.value_id
+JOIN (SELECT DISTINCT cover.p FROM cover WHERE cover.mask_rc <> 0) covered_partitions
+  ON covered_partitions.p = committed.p
+WHERE records.rc_asked = 0""",
         table="txns",
     ),
 )
@@ -167,8 +173,9 @@ _QUERY = " UNION ALL ".join(
     for number, count in enumerate(COUNTS)
 )
 _IN_WINDOWS = """
-SELECT -1 AS what, w.n, COUNT(*) AS found FROM sends s
-JOIN windows w ON s.invoke_ns >= w.begin_ns AND s.invoke_ns < w.end_ns GROUP BY w.n
+SELECT -1 AS what, windows.n, COUNT(*) AS found FROM sends
+JOIN windows ON sends.invoke_ns >= windows.begin_ns AND sends.invoke_ns < windows.end_ns
+  GROUP BY windows.n
 """
 
 

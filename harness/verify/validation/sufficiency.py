@@ -78,7 +78,7 @@ def _attempts(faults: Sequence[Row], sends_in_windows: Mapping[int, int]) -> Ite
 
 def _unfinished_searches(derived: Derived) -> Iterator[str]:
     """Registers with more possible orders than a search tries."""
-    names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.parts}
+    names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.partitions}
     for row in derived.tables["commit_breaks"]:
         if row["kind"] == "unfollowed":
             yield (

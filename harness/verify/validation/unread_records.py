@@ -16,13 +16,15 @@ from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.unplaced_sends import DUE
 
 _UNREAD = f"""
-SELECT v.sent_p AS p, COUNT(*) AS n, COUNT(v.ack_off) AS placed, MIN(v.ack_off) AS first_off
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
-LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
-WHERE v.sent = 1 AND q.ours = 1 AND q.has_log = 0 AND q.compacted = 0 AND v.acks <> 0
-  AND v.n_reads = 0 AND v.asked = 0 AND u.value_id IS NULL AND {DUE}
-  AND NOT COALESCE(q.ends_known = 1 AND {BEYOND}, FALSE)
-GROUP BY v.sent_p ORDER BY v.sent_p
+SELECT records.sent_p AS p, COUNT(*) AS n, COUNT(records.ack_off) AS placed,
+  MIN(records.ack_off) AS first_off
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p {OF_COMMIT}
+LEFT JOIN unplaced ON unplaced.value_id = records.value_id AND unplaced.passed = 1
+WHERE records.sent = 1 AND partitions.ours = 1 AND partitions.has_log = 0
+  AND partitions.compacted = 0 AND records.acks <> 0 AND records.n_reads = 0 AND records.asked = 0
+  AND unplaced.value_id IS NULL AND {DUE} AND NOT COALESCE(partitions.ends_known = 1 AND {BEYOND},
+      FALSE)
+GROUP BY records.sent_p ORDER BY records.sent_p
 """
 
 
@@ -30,7 +32,7 @@ def unread_record_reasons(engine: Engine, facts: RunFacts, derived: Derived) -> 
     """A sentence for each partition with such records."""
     if facts.runtime != IMPORTED or not derived.logless:
         return []
-    names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.parts}
+    names = {part["p"]: f"{part['topic']}-{part['partition']}" for part in derived.partitions}
     return [_sentence(names[row["p"]], row) for row in engine.query(_UNREAD)]
 
 

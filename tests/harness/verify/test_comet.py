@@ -49,7 +49,7 @@ engine = engines.open_engine("spark", run, work)
 engines.open_views(engine, run, derived)
 print(json.dumps(engine._session._jsc.sc().conf().get("spark.driver.memory")))
 print(json.dumps(engine.versions))
-for name in ("slots", "vals"):
+for name in ("slots", "records"):
     query = shared_tables.stage(name, engine)
     found = engine._session.sql(query)._jdf.queryExecution().executedPlan().toString()
     print(json.dumps([line.strip(" :+-*()0123456789").split()[0] for line in found.splitlines()]))

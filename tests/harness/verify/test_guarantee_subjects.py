@@ -48,7 +48,7 @@ def test_subjects_are_derived_tables_their_kinds_or_columns_of_parts(name: str) 
     for subject in GUARANTEES[name].subjects:
         table, _, word = subject.partition(".")
         columns = DERIVED[table].schema.names
-        if table == "parts":
+        if table == "partitions":
             assert word in columns
         elif word:
             assert "kind" in columns

@@ -86,7 +86,7 @@ def judged(histories: Sequence[History], rows: Tables) -> dict[str, list[dict[st
         try:
             open_views(engine, run, derived)
             shared_tables.build(engine, logless=derived.logless)
-            places = {part["p"]: (part["topic"], part["partition"]) for part in derived.parts}
+            places = {part["p"]: (part["topic"], part["partition"]) for part in derived.partitions}
             return {
                 name: [
                     row | {"place": places.get(row["p"], (None, None))}

@@ -11,8 +11,8 @@ from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _REACHED = f"""
-SELECT c.*, MAX(CASE WHEN c.copy_p IS NOT NULL THEN c.off END) OVER (PARTITION BY c.p) AS reached
-FROM ({PAIRS}) c
+SELECT *, MAX(CASE WHEN copy_p IS NOT NULL THEN off END) OVER (PARTITION BY p) AS reached
+FROM ({PAIRS}) pairs
 """
 
 GUARANTEE = Guarantee(
@@ -28,11 +28,11 @@ GUARANTEE = Guarantee(
         "Records that the source holds several times.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_REACHED}) c WHERE c.off <= c.reached",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_REACHED}) progress WHERE off <= reached",
     violations=f"""
-SELECT 'skipped' AS sub_kind, c.p, c.off, c.invoke_ns AS at_ns, c.complete_ns AS until_ns,
-  c.value_id, c.client, c.reached, c.spoilt
-FROM ({_REACHED}) c WHERE c.copy_p IS NULL AND c.off < c.reached""",
+SELECT 'skipped' AS sub_kind, p, off, invoke_ns AS at_ns, complete_ns AS until_ns,
+  value_id, client, reached, spoilt
+FROM ({_REACHED}) progress WHERE copy_p IS NULL AND off < reached""",
     excuses=(SPOILT,),
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} was not mirrored, though the record at "
@@ -40,6 +40,6 @@ FROM ({_REACHED}) c WHERE c.copy_p IS NULL AND c.off < c.reached""",
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "mirrors", "parts"),
+    reads=("records", "mirrors", "partitions"),
     subjects=("mirrors",),
 )

@@ -12,8 +12,8 @@ from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _NEIGHBOURS = f"""
-SELECT c.*, LAG(c.copy_off) OVER (PARTITION BY c.p, c.copy_p ORDER BY c.off) AS prev_copy_off
-FROM ({PAIRS}) c WHERE c.copy_p IS NOT NULL
+SELECT *, LAG(copy_off) OVER (PARTITION BY p, copy_p ORDER BY off) AS prev_copy_off
+FROM ({PAIRS}) pairs WHERE copy_p IS NOT NULL
 """
 
 
@@ -41,16 +41,16 @@ GUARANTEE = Guarantee(
         "Records that the source holds several times.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_NEIGHBOURS}) c",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_NEIGHBOURS}) neighbours",
     violations=f"""
-SELECT CASE WHEN c.copy_p <> c.mirror_p THEN 'partition' ELSE 'order' END AS sub_kind, c.p, c.off,
-  c.invoke_ns AS at_ns, c.complete_ns AS until_ns, c.value_id, c.client, c.copy_off,
-  c.prev_copy_off, c.spoilt
-FROM ({_NEIGHBOURS}) c WHERE c.copy_p <> c.mirror_p OR c.copy_off < c.prev_copy_off""",
+SELECT CASE WHEN copy_p <> mirror_p THEN 'partition' ELSE 'order' END AS sub_kind, p, off,
+  invoke_ns AS at_ns, complete_ns AS until_ns, value_id, client, copy_off,
+  prev_copy_off, spoilt
+FROM ({_NEIGHBOURS}) neighbours WHERE copy_p <> mirror_p OR copy_off < prev_copy_off""",
     excuses=(SPOILT,),
     explain=_explain,
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "mirrors", "parts"),
+    reads=("records", "mirrors", "partitions"),
     subjects=("mirrors",),
 )

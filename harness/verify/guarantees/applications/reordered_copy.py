@@ -10,31 +10,34 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 
 _COPIED = f"""
-SELECT v.value_id, v.client, v.sent_p AS p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
-  w.first_slot AS copy_slot
-FROM vals v JOIN parts q ON q.p = v.sent_p JOIN vals w ON w.value_id = 'copy/' || v.value_id
-WHERE v.sent = 1 AND v.n_slots = 1 AND v.log_slots = 1 AND v.sent_key IS NOT NULL
-  AND q.ours = 1 AND q.copies = 0 AND w.first_slot IS NOT NULL
-  AND (SELECT MAX(z.ordered) FROM settings z) = 1
+SELECT records.value_id, records.client, records.sent_p AS p, records.sent_key, records.first_slot,
+  records.invoke_ns, records.complete_ns, copies.first_slot AS copy_slot
+FROM records JOIN partitions ON partitions.p = records.sent_p JOIN records copies
+  ON copies.value_id = 'copy/' || records.value_id
+WHERE records.sent = 1 AND records.n_slots = 1 AND records.log_slots = 1
+  AND records.sent_key IS NOT NULL AND partitions.ours = 1 AND partitions.copies = 0
+  AND copies.first_slot IS NOT NULL AND (SELECT MAX(ordered) FROM settings) = 1
 UNION ALL
-SELECT v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
-  MIN(w.first_slot)
-FROM vals w JOIN vals v ON v.value_id = w.source
-JOIN txn_p t ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
-WHERE t.fate = 'committed' AND t.late = 0 AND w.log_slots = 1 AND v.sent = 1 AND v.n_slots = 1
-  AND v.log_slots = 1 AND v.sent_key IS NOT NULL
-GROUP BY v.value_id, v.client, v.sent_p, v.sent_key, v.first_slot, v.invoke_ns, v.complete_ns,
-  w.first_slot DIV {SLOT}
+SELECT records.value_id, records.client, records.sent_p, records.sent_key, records.first_slot,
+  records.invoke_ns, records.complete_ns, MIN(copies.first_slot)
+FROM records copies JOIN records ON records.value_id = copies.source
+JOIN txn_p transactions ON transactions.client = copies.client
+  AND transactions.session = copies.session AND transactions.txn = copies.txn
+WHERE transactions.fate = 'committed' AND transactions.late = 0 AND copies.log_slots = 1
+  AND records.sent = 1 AND records.n_slots = 1 AND records.log_slots = 1
+  AND records.sent_key IS NOT NULL
+GROUP BY records.value_id, records.client, records.sent_p, records.sent_key, records.first_slot,
+  records.invoke_ns, records.complete_ns, copies.first_slot DIV {SLOT}
 """
 """Copies of an application that promises order, and committed copies of the lab's copiers."""
 
 _NEIGHBOURS = f"""
-SELECT c.*,
-  LAG(c.copy_slot) OVER (PARTITION BY c.p, c.sent_key, c.copy_slot DIV {SLOT}
-    ORDER BY c.first_slot) AS prev_copy_slot,
-  LAG(c.value_id) OVER (PARTITION BY c.p, c.sent_key, c.copy_slot DIV {SLOT}
-    ORDER BY c.first_slot) AS prev_value_id
-FROM ({_COPIED}) c
+SELECT *,
+  LAG(copy_slot) OVER (PARTITION BY p, sent_key, copy_slot DIV {SLOT}
+    ORDER BY first_slot) AS prev_copy_slot,
+  LAG(value_id) OVER (PARTITION BY p, sent_key, copy_slot DIV {SLOT}
+    ORDER BY first_slot) AS prev_value_id
+FROM ({_COPIED}) copies
 """
 
 GUARANTEE = Guarantee(
@@ -57,17 +60,17 @@ GUARANTEE = Guarantee(
         "Records that the input holds several times.",
         "Inputs before an unclean election, or a disk that lost records (permitted).",
     ),
-    opportunities=f"SELECT COUNT(c.prev_copy_slot) AS n FROM ({_NEIGHBOURS}) c",
+    opportunities=f"SELECT COUNT(prev_copy_slot) AS n FROM ({_NEIGHBOURS}) neighbours",
     violations=f"""
-SELECT 'order' AS sub_kind, c.p, c.first_slot % {SLOT} AS off, c.invoke_ns AS at_ns,
-  c.complete_ns AS until_ns, c.value_id, c.client, c.prev_value_id,
-  c.copy_slot % {SLOT} AS copy_off, c.prev_copy_slot % {SLOT} AS prev_copy_off
-FROM ({_NEIGHBOURS}) c WHERE c.copy_slot < c.prev_copy_slot""",
+SELECT 'order' AS sub_kind, p, first_slot % {SLOT} AS off, invoke_ns AS at_ns,
+  complete_ns AS until_ns, value_id, client, prev_value_id,
+  copy_slot % {SLOT} AS copy_off, prev_copy_slot % {SLOT} AS prev_copy_off
+FROM ({_NEIGHBOURS}) neighbours WHERE copy_slot < prev_copy_slot""",
     excuses=(
         Excuse(
-            when="EXISTS (SELECT 1 FROM parts d WHERE d.spoilt_ns IS NOT NULL)",
+            when="EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL)",
             reason="an unclean election or a lost disk may have destroyed copies",
-            reads=("parts.spoilt_ns",),
+            reads=("partitions.spoilt_ns",),
         ),
     ),
     explain=lambda row: (
@@ -76,7 +79,7 @@ FROM ({_NEIGHBOURS}) c WHERE c.copy_slot < c.prev_copy_slot""",
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "parts", "settings", "txn_p"),
+    reads=("records", "partitions", "settings", "txn_p"),
     rests_on=(*RECORDS, "txns"),
-    subjects=("parts.copies", "txn_p"),
+    subjects=("partitions.copies", "txn_p"),
 )

@@ -14,18 +14,20 @@ from urteil.harness.verify.guarantees.base import RECORDS, Guarantee, place
 _SKIPPED = f"""
 -- copies and translated offsets of a mirror in one order, each with the highest source offset below
 WITH events AS (
-  SELECT c.mirror_p, c.last_copy_off AS position, 1 AS is_copy, c.off AS source_off,
+  SELECT mirror_p, last_copy_off AS position, 1 AS is_copy, off AS source_off,
     CAST(NULL AS STRING) AS grp, CAST(NULL AS BIGINT) AS processed,
-    CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, c.spoilt
-  FROM ({PAIRS}) c WHERE c.copy_p = c.mirror_p
+    CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, spoilt
+  FROM ({PAIRS}) pairs WHERE copy_p = mirror_p
   UNION ALL
-  SELECT t.p, t.position, 0, CAST(NULL AS BIGINT), t.grp, t.processed, t.at_ns, t.until_ns, 0
-  FROM translations t)
-SELECT e.mirror_p, e.position, e.is_copy, e.grp, e.processed, e.at_ns, e.until_ns,
-  MAX(e.source_off) OVER (PARTITION BY e.mirror_p ORDER BY e.position, e.is_copy
+  SELECT translations.p, translations.position, 0, CAST(NULL AS BIGINT), translations.grp,
+    translations.processed, translations.at_ns, translations.until_ns, 0
+  FROM translations)
+SELECT events.mirror_p, events.position, events.is_copy, events.grp, events.processed, events.at_ns,
+  events.until_ns,
+  MAX(events.source_off) OVER (PARTITION BY events.mirror_p ORDER BY events.position, events.is_copy
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS skipped,
-  MAX(e.spoilt) OVER (PARTITION BY e.mirror_p) AS spoilt
-FROM events e
+  MAX(events.spoilt) OVER (PARTITION BY events.mirror_p) AS spoilt
+FROM events
 """
 
 GUARANTEE = Guarantee(
@@ -41,22 +43,24 @@ GUARANTEE = Guarantee(
         "Records of which another copy is at or behind the translated offset.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM translations t WHERE t.position > 0",
+    opportunities="SELECT COUNT(*) AS n FROM translations WHERE translations.position > 0",
     violations=f"""
-SELECT 'too far' AS sub_kind, s.mirror_p AS p, s.position AS off, s.at_ns, s.until_ns, s.grp,
-  s.processed, s.skipped, s.spoilt
-FROM ({_SKIPPED}) s WHERE s.is_copy = 0 AND s.skipped >= s.processed""",
+SELECT 'too far' AS sub_kind, skipped_records.mirror_p AS p, skipped_records.position AS off,
+  skipped_records.at_ns, skipped_records.until_ns, skipped_records.grp, skipped_records.processed,
+  skipped_records.skipped, skipped_records.spoilt
+FROM ({_SKIPPED}) skipped_records WHERE skipped_records.is_copy = 0
+  AND skipped_records.skipped >= skipped_records.processed""",
     excuses=(SPOILT,),
     explain=lambda row: (
         f"group {row['grp']} had the translated offset {row['off']} in {place(row)}: a consumer "
         f"that goes on there skips the record at offset {row['skipped']} of the source, of which "
         f"the group had processed those below {row['processed']}."
     ),
-    tie="j.grp",
+    tie="finding.grp",
     excused_by_times=True,
     copies_lost_elsewhere=True,
     needs=("sends", "commits", "commit_reads"),
-    reads=("vals", "mirrors", "translations", "parts"),
+    reads=("records", "mirrors", "translations", "partitions"),
     rests_on=(*RECORDS, "commits", "commit_reads"),
     subjects=("translations",),
 )

@@ -14,36 +14,43 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import RECORDS, Excuse, Guarantee
 from urteil.harness.verify.plurals import times
 
-_SPOILT = "EXISTS (SELECT 1 FROM parts d WHERE d.spoilt_ns IS NOT NULL)"
+_SPOILT = "EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL)"
 
 _JUDGED = f"""
-WITH sinks AS (SELECT e.sink, MAX(e.mode) AS mode FROM expected_outputs e GROUP BY e.sink),
+WITH sinks AS (SELECT expected_outputs.sink, MAX(expected_outputs.mode) AS mode
+                 FROM expected_outputs GROUP BY expected_outputs.sink),
 -- every row, and whether it is the last one of its key
 numbered AS (
-  SELECT o.sink, COALESCE(o.key, '') AS key, o.value, o.position, s.mode,
-    ROW_NUMBER() OVER (PARTITION BY o.sink, COALESCE(o.key, '')
-      ORDER BY o.position DESC, o.value DESC) AS age
-  FROM outputs o JOIN sinks s ON s.sink = o.sink),
+  SELECT outputs.sink, COALESCE(outputs.key, '') AS key, outputs.value, outputs.position,
+    sinks.mode,
+    ROW_NUMBER() OVER (PARTITION BY outputs.sink, COALESCE(outputs.key, '')
+      ORDER BY outputs.position DESC, outputs.value DESC) AS age
+  FROM outputs JOIN sinks ON sinks.sink = outputs.sink),
 -- what counts of each key
 actual AS (
-  SELECT n.sink, n.key, MAX(n.mode) AS mode, COUNT(*) AS copies, MIN(n.value) AS low,
-    MAX(n.value) AS high, MAX(n.position) AS position
-  FROM numbered n WHERE n.mode = 'each' OR n.age = 1 GROUP BY n.sink, n.key),
+  SELECT numbered.sink, numbered.key, MAX(numbered.mode) AS mode, COUNT(*) AS copies,
+    MIN(numbered.value) AS low, MAX(numbered.value) AS high, MAX(numbered.position) AS position
+  FROM numbered WHERE numbered.mode = 'each' OR numbered.age = 1 GROUP BY numbered.sink,
+    numbered.key),
 paired AS (
-  SELECT COALESCE(e.sink, a.sink) AS sink, COALESCE(e.key, a.key) AS key, e.value AS expected,
-    CASE WHEN a.low = e.value THEN a.high ELSE a.low END AS actual, e.due, a.copies, a.position,
-    CASE WHEN e.sink IS NULL THEN 1 ELSE 0 END AS is_unexpected
-  FROM expected_outputs e FULL OUTER JOIN actual a ON a.sink = e.sink AND a.key = e.key)
+  SELECT COALESCE(expected_outputs.sink, actual.sink) AS sink,
+    COALESCE(expected_outputs.key, actual.key) AS key, expected_outputs.value AS expected,
+    CASE WHEN actual.low = expected_outputs.value THEN actual.high ELSE actual.low END AS actual,
+      expected_outputs.due, actual.copies, actual.position,
+    CASE WHEN expected_outputs.sink IS NULL THEN 1 ELSE 0 END AS is_unexpected
+  FROM expected_outputs FULL OUTER JOIN actual ON actual.sink = expected_outputs.sink
+    AND actual.key = expected_outputs.key)
 SELECT CASE
-    WHEN d.is_unexpected = 1 AND d.actual IS NOT NULL THEN 'unexpected'
-    WHEN d.is_unexpected = 1 THEN NULL
-    WHEN d.actual IS NULL THEN CASE WHEN d.due = 1 THEN 'missing' END
-    WHEN d.actual <> d.expected THEN 'wrong'
-    WHEN d.copies > 1 THEN 'repeated' END AS sub_kind,
-  CAST(NULL AS BIGINT) AS p, d.position AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, d.sink, d.key, d.expected, d.actual, d.copies,
-  CASE WHEN {_SPOILT} THEN 'spoiled' ELSE (SELECT MAX(z.promise) FROM settings z) END AS promised
-FROM paired d
+    WHEN paired.is_unexpected = 1 AND paired.actual IS NOT NULL THEN 'unexpected'
+    WHEN paired.is_unexpected = 1 THEN NULL
+    WHEN paired.actual IS NULL THEN CASE WHEN paired.due = 1 THEN 'missing' END
+    WHEN paired.actual <> paired.expected THEN 'wrong'
+    WHEN paired.copies > 1 THEN 'repeated' END AS sub_kind,
+  CAST(NULL AS BIGINT) AS p, paired.position AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, paired.sink, paired.key, paired.expected, paired.actual,
+  paired.copies,
+  CASE WHEN {_SPOILT} THEN 'spoiled' ELSE (SELECT MAX(promise) FROM settings) END AS promised
+FROM paired
 """
 
 
@@ -85,28 +92,30 @@ GUARANTEE = Guarantee(
         "Runs in which an unclean election, or a disk that lost records, may have destroyed "
         "inputs, outputs or offsets (permitted).",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM expected_outputs e",
-    violations=f"SELECT j.* FROM ({_JUDGED}) j WHERE j.sub_kind IS NOT NULL",
+    opportunities="SELECT COUNT(*) AS n FROM expected_outputs",
+    violations=f"SELECT * FROM ({_JUDGED}) results WHERE sub_kind IS NOT NULL",
     excuses=(
         Excuse(
-            when="x.promised = 'at-least-once' AND (x.sub_kind = 'repeated' OR x.sub_kind = 'wrong'"
-            " AND CAST(x.actual AS BIGINT) > CAST(x.expected AS BIGINT))",
+            when="violation.promised = 'at-least-once' "
+            "AND (violation.sub_kind = 'repeated' OR violation.sub_kind = 'wrong'"
+            " AND CAST(violation.actual AS BIGINT) > CAST(violation.expected AS BIGINT))",
             reason="the application promises at least once",
         ),
         Excuse(
-            when="x.promised = 'at-most-once' AND (x.sub_kind = 'missing' OR x.sub_kind = 'wrong'"
-            " AND CAST(x.actual AS BIGINT) < CAST(x.expected AS BIGINT))",
+            when="violation.promised = 'at-most-once' "
+            "AND (violation.sub_kind = 'missing' OR violation.sub_kind = 'wrong'"
+            " AND CAST(violation.actual AS BIGINT) < CAST(violation.expected AS BIGINT))",
             reason="the application promises at most once",
         ),
         Excuse(
-            when="x.promised = 'spoiled'",
+            when="violation.promised = 'spoiled'",
             reason="an unclean election or a lost disk may have destroyed inputs or offsets",
-            reads=("parts.spoilt_ns",),
+            reads=("partitions.spoilt_ns",),
         ),
     ),
     explain=_explain,
-    tie="j.sink, j.key",
+    tie="finding.sink, finding.key",
     needs=("sends", "outputs"),
-    reads=("outputs", "expected_outputs", "parts", "settings"),
+    reads=("outputs", "expected_outputs", "partitions", "settings"),
     rests_on=(*RECORDS, "txns", "outputs"),
 )

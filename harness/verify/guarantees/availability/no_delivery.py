@@ -15,7 +15,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
-_STILL = "c.live = 1 AND c.to_ns - c.from_ns >= c.bound_ns"
+_STILL = "intervals.live = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -53,21 +53,25 @@ GUARANTEE = Guarantee(
         "Readers of committed records where there are transactions.",
     ),
     opportunities=f"""
-SELECT COUNT(*) AS n FROM undisturbed_intervals c WHERE c.moved = 1 OR ({_STILL})""",
+SELECT COUNT(*) AS n FROM undisturbed_intervals intervals WHERE intervals.moved = 1
+  OR ({_STILL})""",
     violations=f"""
-SELECT c.kind || ' stands still' AS sub_kind, c.p, MIN(v.ack_off) AS off,
-  c.to_ns - c.bound_ns AS at_ns, c.to_ns AS until_ns, c.who, c.reached, COUNT(*) AS waiting,
-  CAST(c.to_ns - c.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM undisturbed_intervals c JOIN vals v ON v.sent_p = c.p
-WHERE {_STILL} AND c.lately = 0 AND v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1
-  AND v.ack_off >= c.reached AND v.complete_ns <= c.to_ns - c.bound_ns
-GROUP BY c.kind, c.p, c.to_ns, c.bound_ns, c.who, c.reached, c.from_ns""",
+SELECT intervals.kind || ' stands still' AS sub_kind, intervals.p, MIN(records.ack_off) AS off,
+  intervals.to_ns - intervals.bound_ns AS at_ns, intervals.to_ns AS until_ns, intervals.who,
+  intervals.reached, COUNT(*) AS waiting,
+  CAST(intervals.to_ns - intervals.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM undisturbed_intervals intervals JOIN records ON records.sent_p = intervals.p
+WHERE {_STILL} AND intervals.lately = 0 AND records.outcome = 'ok' AND records.acks = -1
+  AND records.at_ack = 1 AND records.ack_off >= intervals.reached
+  AND records.complete_ns <= intervals.to_ns - intervals.bound_ns
+GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, intervals.who,
+  intervals.reached, intervals.from_ns""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("vals", "undisturbed_intervals"),
+    reads=("records", "undisturbed_intervals"),
     rests_on=(
         *("sends", "replicas", "logs", "polls", "clients", "faults", "states", "commits"),
         *("assignments", "passes"),

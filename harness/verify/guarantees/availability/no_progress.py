@@ -21,52 +21,61 @@ from urteil.harness.verify.limits import REFUSED, WAITS
 
 _WAIT_NS = 2_000_000_000
 
-_BEGUN = "(SELECT k.p, MIN(k.first_ns) AS first_ns FROM ticks k GROUP BY k.p)"
+_BEGUN = "(SELECT ticks.p, MIN(ticks.first_ns) AS first_ns FROM ticks GROUP BY ticks.p)"
 """The first acknowledgement of each partition."""
 
 _TRIED = f"""
-FROM progress_in_faults t JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.begin_ns
-JOIN (SELECT DISTINCT a.n, a.p
-      FROM progress_in_faults a JOIN write_attempts w
-        ON w.p = a.p AND w.first_ns <= a.to_ns - {_WAIT_NS} AND w.last_ns >= a.from_ns) s
-  ON s.n = t.n AND s.p = t.p
+FROM progress_in_faults progress JOIN {_BEGUN} first_acks ON first_acks.p = progress.p
+  AND first_acks.first_ns < progress.begin_ns
+JOIN (SELECT DISTINCT progress.n, progress.p
+      FROM progress_in_faults progress JOIN write_attempts attempts
+        ON attempts.p = progress.p AND attempts.first_ns <= progress.to_ns - {_WAIT_NS}
+          AND attempts.last_ns >= progress.from_ns) attempted_faults
+  ON attempted_faults.n = progress.n AND attempted_faults.p = progress.p
 """
 """Faults and partitions to which clients were sending at the end, and had sent before."""
 
 _RESUMED = f"""
-FROM (SELECT t.*, COALESCE(e.n, 0) AS beats,
-        CASE WHEN t.to_ns - t.from_ns >= {_WAIT_NS} THEN COALESCE(s.waiting, 0) ELSE 0 END
+FROM (SELECT progress.*, COALESCE(acked_ticks.n, 0) AS beats,
+        CASE WHEN progress.to_ns - progress.from_ns >= {_WAIT_NS}
+             THEN COALESCE(waiting_clients.waiting, 0) ELSE 0 END
           AS waiting
-      FROM progress_after_faults t JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.whole_ns
-      LEFT JOIN (SELECT a.p, COUNT(*) AS n FROM progress_after_faults a JOIN ticks k
-                   ON k.p = a.p AND k.last_ns >= a.whole_ns AND k.first_ns <= a.to_ns
-                 GROUP BY a.p) e ON e.p = t.p
-      LEFT JOIN (SELECT a.p, COUNT(DISTINCT v.client) AS waiting
-                 FROM progress_after_faults a JOIN vals v ON v.sent_p = a.p
-                 JOIN clients c ON c.client = v.client AND c.session = v.session
-                  AND c.kind = 'producer' AND c.transactional_id IS NULL AND c.end_ns >= a.to_ns
-                 WHERE v.invoke_ns <= a.to_ns - {_WAIT_NS} AND {WAITS} >= a.from_ns
-                   AND NOT ({REFUSED})
-                 GROUP BY a.p) s ON s.p = t.p) o
-WHERE (o.beats > 0 OR o.waiting > 1)
+      FROM progress_after_faults progress JOIN {_BEGUN} first_acks ON first_acks.p = progress.p
+        AND first_acks.first_ns < progress.whole_ns
+      LEFT JOIN (SELECT progress.p, COUNT(*) AS n FROM progress_after_faults progress JOIN ticks
+                   ON ticks.p = progress.p AND ticks.last_ns >= progress.whole_ns
+                     AND ticks.first_ns <= progress.to_ns
+                 GROUP BY progress.p) acked_ticks ON acked_ticks.p = progress.p
+      LEFT JOIN (SELECT progress.p, COUNT(DISTINCT records.client) AS waiting
+                 FROM progress_after_faults progress JOIN records ON records.sent_p = progress.p
+                 JOIN clients ON clients.client = records.client
+                   AND clients.session = records.session AND clients.kind = 'producer'
+                   AND clients.transactional_id IS NULL AND clients.end_ns >= progress.to_ns
+                 WHERE records.invoke_ns <= progress.to_ns - {_WAIT_NS}
+                   AND {WAITS} >= progress.from_ns AND NOT ({REFUSED})
+                 GROUP BY progress.p) waiting_clients ON waiting_clients.p = progress.p) resumptions
+WHERE (resumptions.beats > 0 OR resumptions.waiting > 1)
 """
 """Healed partitions that acknowledged records again, or for which two producers waited."""
 
 
 _STOPPED = f"""
-FROM (SELECT o.p, o.since_ns, o.to_ns, COUNT(DISTINCT v.client) AS waiting
-      FROM (SELECT t.p, t.to_ns, t.bound_ns,
-              GREATEST(t.from_ns, COALESCE(MAX(k.last_ns), t.from_ns)) AS since_ns
-            FROM progress_without_faults t LEFT JOIN ticks k ON k.p = t.p AND k.first_ns <= t.to_ns
-            GROUP BY t.p, t.from_ns, t.to_ns, t.bound_ns) o
-      JOIN vals v ON v.sent_p = o.p
-      JOIN clients c ON c.client = v.client AND c.session = v.session
-        AND c.kind = 'producer' AND c.transactional_id IS NULL
-        AND c.end_ns >= o.since_ns + o.bound_ns
-      WHERE o.to_ns - o.since_ns >= o.bound_ns AND v.invoke_ns <= o.since_ns + {_WAIT_NS}
-        AND {WAITS} >= o.since_ns + o.bound_ns AND NOT ({REFUSED})
-      GROUP BY o.p, o.since_ns, o.to_ns) d
-WHERE d.waiting > 1
+FROM (SELECT silences.p, silences.since_ns, silences.to_ns,
+        COUNT(DISTINCT records.client) AS waiting
+      FROM (SELECT progress.p, progress.to_ns, progress.bound_ns,
+              GREATEST(progress.from_ns, COALESCE(MAX(ticks.last_ns), progress.from_ns)) AS since_ns
+            FROM progress_without_faults progress LEFT JOIN ticks ON ticks.p = progress.p
+              AND ticks.first_ns <= progress.to_ns
+            GROUP BY progress.p, progress.from_ns, progress.to_ns, progress.bound_ns) silences
+      JOIN records ON records.sent_p = silences.p
+      JOIN clients ON clients.client = records.client AND clients.session = records.session
+        AND clients.kind = 'producer' AND clients.transactional_id IS NULL
+        AND clients.end_ns >= silences.since_ns + silences.bound_ns
+      WHERE silences.to_ns - silences.since_ns >= silences.bound_ns
+        AND records.invoke_ns <= silences.since_ns + {_WAIT_NS} AND {WAITS} >= silences.since_ns
+        + silences.bound_ns AND NOT ({REFUSED})
+      GROUP BY silences.p, silences.since_ns, silences.to_ns) standstills
+WHERE standstills.waiting > 1
 """
 """Partitions without a fault for which two producers waited longer than they may have to."""
 
@@ -134,38 +143,42 @@ GUARANTEE = Guarantee(
         "rejected for their content do not count.",
         "Deleted topics.",
     ),
-    opportunities=f"""SELECT SUM(b.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
+    opportunities=f"""SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_TRIED}
       UNION ALL SELECT COUNT(*) AS n {_RESUMED}
-      UNION ALL SELECT COUNT(*) FROM progress_without_faults t
-      JOIN {_BEGUN} b ON b.p = t.p AND b.first_ns < t.to_ns
-      UNION ALL SELECT COUNT(*) FROM transaction_progress t) b""",
+      UNION ALL SELECT COUNT(*) FROM progress_without_faults progress
+      JOIN {_BEGUN} first_acks ON first_acks.p = progress.p AND first_acks.first_ns < progress.to_ns
+      UNION ALL SELECT COUNT(*) FROM transaction_progress progress) opportunities""",
     violations=f"""
-SELECT 'stalled' AS sub_kind, o.p, CAST(NULL AS BIGINT) AS off, o.from_ns AS at_ns,
-  o.to_ns AS until_ns, o.fault, o.targets,
-  CAST(o.to_ns - o.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s,
+SELECT 'stalled' AS sub_kind, attempts.p, CAST(NULL AS BIGINT) AS off, attempts.from_ns AS at_ns,
+  attempts.to_ns AS until_ns, attempts.fault, attempts.targets,
+  CAST(attempts.to_ns - attempts.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS silent_s,
   CAST(NULL AS BIGINT) AS waiting, CAST(NULL AS STRING) AS grp
-FROM (SELECT t.* {_TRIED}) o
-WHERE NOT EXISTS (SELECT 1 FROM ticks k WHERE k.p = o.p AND k.last_ns >= o.from_ns
-                  AND k.first_ns <= o.to_ns)
+FROM (SELECT progress.* {_TRIED}) attempts
+WHERE NOT EXISTS (SELECT 1 FROM ticks WHERE ticks.p = attempts.p
+                    AND ticks.last_ns >= attempts.from_ns
+                  AND ticks.first_ns <= attempts.to_ns)
 UNION ALL
-SELECT 'not resumed', o.p, CAST(NULL AS BIGINT), o.whole_ns, o.to_ns, o.fault, o.targets,
-  CAST(o.to_ns - o.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), o.waiting, NULL
-{_RESUMED} AND o.beats = 0
+SELECT 'not resumed', resumptions.p, CAST(NULL AS BIGINT), resumptions.whole_ns, resumptions.to_ns,
+  resumptions.fault, resumptions.targets,
+  CAST(resumptions.to_ns - resumptions.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
+  resumptions.waiting, NULL
+{_RESUMED} AND resumptions.beats = 0
 UNION ALL
-SELECT 'stopped', d.p, CAST(NULL AS BIGINT), d.since_ns, d.to_ns, CAST(NULL AS STRING),
-  CAST(NULL AS STRING), CAST(d.to_ns - d.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
-  d.waiting, NULL {_STOPPED}
+SELECT 'stopped', standstills.p, CAST(NULL AS BIGINT), standstills.since_ns, standstills.to_ns,
+  CAST(NULL AS STRING), CAST(NULL AS STRING),
+  CAST(standstills.to_ns - standstills.since_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
+  standstills.waiting, NULL {_STOPPED}
 UNION ALL
-SELECT 'transactions stopped', CAST(NULL AS INT), NULL, t.from_ns, t.to_ns, NULL, NULL,
-  CAST(t.to_ns - t.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(t.tried AS BIGINT), t.grp
-FROM transaction_progress t WHERE t.ended = 0 AND t.tried > 2 AND (t.clients > 1 OR t.tried > 5)""",
+SELECT 'transactions stopped', CAST(NULL AS INT), NULL, from_ns, to_ns, NULL, NULL,
+  CAST(to_ns - from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(tried AS BIGINT), grp
+FROM transaction_progress WHERE ended = 0 AND tried > 2 AND (clients > 1 OR tried > 5)""",
     explain=_explain,
-    tie="j.fault, j.targets, j.grp",
+    tie="finding.fault, finding.targets, finding.grp",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends",),
     reads=(
-        *("vals", "write_attempts", "ticks", "killed", "clients", "progress_in_faults"),
+        *("records", "write_attempts", "ticks", "killed", "clients", "progress_in_faults"),
         *("progress_after_faults", "progress_without_faults", "transaction_progress"),
     ),
     rests_on=("sends", "faults", "states", "clients"),

@@ -39,13 +39,13 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Recoveries during which another fault began, and runs that ended before the deadline.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM recoveries r WHERE r.judged = 1",
+    opportunities="SELECT COUNT(*) AS n FROM recoveries WHERE judged = 1",
     violations="""
-SELECT 'late' AS sub_kind, r.p, CAST(NULL AS BIGINT) AS off,
-  r.healed_ns AS at_ns, r.healed_ns AS until_ns, r.fault, r.targets, r.recovery_s, r.deadline_s
-FROM recoveries r WHERE r.judged = 1 AND COALESCE(r.recovery_s, 1000000.0) > r.deadline_s""",
+SELECT 'late' AS sub_kind, p, CAST(NULL AS BIGINT) AS off,
+  healed_ns AS at_ns, healed_ns AS until_ns, fault, targets, recovery_s, deadline_s
+FROM recoveries WHERE judged = 1 AND COALESCE(recovery_s, 1000000.0) > deadline_s""",
     explain=_explain,
-    tie="j.fault, j.targets",
+    tie="finding.fault, finding.targets",
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),

@@ -39,13 +39,13 @@ GUARANTEE = Guarantee(
         "`starting` while another fault acts than the broker's own, since a start needs other "
         "nodes.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM broker_exits e",
+    opportunities="SELECT COUNT(*) AS n FROM broker_exits exits",
     violations="""
-SELECT e.kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, e.at_ns,
-  e.at_ns AS until_ns, e.broker, e.exit_code
-FROM broker_exits e WHERE e.exit_code IS NOT NULL""",
+SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns,
+  at_ns AS until_ns, broker, exit_code
+FROM broker_exits WHERE exit_code IS NOT NULL""",
     explain=_explain,
-    tie="j.broker, j.exit_code",
+    tie="finding.broker, finding.exit_code",
     needs=("samples",),
     reads=("broker_exits",),
     rests_on=("samples", "faults"),

@@ -18,21 +18,30 @@ from urteil.harness.verify.limits import STOPPING_NS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _ACTIVE = """
-LEFT JOIN (SELECT q.p, CASE WHEN MIN(r.segment_base) < MAX(r.segment_base)
-             THEN MAX(r.segment_base) END AS base FROM replicas r
-           JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE q.compacted = 1 AND q.ours = 1 GROUP BY q.p) a
-  ON a.p = k.p
+LEFT JOIN (SELECT partitions.p, CASE WHEN MIN(replicas.segment_base) < MAX(replicas.segment_base)
+             THEN MAX(replicas.segment_base) END AS base FROM replicas
+           JOIN partitions ON partitions.topic_id = replicas.topic_id
+             AND partitions.partition = replicas.partition
+           WHERE partitions.compacted = 1 AND partitions.ours = 1
+             GROUP BY partitions.p) active_segments
+  ON active_segments.p = keyed.p
 """
-_TOLD = "CASE WHEN q.active_base >= 0 THEN q.last_base ELSE COALESCE(a.base, q.log_end) END"
-_GONE = "(k.log_slots = 0 OR (k.copies < c.copies AND k.off < q.agreed_end))"
+_TOLD = (
+    "CASE WHEN partitions.active_base >= 0 THEN partitions.last_base "
+    "ELSE COALESCE(active_segments.base, partitions.log_end) END"
+)
+_GONE = (
+    "(keyed.log_slots = 0 OR (keyed.copies < cover.copies AND keyed.off < partitions.agreed_end))"
+)
 _JUDGED = f"""
-WHERE k.outcome = 'ok' AND k.off IS NOT NULL AND q.has_log = 1 AND q.trimmed = 0
-  AND k.off >= q.log_start AND k.off < q.log_end
-  AND (k.off >= {_TOLD} OR (q.min_lag_ns > 0 AND q.clock_moved = 0
-                            AND k.invoke_ns + q.min_lag_ns > q.ends_ns + {STOPPING_NS}))
+WHERE keyed.outcome = 'ok' AND keyed.off IS NOT NULL AND partitions.has_log = 1
+  AND partitions.trimmed = 0 AND keyed.off >= partitions.log_start
+  AND keyed.off < partitions.log_end
+  AND (keyed.off >= {_TOLD} OR (partitions.min_lag_ns > 0 AND partitions.clock_moved = 0
+                            AND keyed.invoke_ns + partitions.min_lag_ns > partitions.ends_ns
+                            + {STOPPING_NS}))
 """
-_FROM = f"FROM keyed k JOIN parts q ON q.p = k.p {_ACTIVE}"
+_FROM = f"FROM keyed JOIN partitions ON partitions.p = keyed.p {_ACTIVE}"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -81,17 +90,21 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN k.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END
-    || CASE WHEN k.log_slots > 0 THEN ', on some replicas' ELSE '' END AS sub_kind,
-  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
-  k.copies, k.log_slots, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
-{_FROM} LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi
+SELECT CASE WHEN keyed.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END
+    || CASE WHEN keyed.log_slots > 0 THEN ', on some replicas' ELSE '' END AS sub_kind,
+  keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
+  keyed.client, keyed.key, keyed.copies, keyed.log_slots,
+  (partitions.ends_ns - keyed.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
+{_FROM} LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo AND keyed.off < cover.hi
 {FLOORS} {_JUDGED} AND {_GONE}""",
     excuses=losable(),
     explain=_explain,
     compares_times=True,
-    reads=("keyed", "parts", "cover", "floors", "replicas", "parts.clock_moved", "parts.trimmed"),
-    subjects=("parts.compacted",),
+    reads=(
+        *("keyed", "partitions", "cover", "floors"),
+        *("replicas", "partitions.clock_moved", "partitions.trimmed"),
+    ),
+    subjects=("partitions.compacted",),
     reference=_reference,
     reference_covers=("active segment",),
 )

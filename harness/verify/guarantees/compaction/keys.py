@@ -4,33 +4,39 @@ of that key."""
 from __future__ import annotations
 
 FLOORS = """
-LEFT JOIN floors f ON f.p = k.p AND k.invoke_ns >= f.from_ns AND k.invoke_ns < f.to_ns
+LEFT JOIN floors ON floors.p = keyed.p AND keyed.invoke_ns >= floors.from_ns
+  AND keyed.invoke_ns < floors.to_ns
 """
 
-WHOSE = """k.acks, k.n_reads, q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
-  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor"""
+WHOSE = """keyed.acks, keyed.n_reads, partitions.unclean_on,
+  COALESCE(floors.any_floor, 0) AS any_floor,
+  COALESCE(floors.unclean_floor, 0) AS unclean_floor, floors.lost_floor"""
 
-COMMITTED = "LEFT JOIN committed m ON m.value_id = k.value_id"
-UNSERVED = """(k.log_slots = 1 AND (k.unserved = 1
-  OR (m.value_id IS NOT NULL AND k.rc_asked = 1 AND k.rc_whole = 0)))"""
+COMMITTED = "LEFT JOIN committed ON committed.value_id = keyed.value_id"
+UNSERVED = """(keyed.log_slots = 1 AND (keyed.unserved = 1
+  OR (committed.value_id IS NOT NULL AND keyed.rc_asked = 1 AND keyed.rc_whole = 0)))"""
 """Of a value that the final leader has once: a complete final pass over it did not deliver it; of
 one in a transaction that was committed, one of readers of committed records, too."""
 
 SHOWN = """
-SELECT k.p, k.key, k.off, k.value_id, 'in the log' AS place, CAST(0 AS BIGINT) AS took_ns
-FROM keyed k JOIN parts q ON q.p = k.p
-WHERE q.has_log = 1 AND k.log_slots > 0 AND k.off = k.shown_off AND k.tombstone = 0
+SELECT keyed.p, keyed.key, keyed.off, keyed.value_id, 'in the log' AS place,
+  CAST(0 AS BIGINT) AS took_ns
+FROM keyed JOIN partitions ON partitions.p = keyed.p
+WHERE partitions.has_log = 1 AND keyed.log_slots > 0 AND keyed.off = keyed.shown_off
+  AND keyed.tombstone = 0
 UNION ALL
-SELECT s.p, s.key, k.off, k.value_id, 'in a pass', s.took_ns
-FROM (SELECT k.p, k.key, r.client, r.session, r.pass, MAX(r.offset) AS off,
-        MIN(b.end_ns - b.begin_ns) AS took_ns
-      FROM keyed k JOIN reads r ON r.value_id = k.value_id
-      JOIN passes b ON b.client = r.client AND b.session = r.session AND b.pass = r.pass
-        AND b.topic_id = r.topic_id AND b.partition = r.partition
-      WHERE b.final AND b.complete AND k.last_off >= b.from_offset AND k.last_off < b.to_offset
-        AND b.client NOT IN (SELECT d.client FROM damaged d)
-      GROUP BY k.p, k.key, r.client, r.session, r.pass) s
-JOIN keyed k ON k.p = s.p AND k.key = s.key AND k.off = s.off AND k.tombstone = 0
+SELECT key_passes.p, key_passes.key, keyed.off, keyed.value_id, 'in a pass', key_passes.took_ns
+FROM (SELECT keyed.p, keyed.key, reads.client, reads.session, reads.pass, MAX(reads.offset) AS off,
+        MIN(passes.end_ns - passes.begin_ns) AS took_ns
+      FROM keyed JOIN reads ON reads.value_id = keyed.value_id
+      JOIN passes ON passes.client = reads.client AND passes.session = reads.session
+        AND passes.pass = reads.pass AND passes.topic_id = reads.topic_id
+        AND passes.partition = reads.partition
+      WHERE passes.final AND passes.complete AND keyed.last_off >= passes.from_offset
+        AND keyed.last_off < passes.to_offset AND passes.client NOT IN (SELECT client FROM damaged)
+      GROUP BY keyed.p, keyed.key, reads.client, reads.session, reads.pass) key_passes
+JOIN keyed ON keyed.p = key_passes.p AND keyed.key = key_passes.key AND keyed.off = key_passes.off
+  AND keyed.tombstone = 0
 """
 """The value that a key has in the end: in the final leader's log, and in each final pass."""
 
@@ -38,20 +44,24 @@ JOIN keyed k ON k.p = s.p AND k.key = s.key AND k.off = s.off AND k.tombstone = 
 def older(latest_is_tombstone: int, *, excused: str = "1 = 1") -> str:
     """Keys that show a value from before their last acknowledged record, once each."""
     return f"""
-SELECT MIN(h.place) AS sub_kind, h.p, h.off, MIN(k.invoke_ns) AS at_ns,
-  MIN(k.complete_ns) AS until_ns, h.value_id, h.key, MIN(k.value_id) AS latest_value_id,
-  MIN(k.off) AS latest_off, MIN(k.acks) AS acks, MIN(k.n_reads) AS n_reads,
-  MIN(q.unclean_on) AS unclean_on, MIN(COALESCE(f.any_floor, 0)) AS any_floor,
-  MIN(COALESCE(f.unclean_floor, 0)) AS unclean_floor, MIN(f.lost_floor) AS lost_floor
-FROM ({SHOWN}) h JOIN keyed k ON k.p = h.p AND k.key = h.key JOIN parts q ON q.p = k.p {FLOORS}
-WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND h.off < k.off
-  AND k.tombstone = {latest_is_tombstone} AND k.off >= q.log_start AND {excused}
-GROUP BY h.p, h.off, h.value_id, h.key"""
+SELECT MIN(shown_values.place) AS sub_kind, shown_values.p, shown_values.off,
+  MIN(keyed.invoke_ns) AS at_ns, MIN(keyed.complete_ns) AS until_ns, shown_values.value_id,
+  shown_values.key, MIN(keyed.value_id) AS latest_value_id, MIN(keyed.off) AS latest_off,
+  MIN(keyed.acks) AS acks, MIN(keyed.n_reads) AS n_reads, MIN(partitions.unclean_on) AS unclean_on,
+  MIN(COALESCE(floors.any_floor, 0)) AS any_floor,
+  MIN(COALESCE(floors.unclean_floor, 0)) AS unclean_floor, MIN(floors.lost_floor) AS lost_floor
+FROM ({SHOWN}) shown_values JOIN keyed ON keyed.p = shown_values.p AND keyed.key = shown_values.key
+  JOIN partitions ON partitions.p = keyed.p {FLOORS}
+WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+  AND shown_values.off < keyed.off AND keyed.tombstone = {latest_is_tombstone}
+  AND keyed.off >= partitions.log_start AND {excused}
+GROUP BY shown_values.p, shown_values.off, shown_values.value_id, shown_values.key"""
 
 
 def latest(tombstone: int) -> str:
     """Keys whose last record is known: nothing is unresolved about them."""
     return f"""
-SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p
-WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = {tombstone}
-  AND k.off >= q.log_start"""
+SELECT COUNT(*) AS n FROM keyed JOIN partitions ON partitions.p = keyed.p
+WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+  AND keyed.tombstone = {tombstone}
+  AND keyed.off >= partitions.log_start"""

@@ -22,8 +22,8 @@ from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
-WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 0
-  AND q.has_log = 1 AND k.off >= q.log_start
+WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+  AND keyed.tombstone = 0 AND partitions.has_log = 1 AND keyed.off >= partitions.log_start
 """
 
 
@@ -93,21 +93,23 @@ GUARANTEE = Guarantee(
         "What `lost_write` permits.",
         "`not served` of values that were written twice, of which the first may be cleaned.",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED}",
+    opportunities=f"SELECT COUNT(*) AS n FROM keyed JOIN partitions "
+    f"ON partitions.p = keyed.p {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN {UNSERVED} THEN 'not served'
-    WHEN k.log_slots > 0 THEN 'not on a follower' WHEN k.copies > 0 THEN 'on some replicas'
-    WHEN k.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
-  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
-  k.shown_off, k.copies, {WHOSE}
-FROM keyed k JOIN parts q ON q.p = k.p
-LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
-  AND (k.log_slots = 0 OR {UNSERVED}
-    OR (k.copies < c.copies AND k.off < q.agreed_end))""",
-    excuses=only_where("x.sub_kind <> 'not served'", losable()),
+    WHEN keyed.log_slots > 0 THEN 'not on a follower' WHEN keyed.copies > 0 THEN 'on some replicas'
+    WHEN keyed.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
+  keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
+  keyed.client, keyed.key, keyed.shown_off, keyed.copies, {WHOSE}
+FROM keyed JOIN partitions ON partitions.p = keyed.p
+LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
+  AND keyed.off < cover.hi {COMMITTED} {FLOORS} {_JUDGED}
+  AND (keyed.log_slots = 0 OR {UNSERVED}
+    OR (keyed.copies < cover.copies AND keyed.off < partitions.agreed_end))""",
+    excuses=only_where("violation.sub_kind <> 'not served'", losable()),
     explain=_explain,
     excused_by_times=True,
-    reads=("committed", "keyed", "parts", "cover", "floors"),
-    subjects=("parts.compacted",),
+    reads=("committed", "keyed", "partitions", "cover", "floors"),
+    subjects=("partitions.compacted",),
     reference=_reference,
 )

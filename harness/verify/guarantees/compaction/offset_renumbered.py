@@ -15,10 +15,11 @@ from urteil.harness.verify.guarantees.losses import (
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, places_of
 
 _JUDGED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p
-WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
+FROM records JOIN partitions ON partitions.p = records.sent_p
+WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+  AND records.shown_slot IS NOT NULL
 """
-_ACKED = "v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL"
+_ACKED = "records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NOT NULL"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -65,26 +66,31 @@ GUARANTEE = Guarantee(
     not_counted=("Repeated sends without idempotence.",),
     opportunities=numbered(_JUDGED),
     violations=f"""
-SELECT 'renumbered' AS sub_kind, v.p, COALESCE(v.ack_off, v.shown_slot % {SLOT}) AS off,
-  v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id, v.client, v.acks,
-  CASE WHEN v.shown_slot % {SLOT} = v.ack_off THEN v.shown_last % {SLOT}
-    ELSE v.shown_slot % {SLOT} END AS found_off,
-  q.unclean_on, COALESCE(f.unclean_floor, 0) AS unclean_floor,
-  COALESCE(f.any_floor, 0) AS any_floor, v.idempotent, f.lost_floor
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p
-LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
-WHERE v.sent = 1 AND q.compacted = 1 AND q.ours = 1 AND v.shown_slot IS NOT NULL
-  AND (v.shown_slot <> v.shown_last OR ({_ACKED} AND v.shown_slot % {SLOT} <> v.ack_off))
+SELECT 'renumbered' AS sub_kind, records.p,
+  COALESCE(records.ack_off, records.shown_slot % {SLOT}) AS off, records.invoke_ns AS at_ns,
+  records.complete_ns AS until_ns, records.value_id, records.client, records.acks,
+  CASE WHEN records.shown_slot % {SLOT} = records.ack_off THEN records.shown_last % {SLOT}
+    ELSE records.shown_slot % {SLOT} END AS found_off,
+  partitions.unclean_on, COALESCE(floors.unclean_floor, 0) AS unclean_floor,
+  COALESCE(floors.any_floor, 0) AS any_floor, records.idempotent, floors.lost_floor
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
+LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.from_ns
+  AND records.invoke_ns < floors.to_ns
+WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+  AND records.shown_slot IS NOT NULL AND (records.shown_slot <> records.shown_last
+      OR ({_ACKED} AND records.shown_slot % {SLOT} <> records.ack_off))
 UNION ALL
-SELECT 'reordered', q.p, r.offset, NULL, NULL, r.value_id, NULL, -1, MAX(r.batch_base),
-  q.unclean_on, q.unclean_floor, 0, 1, NULL
-FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE q.compacted = 1 AND q.ours = 1 AND r.offset < r.batch_base
-GROUP BY q.p, r.offset, r.value_id, q.unclean_on, q.unclean_floor""",
+SELECT 'reordered', partitions.p, replicas.offset, NULL, NULL, replicas.value_id, NULL, -1,
+  MAX(replicas.batch_base), partitions.unclean_on, partitions.unclean_floor, 0, 1, NULL
+FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+  AND partitions.partition = replicas.partition
+WHERE partitions.compacted = 1 AND partitions.ours = 1 AND replicas.offset < replicas.batch_base
+GROUP BY partitions.p, replicas.offset, replicas.value_id, partitions.unclean_on,
+  partitions.unclean_floor""",
     excuses=(RETRIED, REUSED_OFFSET, unclean_election(), destroyed()),
     explain=_explain,
     excused_by_times=True,
-    reads=("irregular_values", "kinds", "parts", "floors", "replicas"),
-    subjects=("parts.compacted",),
+    reads=("irregular_values", "record_counts", "partitions", "floors", "replicas"),
+    subjects=("partitions.compacted",),
     reference=_reference,
 )

@@ -41,14 +41,14 @@ GUARANTEE = Guarantee(
     ),
     not_counted=("Passes that took longer than delete.retention.ms.",),
     opportunities=latest(1),
-    violations=older(1, excused="h.took_ns <= q.delete_retention_ns"),
-    excuses=losable("x.latest_off"),
+    violations=older(1, excused="shown_values.took_ns <= partitions.delete_retention_ns"),
+    excuses=losable("violation.latest_off"),
     explain=lambda row: (
         f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "
         f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."
     ),
     compares_times=True,
-    reads=("keyed", "parts", "floors", "damaged", "reads", "passes"),
-    subjects=("parts.compacted",),
+    reads=("keyed", "partitions", "floors", "damaged", "reads", "passes"),
+    subjects=("partitions.compacted",),
     reference=_reference,
 )

@@ -22,23 +22,27 @@ from urteil.harness.verify.reference import SmallHistory, Violation
 _SLACK_NS = 15_000_000_000
 
 _DUE = f"""
-FROM (SELECT k.*, LEAD(k.off) OVER w AS next_off, LEAD(k.complete_ns) OVER w AS next_ns,
-        LEAD(k.value_id) OVER w AS next_value_id
-      FROM keyed k WHERE k.outcome = 'ok' AND k.unresolved = 0 AND k.off IS NOT NULL
-      WINDOW w AS (PARTITION BY k.p, k.key ORDER BY k.off)) k JOIN parts q ON q.p = k.p
-WHERE q.max_lag_ns < {FOREVER_NS} AND q.clock_moved = 0 AND q.trimmed = 0
-  AND k.next_off < q.active_base AND k.off >= q.log_start
-  AND GREATEST(k.next_ns, q.calm_ns) + q.max_lag_ns + {_SLACK_NS} < q.ends_ns
+FROM (SELECT keyed.*, LEAD(keyed.off) OVER w AS next_off, LEAD(keyed.complete_ns) OVER w AS next_ns,
+        LEAD(keyed.value_id) OVER w AS next_value_id
+      FROM keyed WHERE keyed.outcome = 'ok' AND keyed.unresolved = 0 AND keyed.off IS NOT NULL
+      WINDOW w AS (PARTITION BY keyed.p, keyed.key ORDER BY keyed.off)) successions JOIN partitions
+        ON partitions.p = successions.p
+WHERE partitions.max_lag_ns < {FOREVER_NS} AND partitions.clock_moved = 0 AND partitions.trimmed = 0
+  AND successions.next_off < partitions.active_base AND successions.off >= partitions.log_start
+  AND GREATEST(successions.next_ns, partitions.calm_ns) + partitions.max_lag_ns
+  + {_SLACK_NS} < partitions.ends_ns
 """
 
 _OVER = f"""
-FROM (SELECT k.*, MAX(k.complete_ns) OVER (PARTITION BY k.p) AS written_ns FROM keyed k) k
-JOIN parts q ON q.p = k.p
-WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
-  AND q.max_lag_ns < {FOREVER_NS} AND q.delete_retention_ns < {FOREVER_NS}
-  AND q.clock_moved = 0 AND q.trimmed = 0 AND k.off < q.active_base AND k.off >= q.log_start
-  AND GREATEST(k.complete_ns, q.calm_ns) + 3 * q.max_lag_ns + q.delete_retention_ns + {_SLACK_NS}
-    < k.written_ns
+FROM (SELECT *, MAX(complete_ns) OVER (PARTITION BY p) AS written_ns FROM keyed) writes
+JOIN partitions ON partitions.p = writes.p
+WHERE writes.outcome = 'ok' AND writes.off = writes.last_off AND writes.open_n = 0
+  AND writes.tombstone = 1 AND partitions.max_lag_ns < {FOREVER_NS}
+  AND partitions.delete_retention_ns < {FOREVER_NS} AND partitions.clock_moved = 0
+  AND partitions.trimmed = 0 AND writes.off < partitions.active_base
+  AND writes.off >= partitions.log_start AND GREATEST(writes.complete_ns, partitions.calm_ns)
+  + 3 * partitions.max_lag_ns + partitions.delete_retention_ns + {_SLACK_NS}
+    < writes.written_ns
 """
 
 
@@ -99,24 +103,26 @@ GUARANTEE = Guarantee(
         "`not cleaned`: the active segment, 15 s from the last healing on, and successors in "
         "transactions without an acknowledged commit.",
     ),
-    opportunities=f"SELECT COALESCE(SUM(u.n), 0) AS n FROM ({latest(0)} "
-    f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) u",
+    opportunities=f"SELECT COALESCE(SUM(opportunities.n), 0) AS n FROM ({latest(0)} "
+    f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) opportunities",
     violations=f"""
 {older(0)}
 UNION ALL
-SELECT 'not cleaned', k.p, k.off, k.next_ns, k.next_ns, k.value_id, k.key, k.next_value_id,
-  k.next_off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_DUE} AND k.log_slots > 0
+SELECT 'not cleaned', successions.p, successions.off, successions.next_ns, successions.next_ns,
+  successions.value_id, successions.key, successions.next_value_id, successions.next_off, -1,
+  successions.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_DUE} AND successions.log_slots > 0
 UNION ALL
-SELECT 'tombstone kept', k.p, k.off, k.complete_ns, k.complete_ns, k.value_id, k.key, k.value_id,
-  k.off, -1, k.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND k.log_slots > 0""",
-    excuses=losable("x.latest_off"),
+SELECT 'tombstone kept', writes.p, writes.off, writes.complete_ns, writes.complete_ns,
+  writes.value_id, writes.key, writes.value_id,
+  writes.off, -1, writes.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND writes.log_slots > 0""",
+    excuses=losable("violation.latest_off"),
     explain=_explain,
     compares_times=True,
     reads=(
-        *("keyed", "parts", "floors", "damaged", "reads", "passes", "parts.calm_ns"),
-        *("parts.clock_moved", "parts.trimmed"),
+        *("keyed", "partitions", "floors", "damaged", "reads", "passes", "partitions.calm_ns"),
+        *("partitions.clock_moved", "partitions.trimmed"),
     ),
-    subjects=("parts.compacted",),
+    subjects=("partitions.compacted",),
     reference=_reference,
     reference_covers=(
         "in the log",

@@ -20,10 +20,13 @@ from urteil.harness.verify.limits import STOPPING_NS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
-WHERE k.outcome = 'ok' AND k.off = k.last_off AND k.open_n = 0 AND k.tombstone = 1
-  AND q.has_log = 1 AND k.off >= q.log_start AND q.clock_moved = 0 AND q.trimmed = 0
+WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+  AND keyed.tombstone = 1 AND partitions.has_log = 1 AND keyed.off >= partitions.log_start
+  AND partitions.clock_moved = 0 AND partitions.trimmed = 0
 """
-_YOUNG = f"AND q.ends_ns + {STOPPING_NS} < k.invoke_ns + q.delete_retention_ns"
+_YOUNG = (
+    f"AND partitions.ends_ns + {STOPPING_NS} < keyed.invoke_ns + partitions.delete_retention_ns"
+)
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
@@ -64,24 +67,30 @@ GUARANTEE = Guarantee(
         "Tombstones that were overwritten.",
         "Clock faults.",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM keyed k JOIN parts q ON q.p = k.p {_JUDGED} {_YOUNG}",
+    opportunities=f"SELECT COUNT(*) AS n FROM keyed JOIN partitions "
+    f"ON partitions.p = keyed.p {_JUDGED} {_YOUNG}",
     violations=f"""
-SELECT CASE WHEN k.log_slots > 0 AND k.copies >= c.copies THEN 'not served'
-    WHEN k.log_slots > 0 THEN 'on some replicas' ELSE 'absent' END AS sub_kind,
-  k.p, k.off, k.invoke_ns AS at_ns, k.complete_ns AS until_ns, k.value_id, k.client, k.key,
-  k.copies, (q.ends_ns - k.invoke_ns) DIV 1000000 AS age_ms,
-  q.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
-FROM keyed k JOIN parts q ON q.p = k.p
-LEFT JOIN cover c ON c.p = k.p AND k.off >= c.lo AND k.off < c.hi {COMMITTED} {FLOORS} {_JUDGED}
-  {_YOUNG} AND (k.log_slots = 0 OR {UNSERVED} OR k.copies < c.copies)""",
-    excuses=only_where("x.sub_kind <> 'not served'", losable()),
+SELECT CASE WHEN keyed.log_slots > 0 AND keyed.copies >= cover.copies THEN 'not served'
+    WHEN keyed.log_slots > 0 THEN 'on some replicas' ELSE 'absent' END AS sub_kind,
+  keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
+  keyed.client, keyed.key, keyed.copies,
+  (partitions.ends_ns - keyed.invoke_ns) DIV 1000000 AS age_ms,
+    partitions.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
+FROM keyed JOIN partitions ON partitions.p = keyed.p
+LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
+  AND keyed.off < cover.hi {COMMITTED} {FLOORS} {_JUDGED}
+  {_YOUNG} AND (keyed.log_slots = 0 OR {UNSERVED} OR keyed.copies < cover.copies)""",
+    excuses=only_where("violation.sub_kind <> 'not served'", losable()),
     explain=lambda row: (
         f"The tombstone {row['value_id']} of key {row['key']!r} at {place(row)} is gone "
         f"({row['sub_kind']}) at most {row['age_ms']} ms after it was sent; "
         f"delete.retention.ms is {row['retention_ms']}."
     ),
     compares_times=True,
-    reads=("committed", "keyed", "parts", "cover", "floors", "parts.clock_moved", "parts.trimmed"),
-    subjects=("parts.compacted",),
+    reads=(
+        *("committed", "keyed", "partitions", "cover"),
+        *("floors", "partitions.clock_moved", "partitions.trimmed"),
+    ),
+    subjects=("partitions.compacted",),
     reference=_reference,
 )

@@ -14,14 +14,15 @@ from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation, place_of
 
 _ABORTED = f"""
-FROM ({ENDED}) t
-JOIN vals v ON v.value_id = t.value_id
-JOIN parts q ON q.p = t.p
-JOIN reads r ON r.value_id = t.value_id AND r.topic_id = q.topic_id AND r.partition = q.partition
-  AND r.offset = t.off
-JOIN clients c ON c.client = r.client AND c.session = r.session
-LEFT JOIN txn_p w ON w.client = v.client AND w.session = v.session AND w.txn = v.txn
-WHERE t.marks = 1 AND t.ended >= 4 AND c.isolation = 'read_committed'
+FROM ({ENDED}) ended_records
+JOIN records ON records.value_id = ended_records.value_id
+JOIN partitions ON partitions.p = ended_records.p
+JOIN reads ON reads.value_id = ended_records.value_id AND reads.topic_id = partitions.topic_id
+  AND reads.partition = partitions.partition AND reads.offset = ended_records.off
+JOIN clients ON clients.client = reads.client AND clients.session = reads.session
+LEFT JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+WHERE ended_records.marks = 1 AND ended_records.ended >= 4 AND clients.isolation = 'read_committed'
 """
 """Reads under read_committed of records whose producer's next marker in the log is an abort. (What
 an application copied in vain has its value again, where it was copied once more.) Where its own
@@ -29,13 +30,18 @@ marker was lost, a later one of that producer ends it: of an application's trans
 when they began, but for that."""
 
 _CLEANED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p
-JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-WHERE q.compacted = 1 AND t.fate = 'aborted' AND t.late = 0 AND v.rc_shown = 1
+FROM records JOIN partitions ON partitions.p = records.sent_p
+JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+WHERE partitions.compacted = 1 AND transactions.fate = 'aborted' AND transactions.late = 0
+  AND records.rc_shown = 1
 """
 """Shown by a final pass over a compacted log, which may have no marker of it any more."""
 
-_JUDGED = "FROM irregular_values v WHERE v.sent = 1 AND v.outcome = 'fail' AND v.ambiguous = 0"
+_JUDGED = (
+    "FROM irregular_values records WHERE records.sent = 1 AND records.outcome = 'fail' "
+    "AND records.ambiguous = 0"
+)
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -105,37 +111,38 @@ GUARANTEE = Guarantee(
     ),
     requires=(TRANSACTIONS,),
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) FROM slots s WHERE s.on_leader = 1 AND s.marks = 1) AS n
+SELECT COUNT(*) + (SELECT COUNT(*) FROM slots WHERE on_leader = 1 AND marks = 1) AS n
 {_JUDGED}""",
     violations=f"""
-SELECT CASE WHEN v.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
-  v.shown_slot DIV {SLOT} AS p,
-  v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
-  v.client, v.error, v.n_reads, v.copies, 0 AS spoiled
-{_JUDGED} AND v.shown_slot IS NOT NULL
+SELECT CASE WHEN records.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
+  records.shown_slot DIV {SLOT} AS p,
+  records.shown_slot % {SLOT} AS off, records.invoke_ns AS at_ns, records.complete_ns AS until_ns,
+  records.value_id, records.client, records.error, records.n_reads, records.copies, 0 AS spoiled
+{_JUDGED} AND records.shown_slot IS NOT NULL
 UNION ALL
-SELECT 'aborted transaction', t.p, t.off, MIN(v.invoke_ns), MIN(r.read_ns), t.value_id,
-  MIN(r.client), 'an abort marker', COUNT(*), 0,
-  MAX(CASE WHEN COALESCE(w.begin_ns, v.invoke_ns, q.spoilt_ns - 1) < q.spoilt_ns
+SELECT 'aborted transaction', ended_records.p, ended_records.off, MIN(records.invoke_ns),
+  MIN(reads.read_ns), ended_records.value_id, MIN(reads.client), 'an abort marker', COUNT(*), 0,
+  MAX(CASE WHEN COALESCE(transactions.begin_ns, records.invoke_ns, partitions.spoilt_ns
+                         - 1) < partitions.spoilt_ns
     THEN 1 ELSE 0 END) {_ABORTED}
-  GROUP BY t.p, t.off, t.value_id
+  GROUP BY ended_records.p, ended_records.off, ended_records.value_id
 UNION ALL
-SELECT 'aborted and cleaned', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.invoke_ns,
-  v.read_ns, v.value_id,
-  v.client, 'an abort', v.n_reads, v.copies,
-  CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
+SELECT 'aborted and cleaned', records.shown_slot DIV {SLOT}, records.shown_slot % {SLOT},
+  records.invoke_ns, records.read_ns, records.value_id,
+  records.client, 'an abort', records.n_reads, records.copies,
+  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
     excuses=(SPOILED,),
     explain=_explain,
     excused_by_times=True,
     reads=(
         "slots",
-        "vals",
+        "records",
         "irregular_values",
-        "parts",
+        "partitions",
         "txn_p",
         "clients",
         "reads",
-        "parts.spoilt_ns",
+        "partitions.spoilt_ns",
     ),
     rests_on=("sends", "reads", "replicas", "clients"),
     reference=_reference,

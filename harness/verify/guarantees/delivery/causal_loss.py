@@ -12,23 +12,24 @@ from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, LOST
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _LAST = """
-SELECT v.client, MAX(v.invoke_ns) AS last_ns FROM vals v JOIN parts q ON q.p = v.sent_p
-WHERE v.sent = 1 AND v.acks = -1 AND v.log_slots > 0
-  AND (q.has_log = 1 OR v.read_asked = 0 OR v.seen_slots > 0)
-GROUP BY v.client
+SELECT records.client, MAX(records.invoke_ns) AS last_ns FROM records JOIN partitions
+  ON partitions.p = records.sent_p
+WHERE records.sent = 1 AND records.acks = -1 AND records.log_slots > 0
+  AND (partitions.has_log = 1 OR records.read_asked = 0 OR records.seen_slots > 0)
+GROUP BY records.client
 """
 """The last record of each client that survives: without logs, one that somebody received, and that
 the complete passes over its place have, if there are any."""
 
-_GONE = "(l.log_slots = 0 OR l.final_leader IS NULL)"
+_GONE = "(losses.log_slots = 0 OR losses.final_leader IS NULL)"
 """Without logs, what was received once and is lost may be known to its readers."""
 
 _KNEW = f"""
-SELECT 'acknowledged' AS sub_kind, l.*, l.client AS knower, l.until_ns AS knew_ns
-FROM ({LOST}) l WHERE l.outcome = 'ok' AND l.acks = -1 AND {_GONE}
+SELECT 'acknowledged' AS sub_kind, losses.*, losses.client AS knower, losses.until_ns AS knew_ns
+FROM ({LOST}) losses WHERE losses.outcome = 'ok' AND losses.acks = -1 AND {_GONE}
 UNION ALL
-SELECT 'read', l.*, r.client, r.read_ns
-FROM ({LOST}) l JOIN reads r ON r.value_id = l.value_id WHERE {_GONE}
+SELECT 'read', losses.*, reads.client, reads.read_ns
+FROM ({LOST}) losses JOIN reads ON reads.value_id = losses.value_id WHERE {_GONE}
 """
 
 
@@ -73,35 +74,42 @@ GUARANTEE = Guarantee(
     ),
     not_counted=("What `lost_write` permits.",),
     opportunities=numbered(
-        "FROM vals v WHERE v.sent = 1 AND v.acks = -1 AND v.outcome = 'ok' AND v.log_slots > 0"
+        "FROM records WHERE records.sent = 1 AND records.acks = -1 AND records.outcome = 'ok' "
+        "AND records.log_slots > 0"
     ),
     violations=f"""
-SELECT k.known AS sub_kind, k.p, k.off, k.at_ns, MIN(k.knew_ns) AS until_ns, k.value_id,
-  k.knower AS client, MAX(s.last_ns) AS survivor_ns, k.acks, k.n_reads, k.log_slots, k.unclean_on,
-  k.any_floor, k.unclean_floor, k.lost_floor
-FROM ({_KNEW.replace("AS sub_kind, l.*", "AS known, l.*")}) k
-JOIN ({_LAST}) s ON s.client = k.knower AND s.last_ns > k.knew_ns
-GROUP BY k.known, k.p, k.off, k.at_ns, k.value_id, k.knower, k.acks, k.n_reads, k.log_slots,
-  k.unclean_on, k.any_floor, k.unclean_floor, k.lost_floor""",
+SELECT known_losses.known AS sub_kind, known_losses.p, known_losses.off, known_losses.at_ns,
+  MIN(known_losses.knew_ns) AS until_ns, known_losses.value_id, known_losses.knower AS client,
+  MAX(last_records.last_ns) AS survivor_ns, known_losses.acks, known_losses.n_reads,
+  known_losses.log_slots, known_losses.unclean_on, known_losses.any_floor,
+  known_losses.unclean_floor, known_losses.lost_floor
+FROM ({_KNEW.replace("AS sub_kind", "AS known")}) known_losses
+JOIN ({_LAST}) last_records ON last_records.client = known_losses.knower
+  AND last_records.last_ns > known_losses.knew_ns
+GROUP BY known_losses.known, known_losses.p, known_losses.off, known_losses.at_ns,
+  known_losses.value_id, known_losses.knower, known_losses.acks, known_losses.n_reads,
+  known_losses.log_slots,
+  known_losses.unclean_on, known_losses.any_floor, known_losses.unclean_floor,
+    known_losses.lost_floor""",
     excuses=LOSABLE,
     explain=lambda row: (
         f"{row['client']} knew of {row['value_id']} at {place(row)} ({row['sub_kind']}), which is "
         "lost, before it sent records that survive."
     ),
-    tie="j.value_id, j.client",
+    tie="finding.value_id, finding.client",
     compares_times=True,
     reads=(
         *(
             "slots",
-            "vals",
+            "records",
             "irregular_values",
             "known_commits",
             "unplaced",
-            "kinds",
+            "record_counts",
             "ticks",
-            "parts",
+            "partitions",
         ),
-        *("floors", "reads", "parts.flushed_ns", "parts.spoilt_ns"),
+        *("floors", "reads", "partitions.flushed_ns", "partitions.spoilt_ns"),
     ),
     reference=_reference,
 )

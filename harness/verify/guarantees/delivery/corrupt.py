@@ -19,26 +19,33 @@ from urteil.harness.verify.guarantees.delivery.misplaced_ack import TIMED
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _RETIMED = f"""
-(SELECT o.value_id, o.p, o.off, MIN(o.read_ns) AS read_ns, SUM(o.served) AS served,
-   SUM(1 - o.served) AS stored, o.foreign_on
- FROM (SELECT v.value_id, q.p, e.off, e.read_ns, e.served, q.foreign_on, e.timestamp_ms, e.intact,
-         CASE WHEN v.outcome = 'ok' AND v.attempts > 1
-           THEN MAX(CASE WHEN e.served = 0 THEN e.timestamp_ms END) OVER (PARTITION BY v.value_id)
-           ELSE v.timestamp_ms END AS sent_ms
-       FROM (SELECT r.value_id, r.topic_id, r.partition, r.offset AS off, r.timestamp_ms, r.intact,
-               r.read_ns, 1 AS served, CAST(NULL AS INT) AS broker FROM reads r
+(SELECT observations.value_id, observations.p, observations.off,
+   MIN(observations.read_ns) AS read_ns, SUM(observations.served) AS served,
+   SUM(1 - observations.served) AS stored, observations.foreign_on
+ FROM (SELECT records.value_id, partitions.p, copies.off, copies.read_ns, copies.served,
+         partitions.foreign_on, copies.timestamp_ms, copies.intact,
+         CASE WHEN records.outcome = 'ok' AND records.attempts > 1
+           THEN MAX(CASE WHEN copies.served = 0
+                         THEN copies.timestamp_ms END) OVER (PARTITION BY records.value_id)
+           ELSE records.timestamp_ms END AS sent_ms
+       FROM (SELECT reads.value_id, reads.topic_id, reads.partition, reads.offset AS off,
+               reads.timestamp_ms, reads.intact,
+               reads.read_ns, 1 AS served, CAST(NULL AS INT) AS broker FROM reads
              UNION ALL
-             SELECT l.value_id, l.topic_id, l.partition, l.offset, l.timestamp_ms, l.intact,
-               CAST(NULL AS BIGINT), 0, l.broker FROM replicas l) e
-       JOIN irregular_values v ON v.value_id = e.value_id AND v.rekeyed = 1
-       JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition AND q.sent_times = 1
-       WHERE (e.served = 1 OR e.broker = q.final_leader)
-         AND v.client NOT IN (SELECT c.client FROM clients c WHERE c.library = 'verifiable')) o
- WHERE o.timestamp_ms <> o.sent_ms AND COALESCE(o.intact, TRUE)
-   AND o.value_id NOT IN (SELECT a.value_id FROM ({TIMED}) a)
-   AND (SELECT COUNT(*) FROM irregular_values w WHERE w.rekeyed = 1) * 2
+             SELECT replicas.value_id, replicas.topic_id, replicas.partition, replicas.offset,
+               replicas.timestamp_ms, replicas.intact,
+               CAST(NULL AS BIGINT), 0, replicas.broker FROM replicas) copies
+       JOIN irregular_values records ON records.value_id = copies.value_id AND records.rekeyed = 1
+       JOIN partitions ON partitions.topic_id = copies.topic_id
+         AND partitions.partition = copies.partition AND partitions.sent_times = 1
+       WHERE (copies.served = 1 OR copies.broker = partitions.final_leader)
+         AND records.client NOT IN (SELECT client FROM clients
+                                      WHERE library = 'verifiable')) observations
+ WHERE observations.timestamp_ms <> observations.sent_ms AND COALESCE(observations.intact, TRUE)
+   AND observations.value_id NOT IN (SELECT value_id FROM ({TIMED}) timed_copies)
+   AND (SELECT COUNT(*) FROM irregular_values WHERE rekeyed = 1) * 2
      < (SELECT COUNT(*) FROM sends)
- GROUP BY o.value_id, o.p, o.off, o.foreign_on)
+ GROUP BY observations.value_id, observations.p, observations.off, observations.foreign_on)
 """
 """Reads and records of the final leader with another timestamp than their send's; `intact` does not
 cover timestamps. The acknowledgement of a duplicate carries the timestamp of its batch, which
@@ -49,30 +56,40 @@ mean something else."""
 _SLACK_MS = 600_000
 
 _TOO_LARGE = """
-(SELECT q.p, r.batch_base AS off, MIN(r.value_id) AS value_id, MAX(r.batch_bytes) AS size,
-   q.max_bytes
- FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
- WHERE r.broker = q.final_leader AND q.compacted = 0 AND q.max_bytes IS NOT NULL
-   AND r.batch_bytes > q.max_bytes
- GROUP BY q.p, r.batch_base, q.max_bytes)
+(SELECT partitions.p, replicas.batch_base AS off, MIN(replicas.value_id) AS value_id,
+   MAX(replicas.batch_bytes) AS size,
+   partitions.max_bytes
+ FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+   AND partitions.partition = replicas.partition
+ WHERE replicas.broker = partitions.final_leader AND partitions.compacted = 0
+   AND partitions.max_bytes IS NOT NULL AND replicas.batch_bytes > partitions.max_bytes
+ GROUP BY partitions.p, replicas.batch_base, partitions.max_bytes)
 """
 _BEYOND = f"""
-(SELECT v.sent_p AS p, v.ack_off AS off, v.invoke_ns, v.complete_ns, v.value_id, v.timestamp_ms,
-   CASE WHEN v.timestamp_ms < (v.invoke_ns + c.wall_ns) DIV 1000000 - q.past_ms - {_SLACK_MS}
-     THEN q.past_ms END AS past_ms,
-   CASE WHEN v.timestamp_ms > (v.complete_ns + c.wall_ns) DIV 1000000 + q.future_ms + {_SLACK_MS}
-     THEN q.future_ms END AS future_ms
- FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
- WHERE v.sent = 1 AND v.outcome = 'ok' AND v.timestamp_ms >= 0 AND q.sent_times = 1
-   AND q.clock_moved = 0 AND (q.past_ms IS NOT NULL OR q.future_ms IS NOT NULL))
+(SELECT records.sent_p AS p, records.ack_off AS off, records.invoke_ns, records.complete_ns,
+   records.value_id, records.timestamp_ms,
+   CASE WHEN records.timestamp_ms < (records.invoke_ns + settings.wall_ns) DIV 1000000
+        - partitions.past_ms - {_SLACK_MS}
+     THEN partitions.past_ms END AS past_ms,
+   CASE WHEN records.timestamp_ms > (records.complete_ns + settings.wall_ns) DIV 1000000
+        + partitions.future_ms + {_SLACK_MS}
+     THEN partitions.future_ms END AS future_ms
+ FROM records JOIN partitions ON partitions.p = records.sent_p CROSS JOIN settings
+ WHERE records.sent = 1 AND records.outcome = 'ok' AND records.timestamp_ms >= 0
+   AND partitions.sent_times = 1
+   AND partitions.clock_moved = 0
+   AND (partitions.past_ms IS NOT NULL OR partitions.future_ms IS NOT NULL))
 """
 """Acknowledged sends whose time was too far away, by which limit; -1 is none, and always taken."""
 
 _BATCHES = """
-(SELECT q.p, e.position_before AS off, MIN(e.invoke_ns) AS at_ns, MAX(e.complete_ns) AS until_ns,
-   e.client, (SELECT COUNT(*) FROM faults f WHERE f.harm IS NOT NULL) AS hurt
- FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
- WHERE e.error = 'CorruptRecordError' GROUP BY q.p, e.position_before, e.client)
+(SELECT partitions.p, polls.position_before AS off, MIN(polls.invoke_ns) AS at_ns,
+   MAX(polls.complete_ns) AS until_ns,
+   polls.client, (SELECT COUNT(*) FROM faults WHERE harm IS NOT NULL) AS hurt
+ FROM polls JOIN partitions ON partitions.topic_id = polls.topic_id
+   AND partitions.partition = polls.partition
+ WHERE polls.error = 'CorruptRecordError' GROUP BY partitions.p, polls.position_before,
+   polls.client)
 """
 """Where readers were given a batch that they refused for its CRC."""
 
@@ -176,47 +193,54 @@ GUARANTEE = Guarantee(
         "sends have another time than their records.",
         "`batch` where a fault damaged a disk: brokers do not check what they read (permitted).",
     ),
-    opportunities="SELECT COALESCE(SUM(s.n_reads + s.copies), 0) AS n FROM slots s "
-    "JOIN parts q ON q.p = s.p WHERE q.checksums_known = 1",
+    opportunities="SELECT COALESCE(SUM(slots.n_reads + slots.copies), 0) AS n FROM slots "
+    "JOIN partitions ON partitions.p = slots.p WHERE partitions.checksums_known = 1",
     violations=f"""
-SELECT CASE WHEN s.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, s.p, s.off,
-  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.broken_read, s.broken_disk,
-  q.foreign_on, CAST(NULL AS BIGINT) AS told, CAST(NULL AS BIGINT) AS bound,
-  CAST(NULL AS STRING) AS client, 0 AS hurt
-FROM slots s JOIN parts q ON q.p = s.p WHERE s.broken_read > 0 OR s.broken_disk > 0
+SELECT CASE WHEN slots.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, slots.p,
+  slots.off, slots.read_ns AS at_ns, slots.read_ns AS until_ns, slots.value_id, slots.broken_read,
+  slots.broken_disk, partitions.foreign_on, CAST(NULL AS BIGINT) AS told,
+  CAST(NULL AS BIGINT) AS bound, CAST(NULL AS STRING) AS client, 0 AS hurt
+FROM slots JOIN partitions ON partitions.p = slots.p WHERE slots.broken_read > 0
+  OR slots.broken_disk > 0
 UNION ALL
-SELECT CASE WHEN t.served > 0 THEN 'served' ELSE 'on disk' END, t.p, t.off, t.read_ns, t.read_ns,
-  t.value_id, t.served, t.stored, t.foreign_on, NULL, NULL, NULL, 0
-FROM {_RETIMED} t
+SELECT CASE WHEN served > 0 THEN 'served' ELSE 'on disk' END, p, off, read_ns, read_ns,
+  value_id, served, stored, foreign_on, NULL, NULL, NULL, 0
+FROM {_RETIMED} retimed_records
 UNION ALL
-SELECT 'too large', z.p, z.off, NULL, NULL, z.value_id, 0, 0, 0, z.size, z.max_bytes, NULL, 0
-FROM {_TOO_LARGE} z
+SELECT 'too large', p, off, NULL, NULL, value_id, 0, 0, 0, size, max_bytes, NULL, 0
+FROM {_TOO_LARGE} oversized_batches
 UNION ALL
-SELECT CASE WHEN b.past_ms IS NULL THEN 'too new' ELSE 'too old' END, b.p, b.off, b.invoke_ns,
-  b.complete_ns, b.value_id, 0, 0, 0, b.timestamp_ms, COALESCE(b.past_ms, b.future_ms), NULL, 0
-FROM {_BEYOND} b WHERE b.past_ms IS NOT NULL OR b.future_ms IS NOT NULL
+SELECT CASE WHEN untimely_records.past_ms IS NULL THEN 'too new' ELSE 'too old' END,
+  untimely_records.p, untimely_records.off, untimely_records.invoke_ns,
+  untimely_records.complete_ns, untimely_records.value_id, 0, 0, 0, untimely_records.timestamp_ms,
+  COALESCE(untimely_records.past_ms, untimely_records.future_ms), NULL, 0
+FROM {_BEYOND} untimely_records WHERE untimely_records.past_ms IS NOT NULL
+  OR untimely_records.future_ms IS NOT NULL
 UNION ALL
-SELECT 'batch', d.p, d.off, d.at_ns, d.until_ns, NULL, 0, 0, 0, NULL, NULL, d.client, d.hurt
-FROM {_BATCHES} d""",
+SELECT 'batch', p, off, at_ns, until_ns, NULL, 0, 0, 0, NULL, NULL, client, hurt
+FROM {_BATCHES} broken_batches""",
     excuses=(
         Excuse(
-            when="x.hurt > 0",
+            when="violation.hurt > 0",
             reason="a fault damaged a disk, and brokers do not check what they read",
             reads=("faults",),
         ),
         Excuse(
-            when="x.sub_kind <> 'batch' AND x.value_id IS NULL AND x.foreign_on = 1",
+            when="violation.sub_kind <> 'batch' AND violation.value_id IS NULL "
+            "AND violation.foreign_on = 1",
             reason="others write to this topic: a record that names no send of this run may be "
             "theirs",
         ),
     ),
     explain=_explain,
-    tie="j.value_id, j.client",
+    tie="finding.value_id, finding.client",
     needs=(),
     reads=(
-        *("slots", "vals", "irregular_values", "parts", "settings", "clients", "sends", "reads"),
-        *("polls", "replicas", "parts.clock_moved", "parts.future_ms", "parts.max_bytes"),
-        *("parts.past_ms", "parts.sent_times"),
+        *("slots", "records", "irregular_values", "partitions"),
+        *("settings", "clients", "sends", "reads"),
+        *("polls", "replicas", "partitions.clock_moved"),
+        *("partitions.future_ms", "partitions.max_bytes"),
+        *("partitions.past_ms", "partitions.sent_times"),
     ),
     rests_on=("sends", "reads", "replicas", "polls", "faults"),
     reference=_reference,

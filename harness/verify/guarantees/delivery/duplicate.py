@@ -68,26 +68,26 @@ GUARANTEE = Guarantee(
     ),
     requires=(IDEMPOTENCE,),
     opportunities=numbered(
-        "FROM vals v WHERE v.sent = 1 AND v.idempotent = 1 "
-        "AND (v.log_slots > 0 OR v.seen_slots > 0)"
+        "FROM records WHERE records.sent = 1 AND records.idempotent = 1 "
+        "AND (records.log_slots > 0 OR records.seen_slots > 0)"
     ),
     violations=f"""
-SELECT CASE WHEN v.log_slots > 1 AND v.copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind,
-  COALESCE(v.first_slot, v.first_seen) DIV {SLOT} AS p,
-  COALESCE(v.first_slot, v.first_seen) % {SLOT} AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, v.session, v.idempotent,
-  COALESCE(v.last_slot, v.last_seen) % {SLOT} AS last_off,
-  CASE WHEN v.log_slots > 1 THEN v.log_slots ELSE v.seen_slots END AS times,
-  COALESCE(v.last_slot, v.last_seen) DIV {SLOT} AS last_p
-FROM irregular_values v WHERE v.sent = 1 AND (v.log_slots > 1 OR v.seen_slots > 1)
+SELECT CASE WHEN log_slots > 1 AND copies > 0 THEN 'log' ELSE 'pass' END AS sub_kind,
+  COALESCE(first_slot, first_seen) DIV {SLOT} AS p,
+  COALESCE(first_slot, first_seen) % {SLOT} AS off, invoke_ns AS at_ns,
+  complete_ns AS until_ns, value_id, client, session, idempotent,
+  COALESCE(last_slot, last_seen) % {SLOT} AS last_off,
+  CASE WHEN log_slots > 1 THEN log_slots ELSE seen_slots END AS times,
+  COALESCE(last_slot, last_seen) DIV {SLOT} AS last_p
+FROM irregular_values WHERE sent = 1 AND (log_slots > 1 OR seen_slots > 1)
 UNION ALL
-SELECT 'one offset twice', s.p, s.off, v.invoke_ns, v.complete_ns, s.value_id, v.client, v.session,
-  1, s.off, s.n_final, s.p
-FROM slots s JOIN vals v ON v.value_id = s.value_id
-WHERE v.sent = 1 AND s.n_final > bit_count(s.seen)""",
+SELECT 'one offset twice', slots.p, slots.off, records.invoke_ns, records.complete_ns,
+  slots.value_id, records.client, records.session, 1, slots.off, slots.n_final, slots.p
+FROM slots JOIN records ON records.value_id = slots.value_id
+WHERE records.sent = 1 AND slots.n_final > bit_count(slots.seen)""",
     excuses=(RETRIED,),
     explain=_explain,
-    reads=("slots", "vals", "irregular_values", "kinds"),
+    reads=("slots", "records", "irregular_values", "record_counts"),
     rests_on=("sends", "reads", "replicas"),
     reference=_reference,
 )

@@ -12,7 +12,7 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, pla
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_JUDGED = "FROM vals v WHERE v.sent = 1 AND v.n_reads > 0"
+_JUDGED = "FROM records WHERE records.sent = 1 AND records.n_reads > 0"
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
@@ -46,18 +46,19 @@ GUARANTEE = Guarantee(
     ),
     opportunities=numbered(_JUDGED),
     violations=f"""
-SELECT 'before its send' AS sub_kind, v.read_slot DIV {SLOT} AS p, v.read_slot % {SLOT} AS off,
-  v.read_ns AS at_ns, v.invoke_ns AS until_ns, v.value_id, v.client, v.read_ns, v.invoke_ns,
+SELECT 'before its send' AS sub_kind, read_slot DIV {SLOT} AS p, read_slot % {SLOT} AS off,
+  read_ns AS at_ns, invoke_ns AS until_ns, value_id, client, read_ns, invoke_ns,
   0 AS late, 0 AS spoiled
-FROM irregular_values v WHERE v.sent = 1 AND v.n_reads > 0 AND v.read_ns < v.invoke_ns
+FROM irregular_values WHERE sent = 1 AND n_reads > 0 AND read_ns < invoke_ns
 UNION ALL
-SELECT 'before its commit', v.read_slot DIV {SLOT}, v.read_slot % {SLOT}, MIN(r.read_ns),
-  MIN(t.commit_ns), v.value_id, v.client, MIN(r.read_ns), MIN(t.commit_ns), MAX(t.late), {SPOILS}
+SELECT 'before its commit', records.read_slot DIV {SLOT}, records.read_slot % {SLOT},
+  MIN(reads.read_ns), MIN(transactions.commit_ns), records.value_id, records.client,
+  MIN(reads.read_ns), MIN(transactions.commit_ns), MAX(transactions.late), {SPOILS}
 FROM {OF_TXN}
-JOIN reads r ON r.value_id = v.value_id
-JOIN clients c ON c.client = r.client AND c.session = r.session
-WHERE c.isolation = 'read_committed' AND r.read_ns < t.commit_ns
-GROUP BY v.read_slot, v.value_id, v.client""",
+JOIN reads ON reads.value_id = records.value_id
+JOIN clients ON clients.client = reads.client AND clients.session = reads.session
+WHERE clients.isolation = 'read_committed' AND reads.read_ns < transactions.commit_ns
+GROUP BY records.read_slot, records.value_id, records.client""",
     excuses=EXCUSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)} "
@@ -67,14 +68,14 @@ GROUP BY v.read_slot, v.value_id, v.client""",
     compares_times=True,
     needs=("sends", "reads"),
     reads=(
-        "vals",
+        "records",
         "irregular_values",
-        "kinds",
-        "parts",
+        "record_counts",
+        "partitions",
         "txn_p",
         "clients",
         "reads",
-        "parts.spoilt_ns",
+        "partitions.spoilt_ns",
     ),
     rests_on=("sends", "reads", "txns", "clients"),
     reference=_reference,

@@ -51,27 +51,27 @@ GUARANTEE = Guarantee(
     },
     details=("Compared are reads, the final leader's log and acknowledgements with acks=all.",),
     not_counted=("Acknowledgements with acks=1.",),
-    opportunities="SELECT COUNT(*) AS n FROM slots s WHERE s.value_id IS NOT NULL "
-    "AND s.n_reads + s.on_leader + s.acked_all >= 2",
+    opportunities="SELECT COUNT(*) AS n FROM slots WHERE value_id IS NOT NULL "
+    "AND n_reads + on_leader + acked_all >= 2",
     violations=f"""
-SELECT CASE WHEN MAX(CASE WHEN s.acked_all > 0 THEN 1 ELSE 0 END) = 1
-    AND MIN(CASE WHEN s.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(s.n_reads) = 0
+SELECT CASE WHEN MAX(CASE WHEN slots.acked_all > 0 THEN 1 ELSE 0 END) = 1
+    AND MIN(CASE WHEN slots.acked_all > 0 THEN 0 ELSE 1 END) = 0 AND MAX(slots.n_reads) = 0
     THEN 'acknowledgement' ELSE 'read' END AS sub_kind,
-  s.p, s.off, MIN(s.read_ns) AS at_ns, MIN(s.read_ns) AS until_ns, MIN(s.value_id) AS value_id,
-  MAX(s.value_id) AS other_value_id, COUNT(*) AS rivals,
-  MIN(CASE WHEN s.n_reads > 0 OR s.on_leader = 1 THEN 1 ELSE 0 END) AS all_shown,
-  MAX(q.unclean_on) AS unclean_on,
-  MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(q.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN s.on_leader = 0
-    THEN COALESCE(s.read_ns, v.complete_ns) END), {FOREVER_NS}) AS known_ns
-FROM slots s JOIN shared r ON r.slot = s.slot JOIN parts q ON q.p = s.p
-LEFT JOIN irregular_values v ON v.value_id = s.value_id
-WHERE r.rivals > 1 AND s.value_id IS NOT NULL
-  AND (s.n_reads > 0 OR s.on_leader = 1 OR s.acked_all > 0)
-GROUP BY s.p, s.off""",
+  slots.p, slots.off, MIN(slots.read_ns) AS at_ns, MIN(slots.read_ns) AS until_ns,
+  MIN(slots.value_id) AS value_id, MAX(slots.value_id) AS other_value_id, COUNT(*) AS rivals,
+  MIN(CASE WHEN slots.n_reads > 0 OR slots.on_leader = 1 THEN 1 ELSE 0 END) AS all_shown,
+  MAX(partitions.unclean_on) AS unclean_on,
+  MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
+  MAX(partitions.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN slots.on_leader = 0
+    THEN COALESCE(slots.read_ns, records.complete_ns) END), {FOREVER_NS}) AS known_ns
+FROM slots JOIN shared ON shared.slot = slots.slot JOIN partitions ON partitions.p = slots.p
+LEFT JOIN irregular_values records ON records.value_id = slots.value_id
+WHERE shared.rivals > 1 AND slots.value_id IS NOT NULL
+  AND (slots.n_reads > 0 OR slots.on_leader = 1 OR slots.acked_all > 0)
+GROUP BY slots.p, slots.off""",
     excuses=LOSSES_SHOWN,
     explain=_explain,
     excused_by_times=True,
-    reads=("slots", "irregular_values", "shared", "parts"),
+    reads=("slots", "irregular_values", "shared", "partitions"),
     reference=_reference,
 )

@@ -25,15 +25,17 @@ GUARANTEE = Guarantee(
     ),
     not_counted=("Runs without unclean election.",),
     opportunities=numbered(
-        "FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.outcome = 'ok' AND v.acks = -1 "
-        "AND q.unclean_on = 1 AND q.unclean_floor < q.log_end"
+        "FROM records JOIN partitions ON partitions.p = records.sent_p "
+        "WHERE records.outcome = 'ok' AND records.acks = -1 "
+        "AND partitions.unclean_on = 1 AND partitions.unclean_floor < partitions.log_end"
     ),
     violations=f"""
-SELECT 'below the epoch' AS sub_kind, l.p, l.off, l.at_ns, l.until_ns, l.value_id, l.client,
-  l.unclean_floor
-FROM ({LOST}) l JOIN parts q ON q.p = l.p
-WHERE l.unclean_on = 1 AND l.acks = -1 AND l.log_slots = 0 AND l.off < l.unclean_floor
-  AND q.unclean_floor < q.log_end""",
+SELECT 'below the epoch' AS sub_kind, losses.p, losses.off, losses.at_ns, losses.until_ns,
+  losses.value_id, losses.client, losses.unclean_floor
+FROM ({LOST}) losses JOIN partitions ON partitions.p = losses.p
+WHERE losses.unclean_on = 1 AND losses.acks = -1 AND losses.log_slots = 0
+  AND losses.off < losses.unclean_floor
+  AND partitions.unclean_floor < partitions.log_end""",
     explain=lambda row: (
         f"{row['value_id']} was acknowledged with acks=all at {place(row)} and is lost, below "
         "where any unclean epoch after it began."
@@ -46,11 +48,12 @@ WHERE l.unclean_on = 1 AND l.acks = -1 AND l.log_slots = 0 AND l.off < l.unclean
             "irregular_values",
             "known_commits",
             "unplaced",
-            "kinds",
+            "record_counts",
             "ticks",
-            "parts",
+            "partitions",
             "floors",
         ),
-        *("parts.flushed_ns", "parts.lost_floor", "parts.spoilt_ns", "parts.unclean_on"),
+        *("partitions.flushed_ns", "partitions.lost_floor"),
+        *("partitions.spoilt_ns", "partitions.unclean_on"),
     ),
 )

@@ -22,57 +22,70 @@ from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 JUDGED = """
-FROM vals v JOIN parts q ON v.sent_p = q.p
-WHERE v.sent = 1 AND q.compacted = 0 AND (q.has_log = 1 OR v.asked = 1)
-  AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0))
+FROM records JOIN partitions ON records.sent_p = partitions.p
+WHERE records.sent = 1 AND partitions.compacted = 0
+  AND (partitions.has_log = 1 OR records.asked = 1)
+  AND (records.outcome = 'ok' OR (records.outcome <> 'fail' AND records.n_reads > 0))
 """
 
-UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> f.leader AND {0}.invoke_ns < {0}.spoilt_ns
-  THEN {0}.least_floor ELSE COALESCE(f.unclean_floor, 0) END"""
+UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> floors.leader
+  AND {0}.invoke_ns < {0}.spoilt_ns
+  THEN {0}.least_floor ELSE COALESCE(floors.unclean_floor, 0) END"""
 """From where on an unclean election may have taken a send: one that began after it, or a former one
 of which the broker that answered had not heard."""
 
 _ODD = f"""
-FROM irregular_values v JOIN parts q ON v.sent_p = q.p {OF_COMMIT}
-LEFT JOIN unplaced u ON u.value_id = v.value_id AND u.passed = 1
-WHERE v.sent = 1 AND q.compacted = 0
-  AND (u.passed = 1 OR (q.has_log = 1 OR v.read_asked = 1 OR v.asked = 1 AND v.n_reads = 0)
-    AND (v.outcome = 'ok' OR (v.outcome <> 'fail' AND v.n_reads > 0)))
+FROM irregular_values records JOIN partitions ON records.sent_p = partitions.p {OF_COMMIT}
+LEFT JOIN unplaced ON unplaced.value_id = records.value_id AND unplaced.passed = 1
+WHERE records.sent = 1 AND partitions.compacted = 0
+  AND (unplaced.passed = 1 OR (partitions.has_log = 1 OR records.read_asked = 1 OR records.asked = 1
+                               AND records.n_reads = 0)
+    AND (records.outcome = 'ok' OR (records.outcome <> 'fail' AND records.n_reads > 0)))
 """
 
 LOST = f"""
-SELECT CASE WHEN l.log_slots > 0 AND l.has_log = 1 THEN 'not served'
-    ELSE (CASE WHEN l.off IS NULL THEN 'unplaced'
-               WHEN l.off >= COALESCE(f.any_floor, 0) THEN 'tail'
-               WHEN l.off > COALESCE(e.last_off, -1) THEN 'tail'
-               WHEN l.off < e.first_off THEN 'prefix' ELSE 'middle' END)
-         || (CASE WHEN l.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
-  l.p, l.off, l.invoke_ns AS at_ns, l.complete_ns AS until_ns, l.value_id, l.client, l.session,
-  l.op, l.acks, l.outcome, l.node, l.n_reads, l.copies, l.log_slots, l.unclean_on, l.final_leader,
-  COALESCE(f.any_floor, 0) AS any_floor, {UNCLEAN_FLOOR.format("l")} AS unclean_floor, f.lost_floor,
-  l.flushed_ns, l.low_off, l.high_off
-FROM (SELECT v.*, u.low_off, u.high_off, COALESCE(CASE WHEN q.has_log = 0
-          THEN v.read_slot % {SLOT} END, v.ack_off, v.read_slot % {SLOT}, v.first_slot % {SLOT})
-          AS off, q.unclean_on,
-        q.has_log, q.final_leader, q.log_start, q.unclean_floor AS least_floor, q.spoilt_ns,
-        q.flushed_ns
+SELECT CASE WHEN candidates.log_slots > 0 AND candidates.has_log = 1 THEN 'not served'
+    ELSE (CASE WHEN candidates.off IS NULL THEN 'unplaced'
+               WHEN candidates.off >= COALESCE(floors.any_floor, 0) THEN 'tail'
+               WHEN candidates.off > COALESCE(visible_ends.last_off, -1) THEN 'tail'
+               WHEN candidates.off < visible_ends.first_off THEN 'prefix' ELSE 'middle' END)
+         || (CASE WHEN candidates.copies > 0 THEN ', on some replicas' ELSE '' END) END AS sub_kind,
+  candidates.p, candidates.off, candidates.invoke_ns AS at_ns, candidates.complete_ns AS until_ns,
+  candidates.value_id, candidates.client, candidates.session, candidates.op, candidates.acks,
+  candidates.outcome, candidates.node, candidates.n_reads, candidates.copies, candidates.log_slots,
+  candidates.unclean_on, candidates.final_leader, COALESCE(floors.any_floor, 0) AS any_floor,
+  {UNCLEAN_FLOOR.format("candidates")} AS unclean_floor, floors.lost_floor, candidates.flushed_ns,
+  candidates.low_off, candidates.high_off
+FROM (SELECT records.*, unplaced.low_off, unplaced.high_off,
+        COALESCE(CASE WHEN partitions.has_log = 0
+          THEN records.read_slot % {SLOT} END, records.ack_off, records.read_slot % {SLOT},
+          records.first_slot % {SLOT})
+          AS off, partitions.unclean_on,
+        partitions.has_log, partitions.final_leader, partitions.log_start,
+        partitions.unclean_floor AS least_floor, partitions.spoilt_ns, partitions.flushed_ns
         {_ODD}
-        AND ((q.has_log = 1 AND v.log_slots = 0) OR (q.has_log = 1 AND v.unserved = 1)
-             OR (q.has_log = 0 AND v.seen_slots = 0 AND {OWED}))) l
-LEFT JOIN (SELECT s.p, MIN(s.off) AS first_off, MAX(s.off) AS last_off FROM slots s
-           WHERE s.visible = 1 GROUP BY s.p) e ON e.p = l.p
-LEFT JOIN floors f ON f.p = l.p AND l.invoke_ns >= f.from_ns AND l.invoke_ns < f.to_ns
-LEFT JOIN (SELECT t.p, MIN(t.last_ns) AS reached_ns FROM ticks t JOIN parts q ON q.p = t.p
-           WHERE t.last_off >= q.log_start GROUP BY t.p) k ON k.p = l.p
-WHERE l.off >= l.log_start OR (l.off IS NULL AND (l.log_start = 0 OR l.invoke_ns > k.reached_ns))
+        AND ((partitions.has_log = 1 AND records.log_slots = 0)
+             OR (partitions.has_log = 1 AND records.unserved = 1)
+             OR (partitions.has_log = 0 AND records.seen_slots = 0 AND {OWED}))) candidates
+LEFT JOIN (SELECT p, MIN(off) AS first_off, MAX(off) AS last_off FROM slots
+           WHERE visible = 1 GROUP BY p) visible_ends ON visible_ends.p = candidates.p
+LEFT JOIN floors ON floors.p = candidates.p AND candidates.invoke_ns >= floors.from_ns
+  AND candidates.invoke_ns < floors.to_ns
+LEFT JOIN (SELECT ticks.p, MIN(ticks.last_ns) AS reached_ns FROM ticks JOIN partitions
+             ON partitions.p = ticks.p
+           WHERE ticks.last_off >= partitions.log_start GROUP BY ticks.p) log_ticks
+             ON log_ticks.p = candidates.p
+WHERE candidates.off >= candidates.log_start
+  OR (candidates.off IS NULL
+      AND (candidates.log_start = 0 OR candidates.invoke_ns > log_ticks.reached_ns))
 """
 
-_OFF = f"COALESCE(x.off, {NO_OFFSET - 1})"
-LOSABLE = only_where("x.log_slots = 0", losable(_OFF))
+_OFF = f"COALESCE(violation.off, {NO_OFFSET - 1})"
+LOSABLE = only_where("violation.log_slots = 0", losable(_OFF))
 """A record of unknown offset may have been anywhere: any election after its send excuses it."""
 
-_UNFLUSHED = """x.acks <> -1 OR x.outcome <> 'ok'
-  OR x.until_ns >= COALESCE(x.flushed_ns, 0)"""
+_UNFLUSHED = """violation.acks <> -1 OR violation.outcome <> 'ok'
+  OR violation.until_ns >= COALESCE(violation.flushed_ns, 0)"""
 """Whether a disk may have lost it: acknowledged by all in sync, it was flushed by `flush.ms`."""
 
 
@@ -181,12 +194,12 @@ GUARANTEE = Guarantee(
             "irregular_values",
             "known_commits",
             "unplaced",
-            "kinds",
+            "record_counts",
             "ticks",
-            "parts",
+            "partitions",
             "floors",
         ),
-        *("parts.flushed_ns", "parts.spoilt_ns"),
+        *("partitions.flushed_ns", "partitions.spoilt_ns"),
     ),
     reference=_reference,
     reference_covers=("prefix", "middle", "tail", "not served"),

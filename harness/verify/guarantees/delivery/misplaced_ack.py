@@ -21,26 +21,32 @@ from urteil.harness.verify.guarantees.losses import (
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, place_of
 
 _WHERE = """
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NOT NULL AND v.log_slots > 0
+WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NOT NULL
+  AND records.log_slots > 0
 """
 
 TIMED = """
-SELECT e.value_id, MIN(e.timestamp_ms) AS found_ms
-FROM (SELECT r.value_id, r.timestamp_ms, r.intact FROM reads r
-      UNION ALL SELECT l.value_id, l.timestamp_ms, l.intact FROM replicas l) e
-JOIN irregular_values v ON v.value_id = e.value_id AND v.rekeyed = 1 AND v.outcome = 'ok'
-  AND v.attempts = 1
-JOIN parts q ON q.p = v.sent_p AND q.sent_times = 1 AND q.checksums_known = 1
-GROUP BY e.value_id, v.timestamp_ms
-HAVING MIN(e.timestamp_ms) = MAX(e.timestamp_ms) AND MIN(e.timestamp_ms) <> v.timestamp_ms
-  AND MIN(CASE WHEN e.intact THEN 1 ELSE 0 END) = 1
+SELECT copies.value_id, MIN(copies.timestamp_ms) AS found_ms
+FROM (SELECT reads.value_id, reads.timestamp_ms, reads.intact FROM reads
+      UNION ALL SELECT replicas.value_id, replicas.timestamp_ms, replicas.intact
+        FROM replicas) copies
+JOIN irregular_values records ON records.value_id = copies.value_id AND records.rekeyed = 1
+  AND records.outcome = 'ok' AND records.attempts = 1
+JOIN partitions ON partitions.p = records.sent_p AND partitions.sent_times = 1
+  AND partitions.checksums_known = 1
+GROUP BY copies.value_id, records.timestamp_ms
+HAVING MIN(copies.timestamp_ms) = MAX(copies.timestamp_ms)
+  AND MIN(copies.timestamp_ms) <> records.timestamp_ms
+  AND MIN(CASE WHEN copies.intact THEN 1 ELSE 0 END) = 1
 """
 """Records that have the time which they say they were sent with, wherever they were seen, and were
 acknowledged with another one."""
 
 _ONCE = """
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p AND q.checksums_known = 1
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.ack_off IS NULL AND v.attempts = 1
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
+  AND partitions.checksums_known = 1
+WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NULL
+  AND records.attempts = 1
 """
 
 
@@ -116,42 +122,47 @@ GUARANTEE = Guarantee(
         "may be cleaned or deleted (permitted), or where there are no logs and no read at the "
         "acknowledged offset (permitted).",
     ),
-    opportunities=numbered(f"FROM vals v {_WHERE} AND v.sent_p IS NOT NULL"),
+    opportunities=numbered(f"FROM records {_WHERE} AND records.sent_p IS NOT NULL"),
     violations=f"""
-SELECT 'elsewhere' AS sub_kind, v.p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, v.acks, v.first_slot % {SLOT} AS found_off,
-  q.unclean_on, COALESCE(f.any_floor, 0) AS any_floor,
-  COALESCE(f.unclean_floor, 0) AS unclean_floor, f.lost_floor, CAST(NULL AS BIGINT) AS told_ms,
-  CAST(NULL AS BIGINT) AS found_ms,
-  CASE WHEN v.idempotent = 0 AND COALESCE(v.attempts, 2) > 1
-    AND (q.compacted = 1 OR v.ack_off < q.log_start) THEN 1
-    WHEN v.idempotent = 0 AND q.has_log = 0 AND c.p IS NULL THEN 1 ELSE 0 END AS again, q.has_log
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p
-LEFT JOIN stretches c ON c.p = v.sent_p AND v.ack_off >= c.lo AND v.ack_off < c.hi
-LEFT JOIN floors f ON f.p = v.sent_p AND v.invoke_ns >= f.from_ns AND v.invoke_ns < f.to_ns
-{_WHERE} AND v.at_ack = 0
+SELECT 'elsewhere' AS sub_kind, records.p, records.ack_off AS off, records.invoke_ns AS at_ns,
+  records.complete_ns AS until_ns, records.value_id, records.client, records.acks,
+  records.first_slot % {SLOT} AS found_off, partitions.unclean_on,
+  COALESCE(floors.any_floor, 0) AS any_floor, COALESCE(floors.unclean_floor, 0) AS unclean_floor,
+  floors.lost_floor, CAST(NULL AS BIGINT) AS told_ms, CAST(NULL AS BIGINT) AS found_ms,
+  CASE WHEN records.idempotent = 0 AND COALESCE(records.attempts, 2) > 1
+    AND (partitions.compacted = 1 OR records.ack_off < partitions.log_start) THEN 1
+    WHEN records.idempotent = 0 AND partitions.has_log = 0 AND stretches.p IS NULL THEN 1
+    ELSE 0 END AS again, partitions.has_log
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
+LEFT JOIN stretches ON stretches.p = records.sent_p AND records.ack_off >= stretches.lo
+  AND records.ack_off < stretches.hi
+LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.from_ns
+  AND records.invoke_ns < floors.to_ns
+{_WHERE} AND records.at_ack = 0
 UNION ALL
-SELECT 'without offset', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.acks,
-  NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1 {_ONCE}
+SELECT 'without offset', records.sent_p, NULL, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1 {_ONCE}
 UNION ALL
-SELECT 'another time', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  v.acks, NULL, 0, 0, 0, NULL, v.timestamp_ms, t.found_ms, 0, 1
-FROM ({TIMED}) t JOIN irregular_values v ON v.value_id = t.value_id""",
+SELECT 'another time', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, records.timestamp_ms,
+  timed_copies.found_ms, 0, 1
+FROM ({TIMED}) timed_copies JOIN irregular_values records
+  ON records.value_id = timed_copies.value_id""",
     excuses=only_where(
-        "x.sub_kind = 'elsewhere'",
-        (RETRIED.where("x.again = 1"), REUSED_OFFSET, unclean_election(), destroyed()),
+        "violation.sub_kind = 'elsewhere'",
+        (RETRIED.where("violation.again = 1"), REUSED_OFFSET, unclean_election(), destroyed()),
     ),
     explain=_explain,
     excused_by_times=True,
     reads=(
         "irregular_values",
-        "kinds",
-        "parts",
+        "record_counts",
+        "partitions",
         "stretches",
         "floors",
         "reads",
         "replicas",
-        "parts.sent_times",
+        "partitions.sent_times",
     ),
     reference=_reference,
 )

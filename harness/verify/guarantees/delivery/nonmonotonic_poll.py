@@ -14,64 +14,94 @@ from urteil.harness.verify.guarantees.delivery.poll_skip import NO_EVENT
 from urteil.harness.verify.guarantees.losses import LOSSES
 
 _SENT_AWAY = """
-SELECT l.p, l.off, l.at_ns, l.until_ns, l.client, l.session, l.poll, l.value_id
-FROM (SELECT q.p, r.offset AS off, r.read_ns AS at_ns, f.complete_ns AS until_ns, e.client,
-        e.session, f.poll, r.value_id, e.topic_id, e.partition, ROW_NUMBER() OVER (
-          PARTITION BY e.client, e.session, q.p, e.poll ORDER BY r.poll DESC,
-          r.position_in_poll DESC, f.poll) AS n
-      FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
-      JOIN polls f ON f.client = e.client AND f.session = e.session AND f.poll < e.poll
-        AND f.outcome = 'fail' AND f.error IN ('OffsetOutOfRangeError', 'LogTruncationError')
-      JOIN reads r ON r.client = e.client AND r.session = e.session
-        AND r.topic_id = e.topic_id AND r.partition = e.partition AND r.poll < f.poll
-      WHERE e.event = 'reset') l
-JOIN parts q ON q.p = l.p
-WHERE l.n = 1 AND l.off + 1 >= q.one_start AND l.off + 1 <= q.log_end
-  AND NOT EXISTS (SELECT 1 FROM assignments a WHERE a.client = l.client AND a.session = l.session
-                  AND a.topic_id = l.topic_id AND a.partition = l.partition
-                  AND a.at_ns >= l.at_ns AND a.at_ns <= l.until_ns)
+SELECT last_reads.p, last_reads.off, last_reads.at_ns, last_reads.until_ns, last_reads.client,
+  last_reads.session, last_reads.poll, last_reads.value_id
+FROM (SELECT partitions.p, reads.offset AS off, reads.read_ns AS at_ns,
+        failed_polls.complete_ns AS until_ns, resets.client,
+        resets.session, failed_polls.poll, reads.value_id, resets.topic_id, resets.partition,
+        ROW_NUMBER() OVER (
+          PARTITION BY resets.client, resets.session, partitions.p, resets.poll
+          ORDER BY reads.poll DESC,
+          reads.position_in_poll DESC, failed_polls.poll) AS n
+      FROM polls resets JOIN partitions ON partitions.topic_id = resets.topic_id
+        AND partitions.partition = resets.partition
+      JOIN polls failed_polls ON failed_polls.client = resets.client
+        AND failed_polls.session = resets.session AND failed_polls.poll < resets.poll
+        AND failed_polls.outcome = 'fail' AND failed_polls.error IN ('OffsetOutOfRangeError',
+            'LogTruncationError')
+      JOIN reads ON reads.client = resets.client AND reads.session = resets.session
+        AND reads.topic_id = resets.topic_id AND reads.partition = resets.partition
+        AND reads.poll < failed_polls.poll
+      WHERE resets.event = 'reset') last_reads
+JOIN partitions ON partitions.p = last_reads.p
+WHERE last_reads.n = 1 AND last_reads.off + 1 >= partitions.one_start AND last_reads.off
+  + 1 <= partitions.log_end
+  AND NOT EXISTS (SELECT 1 FROM assignments WHERE assignments.client = last_reads.client
+                    AND assignments.session = last_reads.session
+                  AND assignments.topic_id = last_reads.topic_id
+                  AND assignments.partition = last_reads.partition
+                  AND assignments.at_ns >= last_reads.at_ns
+                  AND assignments.at_ns <= last_reads.until_ns)
 """
 """The last record of a partition that a client received before an out-of-range error at its
 position. The offsets after it are in the final log, whose start is unchanged since."""
 
 _OF_READS = f"""
-SELECT 'reads' AS sub_kind, g.p, g.off, g.prev_read_ns AS at_ns, g.read_ns AS until_ns, g.client,
-  g.session, g.poll, g.value_id, g.prev_off, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.spoilt_ns
-FROM gaps g JOIN parts q ON q.p = g.p WHERE g.off <= g.prev_off AND {NO_EVENT}"""
+SELECT 'reads' AS sub_kind, gaps.p, gaps.off, gaps.prev_read_ns AS at_ns, gaps.read_ns AS until_ns,
+  gaps.client, gaps.session, gaps.poll, gaps.value_id, gaps.prev_off, partitions.unclean_on,
+  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+FROM gaps JOIN partitions ON partitions.p = gaps.p WHERE gaps.off <= gaps.prev_off AND {NO_EVENT}"""
 """Reads at or below the previous offset of their consumer."""
 
 _OF_POSITIONS = """
-SELECT 'position', l.p, l.position_before, l.prev_ns, l.invoke_ns, l.client, l.session, l.poll,
-  CAST(NULL AS STRING), l.prev_after, l.unclean_on, l.unclean_floor,
-  l.lost_floor, l.spoilt_ns
-FROM (SELECT e.client, e.session, e.poll, e.position_before, e.invoke_ns, e.complete_ns,
-        e.event, r.p, r.unclean_on, r.unclean_floor, r.lost_floor, r.spoilt_ns,
-        LAG(e.position_after) OVER w AS prev_after,
-        LAG(e.event) OVER w AS prev_event, LAG(e.complete_ns) OVER w AS prev_ns,
-        LAG(e.poll) OVER w AS prev_poll
-      FROM polls e JOIN parts r ON e.topic_id = r.topic_id AND e.partition = r.partition
-      WINDOW w AS (PARTITION BY e.client, e.session, r.p ORDER BY e.poll)) l
-WHERE l.position_before < l.prev_after AND l.event IS NULL AND l.prev_event IS NULL
-  AND l.prev_poll < l.poll
-  AND NOT EXISTS (SELECT 1 FROM passes b JOIN parts r ON r.topic_id = b.topic_id
-                    AND r.partition = b.partition
-                  WHERE b.client = l.client AND b.session = l.session AND r.p = l.p
-                    AND b.from_offset = l.position_before AND b.begin_ns >= l.prev_ns
-                    AND b.begin_ns <= l.invoke_ns)
-  AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON r.topic_id = a.topic_id
-                    AND r.partition = a.partition
-                  WHERE a.client = l.client AND a.session = l.session AND r.p = l.p
-                    AND a.at_ns >= l.prev_ns AND a.at_ns <= l.complete_ns)
-  AND NOT EXISTS (SELECT 1 FROM polls u WHERE u.client = l.client AND u.session = l.session
-                  AND u.event IS NOT NULL AND (u.topic_id IS NULL OR u.partition IS NULL)
-                  AND u.poll >= l.prev_poll AND u.poll <= l.poll)"""
+SELECT 'position', successive_polls.p, successive_polls.position_before, successive_polls.prev_ns,
+  successive_polls.invoke_ns, successive_polls.client, successive_polls.session,
+  successive_polls.poll, CAST(NULL AS STRING), successive_polls.prev_after,
+  successive_polls.unclean_on, successive_polls.unclean_floor, successive_polls.lost_floor,
+  successive_polls.spoilt_ns
+FROM (SELECT polls.client, polls.session, polls.poll, polls.position_before, polls.invoke_ns,
+        polls.complete_ns,
+        polls.event, partitions.p, partitions.unclean_on, partitions.unclean_floor,
+        partitions.lost_floor, partitions.spoilt_ns, LAG(polls.position_after) OVER w AS prev_after,
+        LAG(polls.event) OVER w AS prev_event, LAG(polls.complete_ns) OVER w AS prev_ns,
+        LAG(polls.poll) OVER w AS prev_poll
+      FROM polls JOIN partitions ON polls.topic_id = partitions.topic_id
+        AND polls.partition = partitions.partition
+      WINDOW w AS (PARTITION BY polls.client, polls.session, partitions.p
+                   ORDER BY polls.poll)) successive_polls
+WHERE successive_polls.position_before < successive_polls.prev_after
+  AND successive_polls.event IS NULL AND successive_polls.prev_event IS NULL
+  AND successive_polls.prev_poll < successive_polls.poll
+  AND NOT EXISTS (SELECT 1 FROM passes JOIN partitions ON partitions.topic_id = passes.topic_id
+                    AND partitions.partition = passes.partition
+                  WHERE passes.client = successive_polls.client
+                    AND passes.session = successive_polls.session
+                    AND partitions.p = successive_polls.p
+                    AND passes.from_offset = successive_polls.position_before
+                    AND passes.begin_ns >= successive_polls.prev_ns
+                    AND passes.begin_ns <= successive_polls.invoke_ns)
+  AND NOT EXISTS (SELECT 1 FROM assignments JOIN partitions
+                    ON partitions.topic_id = assignments.topic_id
+                    AND partitions.partition = assignments.partition
+                  WHERE assignments.client = successive_polls.client
+                    AND assignments.session = successive_polls.session
+                    AND partitions.p = successive_polls.p
+                    AND assignments.at_ns >= successive_polls.prev_ns
+                    AND assignments.at_ns <= successive_polls.complete_ns)
+  AND NOT EXISTS (SELECT 1 FROM polls WHERE polls.client = successive_polls.client
+                    AND polls.session = successive_polls.session
+                  AND polls.event IS NOT NULL
+                  AND (polls.topic_id IS NULL OR polls.partition IS NULL)
+                  AND polls.poll >= successive_polls.prev_poll
+                    AND polls.poll <= successive_polls.poll)"""
 """Polls that begin below the end of the previous poll, without an event or a new pass between."""
 
 _OUT_OF_RANGE = f"""
-SELECT 'out of range', k.p, k.off, k.at_ns, k.until_ns, k.client, k.session, k.poll, k.value_id,
-  CAST(NULL AS BIGINT), q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
-FROM ({_SENT_AWAY}) k JOIN parts q ON q.p = k.p"""
+SELECT 'out of range', moved_readers.p, moved_readers.off, moved_readers.at_ns,
+  moved_readers.until_ns, moved_readers.client, moved_readers.session, moved_readers.poll,
+  moved_readers.value_id, CAST(NULL AS BIGINT), partitions.unclean_on, partitions.unclean_floor,
+  partitions.lost_floor, partitions.spoilt_ns
+FROM ({_SENT_AWAY}) moved_readers JOIN partitions ON partitions.p = moved_readers.p"""
 """Consumers that an out-of-range error within the log sent elsewhere."""
 
 
@@ -108,13 +138,13 @@ GUARANTEE = Guarantee(
         "`out of range` where an administrator deleted records, and for what an unclean election "
         "or a disk destroyed.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM reads r",
+    opportunities="SELECT COUNT(*) AS n FROM reads",
     violations=union(_OF_READS, _OF_POSITIONS, _OUT_OF_RANGE),
     excuses=LOSSES,
     explain=_explain,
-    tie="j.client, j.poll",
+    tie="finding.client, finding.poll",
     excused_by_times=True,
     needs=("reads",),
-    reads=("gaps", "parts", "reads", "passes", "polls", "assignments"),
+    reads=("gaps", "partitions", "reads", "passes", "polls", "assignments"),
     rests_on=("reads", "polls", "clients", "assignments", "logs"),
 )

@@ -12,26 +12,28 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, pla
 from urteil.harness.verify.reference import SmallHistory, Violation, chosen_partition, place_of
 
 _ELSEWHERE = f"""(
-  (v.sent_p IS NOT NULL
-   AND (v.shown_slot DIV {SLOT} <> v.sent_p OR v.shown_last DIV {SLOT} <> v.sent_p))
-  OR (v.intended_p IS NOT NULL AND v.shown_slot DIV {SLOT} <> v.intended_p))"""
+  (records.sent_p IS NOT NULL
+   AND (records.shown_slot DIV {SLOT} <> records.sent_p
+        OR records.shown_last DIV {SLOT} <> records.sent_p))
+  OR (records.intended_p IS NOT NULL AND records.shown_slot DIV {SLOT} <> records.intended_p))"""
 
 _KEYS = """
-SELECT e.value_id, MIN(e.shown) AS low, MAX(e.shown) AS high, COUNT(*) - COUNT(e.shown) AS bare
-FROM (SELECT r.value_id, r.key AS shown FROM reads r
-      UNION ALL SELECT l.value_id, l.key FROM replicas l) e
-WHERE e.value_id IN (SELECT v.value_id FROM irregular_values v WHERE v.rekeyed = 1)
-GROUP BY e.value_id
+SELECT value_id, MIN(shown) AS low, MAX(shown) AS high, COUNT(*) - COUNT(shown) AS bare
+FROM (SELECT reads.value_id, reads.key AS shown FROM reads
+      UNION ALL SELECT replicas.value_id, replicas.key FROM replicas) copies
+WHERE value_id IN (SELECT value_id FROM irregular_values WHERE rekeyed = 1)
+GROUP BY value_id
 """
 """Under which keys values were seen that somebody saw under another one, or with another time; how
 often without one, which is not an empty one."""
 
-_OTHER_KEY = """(k.low <> v.sent_key OR k.high <> v.sent_key
-  OR (k.bare > 0 AND v.sent_key IS NOT NULL) OR (k.low IS NOT NULL AND v.sent_key IS NULL))"""
+_OTHER_KEY = """(shown_keys.low <> records.sent_key OR shown_keys.high <> records.sent_key
+  OR (shown_keys.bare > 0 AND records.sent_key IS NOT NULL)
+    OR (shown_keys.low IS NOT NULL AND records.sent_key IS NULL))"""
 
 _COPIED = """
-SELECT 'copy/' || w.value_id AS copy_id FROM vals w
-WHERE w.sent = 1 AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1)
+SELECT 'copy/' || records.value_id AS copy_id FROM records
+WHERE records.sent = 1 AND EXISTS (SELECT 1 FROM partitions WHERE copies = 1)
 """
 
 
@@ -88,30 +90,38 @@ GUARANTEE = Guarantee(
         "sent, or the payload of another run. No key and an empty key differ.",
     ),
     not_counted=("Values of a client whose journal was cut.",),
-    opportunities=numbered("FROM vals v WHERE v.shown_slot IS NOT NULL"),
+    opportunities=numbered("FROM records WHERE records.shown_slot IS NOT NULL"),
     violations=f"""
-SELECT CASE WHEN v.sent = 0 THEN 'no invocation'
+SELECT CASE WHEN records.sent = 0 THEN 'no invocation'
     WHEN {_ELSEWHERE}
     THEN 'another partition' ELSE 'another key' END AS sub_kind,
-  v.shown_slot DIV {SLOT} AS p, v.shown_slot % {SLOT} AS off,
-  COALESCE(v.invoke_ns, v.read_ns) AS at_ns, COALESCE(v.read_ns, v.complete_ns) AS until_ns,
-  v.value_id, v.client, v.sent_key, v.sent_p,
-  CASE WHEN k.low <> COALESCE(v.sent_key, k.low || '.') THEN k.low
-    WHEN k.high <> v.sent_key THEN k.high END AS key_shown
-FROM irregular_values v LEFT JOIN ({_KEYS}) k ON k.value_id = v.value_id
-WHERE v.shown_slot IS NOT NULL
-  AND v.value_id NOT LIKE 'copy/%'
-  AND ((v.sent = 0 AND split_part(v.value_id, '/', 2) NOT IN (SELECT d.client FROM damaged d))
+  records.shown_slot DIV {SLOT} AS p, records.shown_slot % {SLOT} AS off,
+  COALESCE(records.invoke_ns, records.read_ns) AS at_ns,
+  COALESCE(records.read_ns, records.complete_ns) AS until_ns, records.value_id, records.client,
+  records.sent_key, records.sent_p,
+  CASE WHEN shown_keys.low <> COALESCE(records.sent_key, shown_keys.low || '.') THEN shown_keys.low
+    WHEN shown_keys.high <> records.sent_key THEN shown_keys.high END AS key_shown
+FROM irregular_values records LEFT JOIN ({_KEYS}) shown_keys
+  ON shown_keys.value_id = records.value_id
+WHERE records.shown_slot IS NOT NULL
+  AND records.value_id NOT LIKE 'copy/%'
+  AND ((records.sent = 0 AND split_part(records.value_id, '/', 2) NOT IN (SELECT client
+                                            FROM damaged))
     OR {_ELSEWHERE}
     OR {_OTHER_KEY})
 UNION ALL
-SELECT 'no invocation', v.shown_slot DIV {SLOT}, v.shown_slot % {SLOT}, v.read_ns, v.read_ns,
-  v.value_id, NULL, NULL, NULL, NULL
-FROM irregular_values v LEFT JOIN ({_COPIED}) w ON w.copy_id = v.value_id
-WHERE v.shown_slot IS NOT NULL AND v.value_id LIKE 'copy/%' AND w.copy_id IS NULL
-  AND split_part(v.value_id, '/', 3) NOT IN (SELECT d.client FROM damaged d)""",
+SELECT 'no invocation', records.shown_slot DIV {SLOT}, records.shown_slot % {SLOT}, records.read_ns,
+  records.read_ns, records.value_id, NULL, NULL, NULL, NULL
+FROM irregular_values records LEFT JOIN ({_COPIED}) copied_records
+  ON copied_records.copy_id = records.value_id
+WHERE records.shown_slot IS NOT NULL AND records.value_id LIKE 'copy/%'
+  AND copied_records.copy_id IS NULL
+  AND split_part(records.value_id, '/', 3) NOT IN (SELECT client FROM damaged)""",
     explain=_explain,
-    reads=("vals", "irregular_values", "kinds", "parts", "damaged", "reads", "replicas"),
+    reads=(
+        *("records", "irregular_values", "record_counts", "partitions"),
+        *("damaged", "reads", "replicas"),
+    ),
     rests_on=("sends", "reads", "replicas"),
     reference=_reference,
 )

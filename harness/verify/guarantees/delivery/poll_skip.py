@@ -14,56 +14,73 @@ from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.limits import BUCKET
 
 NO_EVENT = """
-NOT EXISTS (SELECT 1 FROM polls e LEFT JOIN parts r ON e.topic_id = r.topic_id
-            AND e.partition = r.partition
-            WHERE e.event IS NOT NULL AND e.client = g.client AND e.session = g.session
-              AND (r.p = g.p OR e.topic_id IS NULL OR e.partition IS NULL)
-              AND e.poll <= g.poll
-              AND (e.poll >= g.prev_poll
-                   OR (e.complete_ns >= g.begin_ns
-                       AND COALESCE(e.position_after, -1) <> g.prev_off + 1)))
-AND NOT EXISTS (SELECT 1 FROM assignments a JOIN parts r ON a.topic_id = r.topic_id
-                AND a.partition = r.partition
-                WHERE a.client = g.client AND a.session = g.session AND r.p = g.p
-                  AND a.at_ns >= g.prev_read_ns AND a.at_ns <= g.read_ns)
-AND COALESCE(g.generation, -1) = COALESCE(g.prev_generation, -1)
+NOT EXISTS (SELECT 1 FROM polls LEFT JOIN partitions ON polls.topic_id = partitions.topic_id
+            AND polls.partition = partitions.partition
+            WHERE polls.event IS NOT NULL AND polls.client = gaps.client
+              AND polls.session = gaps.session AND (partitions.p = gaps.p OR polls.topic_id IS NULL
+                  OR polls.partition IS NULL)
+              AND polls.poll <= gaps.poll
+              AND (polls.poll >= gaps.prev_poll
+                   OR (polls.complete_ns >= gaps.begin_ns
+                       AND COALESCE(polls.position_after, -1) <> gaps.prev_off + 1)))
+AND NOT EXISTS (SELECT 1 FROM assignments JOIN partitions
+                  ON assignments.topic_id = partitions.topic_id
+                AND assignments.partition = partitions.partition
+                WHERE assignments.client = gaps.client AND assignments.session = gaps.session
+                  AND partitions.p = gaps.p
+                  AND assignments.at_ns >= gaps.prev_read_ns AND assignments.at_ns <= gaps.read_ns)
+AND COALESCE(gaps.generation, -1) = COALESCE(gaps.prev_generation, -1)
 """
 """No seek, reset or rebalance between a read and the one before it, or its pass's begin; one of
 which nobody knows the partition is for all. What moved the position to where the pass begins is
 none."""
 
 _BEFORE = f"""
-SELECT /*+ SHUFFLE_HASH(g) */ g.slot, MAX(s.slot) AS before_slot
-FROM (SELECT DISTINCT g.slot FROM gaps g WHERE g.off > g.prev_off + 1) g
-JOIN {DUE} s ON s.bucket = g.slot DIV {BUCKET} AND s.slot < g.slot
-GROUP BY g.slot
+SELECT /*+ SHUFFLE_HASH(gap_slots) */ gap_slots.slot, MAX(due_records.slot) AS before_slot
+FROM (SELECT DISTINCT slot FROM gaps WHERE off > prev_off + 1) gap_slots
+JOIN {DUE} due_records ON due_records.bucket = gap_slots.slot DIV {BUCKET}
+  AND due_records.slot < gap_slots.slot
+GROUP BY gap_slots.slot
 """
 """The slots after gaps, each with the last visible one before it, if there is one in its bucket."""
 
 _RESUMED = """
-SELECT f.p, f.client, f.session, f.pass, f.poll, c.offset - 1 AS prev_off, f.off, f.value_id,
-  f.read_ns, MAX(c.complete_ns) AS prev_read_ns
-FROM (SELECT r.*, q.p, r.offset AS off, ROW_NUMBER() OVER (PARTITION BY r.client, r.session,
-        r.pass, r.generation, q.p ORDER BY r.poll, r.position_in_poll) AS n,
-        LAG(COALESCE(r.generation, -1)) OVER (PARTITION BY r.client, r.session, r.pass, q.p
-          ORDER BY r.poll, r.position_in_poll) AS prev_generation
-      FROM reads r JOIN parts q ON r.topic_id = q.topic_id AND r.partition = q.partition
-      JOIN (SELECT DISTINCT m.client, m.session FROM commit_reads m) m
-        ON m.client = r.client AND m.session = r.session) f
-JOIN commit_reads c ON c.client = f.client AND c.session = f.session
-  AND c.topic_id = f.topic_id AND c.partition = f.partition AND c.generation = f.generation
-WHERE f.n = 1 AND COALESCE(f.prev_generation, 0) >= 0
-  AND c.outcome = 'ok' AND c.offset >= 0 AND c.complete_ns <= f.read_ns
-  AND NOT EXISTS (SELECT 1 FROM polls e WHERE e.client = f.client AND e.session = f.session
-                  AND e.event IN ('seek', 'reset') AND e.poll <= f.poll
-                  AND COALESCE(e.complete_ns, c.invoke_ns) >= c.invoke_ns
-                  AND COALESCE(e.topic_id, f.topic_id) = f.topic_id
-                  AND COALESCE(e.partition, f.partition) = f.partition)
-  AND NOT EXISTS (SELECT 1 FROM assignments a
-                  WHERE a.client = f.client AND a.session = f.session
-                  AND a.topic_id = f.topic_id AND a.partition = f.partition
-                  AND a.at_ns > c.complete_ns AND a.at_ns <= f.read_ns)
-GROUP BY f.p, f.client, f.session, f.pass, f.poll, c.offset, f.off, f.value_id, f.read_ns
+SELECT first_reads.p, first_reads.client, first_reads.session, first_reads.pass, first_reads.poll,
+  commit_reads.offset - 1 AS prev_off, first_reads.off, first_reads.value_id, first_reads.read_ns,
+  MAX(commit_reads.complete_ns) AS prev_read_ns
+FROM (SELECT reads.*, partitions.p, reads.offset AS off,
+        ROW_NUMBER() OVER (PARTITION BY reads.client, reads.session,
+        reads.pass, reads.generation, partitions.p ORDER BY reads.poll,
+        reads.position_in_poll) AS n,
+        LAG(COALESCE(reads.generation, -1)) OVER (PARTITION BY reads.client, reads.session,
+            reads.pass, partitions.p
+          ORDER BY reads.poll, reads.position_in_poll) AS prev_generation
+      FROM reads JOIN partitions ON reads.topic_id = partitions.topic_id
+        AND reads.partition = partitions.partition
+      JOIN (SELECT DISTINCT client, session FROM commit_reads) fetchers
+        ON fetchers.client = reads.client AND fetchers.session = reads.session) first_reads
+JOIN commit_reads ON commit_reads.client = first_reads.client
+  AND commit_reads.session = first_reads.session AND commit_reads.topic_id = first_reads.topic_id
+  AND commit_reads.partition = first_reads.partition
+  AND commit_reads.generation = first_reads.generation
+WHERE first_reads.n = 1 AND COALESCE(first_reads.prev_generation, 0) >= 0
+  AND commit_reads.outcome = 'ok' AND commit_reads.offset >= 0
+  AND commit_reads.complete_ns <= first_reads.read_ns
+  AND NOT EXISTS (SELECT 1 FROM polls WHERE polls.client = first_reads.client
+                    AND polls.session = first_reads.session
+                  AND polls.event IN ('seek', 'reset') AND polls.poll <= first_reads.poll
+                  AND COALESCE(polls.complete_ns, commit_reads.invoke_ns) >= commit_reads.invoke_ns
+                  AND COALESCE(polls.topic_id, first_reads.topic_id) = first_reads.topic_id
+                  AND COALESCE(polls.partition, first_reads.partition) = first_reads.partition)
+  AND NOT EXISTS (SELECT 1 FROM assignments
+                  WHERE assignments.client = first_reads.client
+                    AND assignments.session = first_reads.session
+                    AND assignments.topic_id = first_reads.topic_id
+                    AND assignments.partition = first_reads.partition
+                  AND assignments.at_ns > commit_reads.complete_ns
+                  AND assignments.at_ns <= first_reads.read_ns)
+GROUP BY first_reads.p, first_reads.client, first_reads.session, first_reads.pass, first_reads.poll,
+  commit_reads.offset, first_reads.off, first_reads.value_id, first_reads.read_ns
 """
 """First reads after an assignment; the predecessor is the committed offset fetched then. A new
 coordinator may assign a partition again in the same generation. Reads of a member before it
@@ -95,46 +112,58 @@ GUARANTEE = Guarantee(
         "Records whose own marker an unclean election or a disk destroyed, so that the producer's "
         "next marker aborts them.",
     ),
-    opportunities="""SELECT COUNT(*) AS n FROM reads r JOIN parts q
-  ON r.topic_id = q.topic_id AND r.partition = q.partition WHERE q.has_log + q.read_log > 0""",
+    opportunities="""SELECT COUNT(*) AS n FROM reads JOIN partitions
+  ON reads.topic_id = partitions.topic_id AND reads.partition = partitions.partition
+    WHERE partitions.has_log + partitions.read_log > 0""",
     violations=f"""
 WITH fronts AS (
-  SELECT b.p, b.bucket, MAX(b.last_slot) OVER (PARTITION BY b.p ORDER BY b.bucket
+  SELECT p, bucket, MAX(last_slot) OVER (PARTITION BY p ORDER BY bucket
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS prior
-  FROM (SELECT s.p, s.bucket, MAX(s.slot) AS last_slot
-        FROM (SELECT s.p, s.bucket, CASE WHEN s.visible = 1 THEN s.slot END AS slot FROM slots s
-              UNION ALL SELECT c.p, c.bucket, c.slot FROM committed c) s
-        GROUP BY s.p, s.bucket) b)
-SELECT 'gap' AS sub_kind, k.p, k.skipped % {SLOT} AS off,
-  COALESCE(k.prev_read_ns, k.read_ns) AS at_ns, k.read_ns AS until_ns,
-  k.client, k.session, k.pass, k.poll, k.prev_off, k.off AS next_off,
-  k.value_id AS next_value_id, k.prev_read_ns, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.spoilt_ns
-FROM (SELECT g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
-        g.prev_read_ns, MIN(COALESCE(s.before_slot, f.prior)) AS skipped
-      FROM gaps g LEFT JOIN ({_BEFORE}) s ON s.slot = g.slot
-      LEFT JOIN fronts f ON f.p = g.p AND f.bucket = g.slot DIV {BUCKET}
-      WHERE g.off > g.prev_off + 1 AND {NO_EVENT}
-      GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, g.read_ns,
-        g.prev_read_ns) k
-JOIN parts q ON q.p = k.p
-WHERE k.skipped > k.p * {SLOT} + k.prev_off AND q.compacted = 0
+  FROM (SELECT p, bucket, MAX(slot) AS last_slot
+        FROM (SELECT slots.p, slots.bucket, CASE WHEN slots.visible = 1 THEN slots.slot END AS slot
+                FROM slots
+              UNION ALL SELECT p, bucket, slot FROM committed) due_slots
+        GROUP BY p, bucket) buckets)
+SELECT 'gap' AS sub_kind, skips.p, skips.skipped % {SLOT} AS off,
+  COALESCE(skips.prev_read_ns, skips.read_ns) AS at_ns, skips.read_ns AS until_ns,
+  skips.client, skips.session, skips.pass, skips.poll, skips.prev_off, skips.off AS next_off,
+  skips.value_id AS next_value_id, skips.prev_read_ns, partitions.unclean_on,
+  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+FROM (SELECT gaps.p, gaps.client, gaps.session, gaps.pass, gaps.poll, gaps.prev_off, gaps.off,
+        gaps.value_id, gaps.read_ns,
+        gaps.prev_read_ns, MIN(COALESCE(predecessors.before_slot, fronts.prior)) AS skipped
+      FROM gaps LEFT JOIN ({_BEFORE}) predecessors ON predecessors.slot = gaps.slot
+      LEFT JOIN fronts ON fronts.p = gaps.p AND fronts.bucket = gaps.slot DIV {BUCKET}
+      WHERE gaps.off > gaps.prev_off + 1 AND {NO_EVENT}
+      GROUP BY gaps.p, gaps.client, gaps.session, gaps.pass, gaps.poll, gaps.prev_off, gaps.off,
+        gaps.value_id, gaps.read_ns,
+        gaps.prev_read_ns) skips
+JOIN partitions ON partitions.p = skips.p
+WHERE skips.skipped > skips.p * {SLOT} + skips.prev_off AND partitions.compacted = 0
 UNION ALL
-SELECT 'after a rebalance', g.p, MIN(s.off), MIN(g.prev_read_ns), MIN(g.read_ns), g.client,
-  g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id, MIN(g.prev_read_ns), MIN(q.unclean_on),
-  MIN(q.unclean_floor), MIN(q.lost_floor), MIN(q.spoilt_ns)
-FROM ({_RESUMED}) g JOIN parts q ON q.p = g.p
-JOIN {DUE} s ON s.p = g.p AND s.off > g.prev_off AND s.off < g.off
-WHERE g.off > g.prev_off + 1 AND q.compacted = 0 AND s.off >= q.log_start
-GROUP BY g.p, g.client, g.session, g.pass, g.poll, g.prev_off, g.off, g.value_id""",
+SELECT 'after a rebalance', resumptions.p, MIN(due_records.off), MIN(resumptions.prev_read_ns),
+  MIN(resumptions.read_ns), resumptions.client, resumptions.session, resumptions.pass,
+  resumptions.poll, resumptions.prev_off, resumptions.off, resumptions.value_id,
+  MIN(resumptions.prev_read_ns), MIN(partitions.unclean_on), MIN(partitions.unclean_floor),
+  MIN(partitions.lost_floor), MIN(partitions.spoilt_ns)
+FROM ({_RESUMED}) resumptions JOIN partitions ON partitions.p = resumptions.p
+JOIN {DUE} due_records ON due_records.p = resumptions.p AND due_records.off > resumptions.prev_off
+  AND due_records.off < resumptions.off
+WHERE resumptions.off > resumptions.prev_off + 1 AND partitions.compacted = 0
+  AND due_records.off >= partitions.log_start
+GROUP BY resumptions.p, resumptions.client, resumptions.session, resumptions.pass, resumptions.poll,
+  resumptions.prev_off, resumptions.off, resumptions.value_id""",
     excuses=LOSSES,
     explain=lambda row: (
         f"{row['client']} {_way(row)} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."
     ),
-    tie="j.client, j.pass, j.poll",
+    tie="finding.client, finding.pass, finding.poll",
     compares_times=True,
     needs=("reads",),
-    reads=("slots", "committed", "gaps", "parts", "reads", "polls", "commit_reads", "assignments"),
+    reads=(
+        *("slots", "committed", "gaps", "partitions"),
+        *("reads", "polls", "commit_reads", "assignments"),
+    ),
     rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),
 )

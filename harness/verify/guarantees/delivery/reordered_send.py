@@ -12,31 +12,35 @@ from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee
 from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
 
-_ACKED = f"q.p * {SLOT} + v.ack_off"
-_SLOT = f"""COALESCE(CASE WHEN q.compacted = 1 OR v.ack_off < q.log_start
-  THEN LEAST(v.first_slot, {_ACKED}) END, v.first_slot, {_ACKED})"""
+_ACKED = f"partitions.p * {SLOT} + records.ack_off"
+_SLOT = f"""COALESCE(CASE WHEN partitions.compacted = 1 OR records.ack_off < partitions.log_start
+  THEN LEAST(records.first_slot, {_ACKED}) END, records.first_slot, {_ACKED})"""
 """A first copy may have been cleaned, or deleted, and a late one be there still."""
 _JUDGED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p WHERE v.sent = 1 AND v.outcome = 'ok'
-  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
+FROM records JOIN partitions ON partitions.p = records.sent_p WHERE records.sent = 1
+  AND records.outcome = 'ok'
+  AND (records.log_slots > 0 OR (partitions.read_log = 1 AND records.asked = 0
+                                 AND records.ack_off IS NOT NULL))
 """
 """Without logs, the offsets of records that no consumer read are those of acknowledgements."""
 _IN_ORDER = f"""
-FROM vals v JOIN parts q ON q.p = v.sent_p {OF_COMMIT}
-WHERE v.sent = 1 AND (v.outcome = 'ok' OR v.outcome = 'info' AND t.txn IS NOT NULL)
-  AND COALESCE(v.first_slot DIV {SLOT}, v.sent_p) = v.sent_p
-  AND (v.log_slots > 0 OR (q.read_log = 1 AND v.asked = 0 AND v.ack_off IS NOT NULL))
+FROM records JOIN partitions ON partitions.p = records.sent_p {OF_COMMIT}
+WHERE records.sent = 1 AND (records.outcome = 'ok' OR records.outcome = 'info'
+                            AND known_commits.txn IS NOT NULL)
+  AND COALESCE(records.first_slot DIV {SLOT}, records.sent_p) = records.sent_p
+  AND (records.log_slots > 0 OR (partitions.read_log = 1 AND records.asked = 0
+                                 AND records.ack_off IS NOT NULL))
 """
 """Those, and records of unknown end in transactions that were committed for certain. The order of
 partitions is none: a record whose first copy lies in another partition than it was sent to is left
 out (`phantom`)."""
 _ORDERED = f"""
-SELECT v.p, v.client, v.session, v.op, v.value_id, {_SLOT} AS first_slot, v.invoke_ns,
-  v.complete_ns, v.idempotent, v.acks, v.pid,
-  LAG({_SLOT}) OVER w AS prev_slot, LAG(v.value_id) OVER w AS prev_value
+SELECT records.p, records.client, records.session, records.op, records.value_id,
+  {_SLOT} AS first_slot, records.invoke_ns, records.complete_ns, records.idempotent, records.acks,
+  records.pid, LAG({_SLOT}) OVER w AS prev_slot, LAG(records.value_id) OVER w AS prev_value
 {_IN_ORDER}
-WINDOW w AS (PARTITION BY v.p, v.client, v.session, COALESCE(v.pid, -1),
-  COALESCE(v.pseq, -1) DIV {EPOCH} ORDER BY v.op)
+WINDOW w AS (PARTITION BY records.p, records.client, records.session, COALESCE(records.pid, -1),
+  COALESCE(records.pseq, -1) DIV {EPOCH} ORDER BY records.op)
 """
 
 
@@ -90,22 +94,25 @@ GUARANTEE = Guarantee(
     ),
     opportunities=numbered(_JUDGED),
     violations=f"""
-SELECT 'inverted' AS sub_kind, o.p, o.first_slot % {SLOT} AS off, o.invoke_ns AS at_ns,
-  o.complete_ns AS until_ns, o.value_id, o.prev_value, o.prev_slot % {SLOT} AS prev_off, o.client,
-  o.session, o.pid, o.idempotent, o.acks, c.in_flight
-FROM ({_ORDERED}) o CROSS JOIN settings c WHERE o.first_slot < o.prev_slot""",
+SELECT 'inverted' AS sub_kind, ordered_sends.p, ordered_sends.first_slot % {SLOT} AS off,
+  ordered_sends.invoke_ns AS at_ns, ordered_sends.complete_ns AS until_ns, ordered_sends.value_id,
+  ordered_sends.prev_value, ordered_sends.prev_slot % {SLOT} AS prev_off, ordered_sends.client,
+  ordered_sends.session, ordered_sends.pid, ordered_sends.idempotent, ordered_sends.acks,
+  settings.in_flight
+FROM ({_ORDERED}) ordered_sends CROSS JOIN settings
+  WHERE ordered_sends.first_slot < ordered_sends.prev_slot""",
     excuses=(
         Excuse(
-            when="x.idempotent = 0 AND x.in_flight > 1",
+            when="violation.idempotent = 0 AND violation.in_flight > 1",
             reason="several in flight without idempotence",
         ),
-        Excuse(when="x.acks = 0", reason="acks=0: nobody waits for the one before"),
+        Excuse(when="violation.acks = 0", reason="acks=0: nobody waits for the one before"),
     ),
     explain=lambda row: (
         f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "
         f"lie at offsets {row['prev_off']} and {row['off']} of {row['topic']}-{row['partition']}."
     ),
-    reads=("vals", "known_commits", "kinds", "parts", "settings"),
+    reads=("records", "known_commits", "record_counts", "partitions", "settings"),
     rests_on=("sends", "replicas"),
     reference=_reference,
 )

@@ -21,44 +21,55 @@ from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """
-FROM slots s JOIN parts q ON q.p = s.p
-WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks < 2 AND q.compacted = 0
+FROM slots JOIN partitions ON partitions.p = slots.p
+WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks < 2
+  AND partitions.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
-_TOLD = "UPPER(REPLACE(COALESCE(v.error, ''), '_', ''))"
+_TOLD = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
 _LACKS = """
-SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM irregular_values v
-WHERE v.outcome = 'ok' AND v.log_slots = 0 GROUP BY v.sent_p, v.client, v.session
+SELECT records.sent_p AS p, records.client, records.session, MIN(records.op) AS op
+  FROM irregular_values records
+WHERE records.outcome = 'ok' AND records.log_slots = 0 GROUP BY records.sent_p, records.client,
+  records.session
 """
 """The first record that a client was acknowledged and that is lost: what knew of it was, too."""
 _IN_OFFICE = f"""
-SELECT v.value_id, MAX(CASE WHEN s.leader = v.node THEN 1 ELSE 0 END) AS led
-FROM irregular_values v JOIN spans s ON s.p = v.sent_p AND s.end_ns > v.invoke_ns
-  AND s.begin_ns <= COALESCE(v.complete_ns, {FOREVER_NS})
-WHERE v.outcome <> 'ok' AND v.node IS NOT NULL GROUP BY v.value_id
+SELECT records.value_id, MAX(CASE WHEN spans.leader = records.node THEN 1 ELSE 0 END) AS led
+FROM irregular_values records JOIN state_spans spans ON spans.p = records.sent_p
+  AND spans.end_ns > records.invoke_ns AND spans.begin_ns <= COALESCE(records.complete_ns,
+      {FOREVER_NS})
+WHERE records.outcome <> 'ok' AND records.node IS NOT NULL GROUP BY records.value_id
 """
 """Whether the responding broker led the partition while the record was sent."""
 _REFUSED = f"""
-FROM irregular_values v JOIN parts q ON q.p = v.sent_p
-JOIN (SELECT v.sent_p AS p, v.client, v.session, MIN(v.op) AS op FROM irregular_values v
-      WHERE v.sent = 1 AND v.outcome <> 'ok' GROUP BY v.sent_p, v.client, v.session) f
-  ON f.p = v.sent_p AND f.client = v.client AND f.session = v.session AND f.op = v.op
-LEFT JOIN ({_LACKS}) k ON k.p = v.sent_p AND k.client = v.client AND k.session = v.session
-LEFT JOIN ({_IN_OFFICE}) o ON o.value_id = v.value_id
-WHERE v.sent = 1 AND v.outcome <> 'ok' AND v.idempotent = 1 AND v.acks = -1
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
+JOIN (SELECT records.sent_p AS p, records.client, records.session, MIN(records.op) AS op
+        FROM irregular_values records
+      WHERE records.sent = 1 AND records.outcome <> 'ok' GROUP BY records.sent_p, records.client,
+        records.session) first_failures
+  ON first_failures.p = records.sent_p AND first_failures.client = records.client
+    AND first_failures.session = records.session AND first_failures.op = records.op
+LEFT JOIN ({_LACKS}) lost_sends ON lost_sends.p = records.sent_p
+  AND lost_sends.client = records.client AND lost_sends.session = records.session
+LEFT JOIN ({_IN_OFFICE}) leaderships ON leaderships.value_id = records.value_id
+WHERE records.sent = 1 AND records.outcome <> 'ok' AND records.idempotent = 1 AND records.acks = -1
   AND ({_TOLD} LIKE 'OUTOFORDERSEQUENCE%' OR {_TOLD} LIKE 'UNKNOWNPRODUCERID%')
 """
 """A client's first record to a partition that was not acknowledged, refused for its sequence."""
 
 _STRIPPED = """
-SELECT s.p, MIN(s.off) AS off, MIN(s.value_id) AS value_id, v.client, COUNT(*) AS n
-FROM slots s JOIN sends v ON v.value_id = s.value_id AND v.producer_id >= 0 AND v.outcome = 'ok'
-WHERE s.on_leader = 1 AND s.copies > 0 AND COALESCE(s.pid, -1) < 0 AND s.marks < 2
-GROUP BY s.p, v.client
+SELECT slots.p, MIN(slots.off) AS off, MIN(slots.value_id) AS value_id, sends.client, COUNT(*) AS n
+FROM slots JOIN sends ON sends.value_id = slots.value_id AND sends.producer_id >= 0
+  AND sends.outcome = 'ok'
+WHERE slots.on_leader = 1 AND slots.copies > 0 AND COALESCE(slots.pid, -1) < 0 AND slots.marks < 2
+GROUP BY slots.p, sends.client
 """
 """Where records lie without the id of the producer that sent them."""
 
-_GIVEN = "FROM answers a WHERE a.kind = 'producer' AND a.error IS NULL AND a.offset >= 0"
+_GIVEN = (
+    "FROM answers WHERE answers.kind = 'producer' AND answers.error IS NULL AND answers.offset >= 0"
+)
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -146,43 +157,51 @@ GUARANTEE = Guarantee(
         "leader that was deposed meanwhile and may not know it (permitted).",
     ),
     requires=(IDEMPOTENCE,),
-    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
-    f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) u",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
+    f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) opportunities",
     violations=f"""
-SELECT CASE WHEN g.pepoch < g.prev_epoch THEN 'epoch fell'
-    WHEN g.seq <= g.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
-  g.p, g.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, g.value_id, g.pid,
-  g.pepoch, g.seq, g.prev_epoch, g.prev_seq, CAST(NULL AS STRING) AS client, 0 AS may_lack,
-  1 AS led
-FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch, s.pseq % {EPOCH} AS seq,
-        LAG(s.pseq DIV {EPOCH}) OVER w AS prev_epoch, LAG(s.pseq % {EPOCH}) OVER w AS prev_seq
-      {_JUDGED} WINDOW w AS (PARTITION BY s.p, s.pid ORDER BY s.off, s.pseq, s.value_id)) g
-WHERE g.pepoch < g.prev_epoch
-  OR (g.pepoch = g.prev_epoch AND g.seq <> g.prev_seq + 1
-      AND NOT (g.prev_seq = {_LAST} AND g.seq = 0))
+SELECT CASE WHEN sequences.pepoch < sequences.prev_epoch THEN 'epoch fell'
+    WHEN sequences.seq <= sequences.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
+  sequences.p, sequences.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
+  sequences.value_id, sequences.pid, sequences.pepoch, sequences.seq, sequences.prev_epoch,
+  sequences.prev_seq, CAST(NULL AS STRING) AS client, 0 AS may_lack, 1 AS led
+FROM (SELECT slots.p, slots.off, slots.value_id, slots.pid, slots.pseq DIV {EPOCH} AS pepoch,
+        slots.pseq % {EPOCH} AS seq,
+        LAG(slots.pseq DIV {EPOCH}) OVER w AS prev_epoch,
+        LAG(slots.pseq % {EPOCH}) OVER w AS prev_seq
+      {_JUDGED} WINDOW w AS (PARTITION BY slots.p, slots.pid ORDER BY slots.off, slots.pseq,
+                             slots.value_id)) sequences
+WHERE sequences.pepoch < sequences.prev_epoch
+  OR (sequences.pepoch = sequences.prev_epoch AND sequences.seq <> sequences.prev_seq + 1
+      AND NOT (sequences.prev_seq = {_LAST} AND sequences.seq = 0))
 UNION ALL
-SELECT 'refused', v.sent_p, NULL, v.invoke_ns, v.complete_ns, v.value_id, NULL, NULL, NULL, NULL,
-  NULL, v.client, CASE WHEN q.spoilt_ns IS NOT NULL AND k.op < v.op THEN 1 ELSE 0 END,
-  COALESCE(o.led, 1)
+SELECT 'refused', records.sent_p, NULL, records.invoke_ns, records.complete_ns, records.value_id,
+  NULL, NULL, NULL, NULL, NULL, records.client, CASE WHEN partitions.spoilt_ns IS NOT NULL
+      AND lost_sends.op < records.op THEN 1 ELSE 0 END,
+  COALESCE(leaderships.led, 1)
 {_REFUSED}
 UNION ALL
-SELECT 'stripped', w.p, w.off, NULL, NULL, w.value_id, NULL, NULL, w.n, NULL, NULL, w.client, 0, 1
-FROM ({_STRIPPED}) w
+SELECT 'stripped', p, off, NULL, NULL, value_id, NULL, NULL, n, NULL, NULL, client, 0, 1
+FROM ({_STRIPPED}) stripped_acks
 UNION ALL
-SELECT 'shared id', MIN(a.p), NULL, MIN(a.invoke_ns), MAX(a.complete_ns), NULL, a.offset, NULL,
-  NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY a.offset HAVING COUNT(*) > 1""",
+SELECT 'shared id', MIN(answers.p), NULL, MIN(answers.invoke_ns), MAX(answers.complete_ns), NULL,
+  answers.offset, NULL,
+  NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY answers.offset HAVING COUNT(*) > 1""",
     excuses=(
-        Excuse(when="x.may_lack = 1", reason="what it had written before may be lost"),
+        Excuse(when="violation.may_lack = 1", reason="what it had written before may be lost"),
         Excuse(
-            when="x.led = 0",
+            when="violation.led = 0",
             reason="who refused it had been deposed, and may not have known yet",
         ),
     ),
     explain=_explain,
-    tie="j.value_id, j.pid",
+    tie="finding.value_id, finding.pid",
     excused_by_times=True,
     needs=("replicas", "logs"),
-    reads=("slots", "irregular_values", "parts", "answers", "spans", "sends", "parts.spoilt_ns"),
+    reads=(
+        *("slots", "irregular_values", "partitions", "answers"),
+        *("state_spans", "sends", "partitions.spoilt_ns"),
+    ),
     rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
     reference=_reference,
     reference_covers=("gap", "repeated", "epoch fell", "stripped"),

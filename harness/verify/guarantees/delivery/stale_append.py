@@ -11,8 +11,9 @@ from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _SENDS = (
-    "FROM vals v WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL "
-    "AND v.sent_p IS NOT NULL AND v.complete_ns IS NOT NULL"
+    "FROM records WHERE records.outcome = 'ok' AND records.acks = -1 "
+    "AND records.ack_off IS NOT NULL "
+    "AND records.sent_p IS NOT NULL AND records.complete_ns IS NOT NULL"
 )
 
 
@@ -45,27 +46,32 @@ GUARANTEE = Guarantee(
     ),
     opportunities=numbered(_SENDS),
     violations=f"""
-SELECT 'real-time order' AS sub_kind, t.p, t.off, t.at_ns, t.until_ns, t.value_id, t.done_off,
-  q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns,
-  CASE WHEN t.lately_off > t.off THEN t.at_ns END AS known_ns
-FROM (SELECT m.*, MAX(m.acked_off) OVER w AS done_off,
-        MAX(CASE WHEN m.t >= z.spoilt_ns THEN m.acked_off END) OVER w AS lately_off
-      FROM (SELECT v.sent_p AS p, v.invoke_ns AS t, 0 AS kind, CAST(NULL AS BIGINT) AS acked_off,
-              v.ack_off AS off, v.value_id, v.invoke_ns AS at_ns, v.complete_ns AS until_ns {_SENDS}
+SELECT 'real-time order' AS sub_kind, appends.p, appends.off, appends.at_ns, appends.until_ns,
+  appends.value_id, appends.done_off, partitions.unclean_on, partitions.unclean_floor,
+  partitions.lost_floor, partitions.spoilt_ns,
+  CASE WHEN appends.lately_off > appends.off THEN appends.at_ns END AS known_ns
+FROM (SELECT events.*, MAX(events.acked_off) OVER w AS done_off,
+        MAX(CASE WHEN events.t >= partitions.spoilt_ns
+                 THEN events.acked_off END) OVER w AS lately_off
+      FROM (SELECT records.sent_p AS p, records.invoke_ns AS t, 0 AS kind,
+              CAST(NULL AS BIGINT) AS acked_off,
+              records.ack_off AS off, records.value_id, records.invoke_ns AS at_ns,
+              records.complete_ns AS until_ns {_SENDS}
             UNION ALL
-            SELECT v.sent_p, v.complete_ns, 1, v.ack_off, NULL, NULL, NULL, NULL {_SENDS}) m
-      JOIN parts z ON z.p = m.p
-      WINDOW w AS (PARTITION BY m.p ORDER BY m.t, m.kind
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) t
-JOIN parts q ON q.p = t.p
-WHERE t.kind = 0 AND t.done_off > t.off""",
+            SELECT records.sent_p, records.complete_ns, 1, records.ack_off, NULL, NULL, NULL,
+              NULL {_SENDS}) events
+      JOIN partitions ON partitions.p = events.p
+      WINDOW w AS (PARTITION BY events.p ORDER BY events.t, events.kind
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) appends
+JOIN partitions ON partitions.p = appends.p
+WHERE appends.kind = 0 AND appends.done_off > appends.off""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"{row['value_id']} was sent after offset {row['done_off']} had been acknowledged, but was "
         f"acknowledged at {place(row)}."
     ),
     compares_times=True,
-    reads=("vals", "kinds", "parts"),
+    reads=("records", "record_counts", "partitions"),
     rests_on=("sends",),
     reference=_reference,
 )

@@ -16,13 +16,13 @@ from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, UNCLEA
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _JUDGED = """
-FROM vals v JOIN parts q ON v.sent_p = q.p
-WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND q.seen_end IS NOT NULL
-  AND q.ends_known = 1
+FROM records JOIN partitions ON records.sent_p = partitions.p
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NULL
+  AND partitions.seen_end IS NOT NULL AND partitions.ends_known = 1
 """
 
-BEYOND = """(v.ack_off >= q.seen_end AND v.seen_slots = 0
-  AND (q.has_log = 1 OR v.complete_ns < q.ends_known_ns))"""
+BEYOND = """(records.ack_off >= partitions.seen_end AND records.seen_slots = 0
+  AND (partitions.has_log = 1 OR records.complete_ns < partitions.ends_known_ns))"""
 """At or beyond the end that was asked for after its acknowledgement."""
 
 
@@ -78,40 +78,48 @@ GUARANTEE = Guarantee(
     ),
     opportunities=numbered(_JUDGED),
     violations=f"""
-SELECT CASE WHEN u.ack_off < u.late_begin THEN 'before the begin'
-    ELSE 'beyond the end' END AS sub_kind, u.p, u.ack_off AS off, u.invoke_ns AS at_ns,
-  u.complete_ns AS until_ns, u.value_id, u.client, u.acks, u.seen_end, u.late_begin, u.unclean_on,
-  u.n_reads, CASE WHEN u.ack_off < u.late_begin THEN u.log_slots ELSE 0 END AS log_slots,
-  COALESCE(f.any_floor, 0) AS any_floor,
-  {UNCLEAN_FLOOR.format("u")} AS unclean_floor, f.lost_floor, CAST(NULL AS INT) AS node
-FROM (SELECT v.*, q.seen_end, q.late_begin, q.unclean_on, q.unclean_floor AS least_floor,
-        q.spoilt_ns {_JUDGED.replace("vals v", "irregular_values v")}
+SELECT CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN 'before the begin'
+    ELSE 'beyond the end' END AS sub_kind, unseen_records.p, unseen_records.ack_off AS off,
+    unseen_records.invoke_ns AS at_ns, unseen_records.complete_ns AS until_ns,
+    unseen_records.value_id, unseen_records.client, unseen_records.acks, unseen_records.seen_end,
+    unseen_records.late_begin, unseen_records.unclean_on, unseen_records.n_reads,
+    CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN unseen_records.log_slots
+         ELSE 0 END AS log_slots,
+  COALESCE(floors.any_floor, 0) AS any_floor,
+  {UNCLEAN_FLOOR.format("unseen_records")} AS unclean_floor, floors.lost_floor,
+  CAST(NULL AS INT) AS node
+FROM (SELECT records.*, partitions.seen_end, partitions.late_begin, partitions.unclean_on,
+        partitions.unclean_floor AS least_floor,
+        partitions.spoilt_ns {_JUDGED.replace("FROM records", "FROM irregular_values records")}
         AND ({BEYOND}
-          OR (v.ack_off < q.late_begin AND v.log_slots > 0))) u
-LEFT JOIN floors f ON f.p = u.p AND u.invoke_ns >= f.from_ns AND u.invoke_ns < f.to_ns
+          OR (records.ack_off < partitions.late_begin AND records.log_slots > 0))) unseen_records
+LEFT JOIN floors ON floors.p = unseen_records.p AND unseen_records.invoke_ns >= floors.from_ns
+  AND unseen_records.invoke_ns < floors.to_ns
 UNION ALL
-SELECT 'told too late', a.p, q.one_start, MIN(a.invoke_ns), MIN(a.complete_ns), NULL, NULL, NULL,
-  NULL, a.offset, 0, 0, 1, 0, 0, NULL, a.node
-FROM answers a JOIN parts q ON q.p = a.p
-WHERE a.kind = 'earliest' AND a.error IS NULL AND a.offset > q.one_start AND q.compacted = 0
-  AND q.log_end > q.one_start AND q.ours = 1 AND a.offset <> COALESCE(q.late_begin, -1)
-GROUP BY a.p, q.one_start, a.offset, a.node""",
+SELECT 'told too late', answers.p, partitions.one_start, MIN(answers.invoke_ns),
+  MIN(answers.complete_ns), NULL, NULL, NULL, NULL, answers.offset, 0, 0, 1, 0, 0, NULL,
+  answers.node
+FROM answers JOIN partitions ON partitions.p = answers.p
+WHERE answers.kind = 'earliest' AND answers.error IS NULL AND answers.offset > partitions.one_start
+  AND partitions.compacted = 0 AND partitions.log_end > partitions.one_start AND partitions.ours = 1
+  AND answers.offset <> COALESCE(partitions.late_begin, -1)
+GROUP BY answers.p, partitions.one_start, answers.offset, answers.node""",
     excuses=LOSABLE,
     explain=_explain,
-    tie="j.value_id, j.late_begin, j.node",
+    tie="finding.value_id, finding.late_begin, finding.node",
     excused_by_times=True,
     needs=("sends", "passes"),
     reads=(
         "irregular_values",
-        "kinds",
-        "parts",
+        "record_counts",
+        "partitions",
         "answers",
         "floors",
-        "parts.late_begin",
-        "parts.spoilt_ns",
+        "partitions.late_begin",
+        "partitions.spoilt_ns",
     ),
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
-    subjects=("parts.ends_known", "answers"),
+    subjects=("partitions.ends_known", "answers"),
     needs_whole_passes=True,
     reference=_reference,
     reference_covers=("beyond the end",),

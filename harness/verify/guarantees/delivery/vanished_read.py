@@ -13,9 +13,9 @@ from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
-FROM slots s JOIN parts q ON q.p = s.p
-WHERE s.value_id IS NOT NULL AND s.mask <> 0 AND s.n_reads > 0 AND s.marks < 2
-  AND q.compacted = 0 AND s.off >= q.log_start
+FROM slots JOIN partitions ON partitions.p = slots.p
+WHERE slots.value_id IS NOT NULL AND slots.mask <> 0 AND slots.n_reads > 0 AND slots.marks < 2
+  AND partitions.compacted = 0 AND slots.off >= partitions.log_start
 """
 
 
@@ -50,15 +50,16 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s.p, s.off,
-  s.read_ns AS at_ns, s.read_ns AS until_ns, s.value_id, s.n_reads,
-  bit_count(s.seen & s.mask) AS passes_with, bit_count(s.mask) AS passes_over,
-  q.unclean_on, q.unclean_floor, q.lost_floor, q.spoilt_ns
-{_JUDGED} AND (s.seen & s.mask) <> s.mask
-  AND (q.has_log = 1 OR NOT EXISTS (SELECT 1 FROM irregular_values v
-    LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
-    WHERE v.value_id = s.value_id AND v.txn IS NOT NULL
-      AND COALESCE(t.fate, '') <> 'committed'))""",
+SELECT CASE WHEN slots.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, slots.p,
+  slots.off, slots.read_ns AS at_ns, slots.read_ns AS until_ns, slots.value_id, slots.n_reads,
+  bit_count(slots.seen & slots.mask) AS passes_with, bit_count(slots.mask) AS passes_over,
+  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+{_JUDGED} AND (slots.seen & slots.mask) <> slots.mask
+  AND (partitions.has_log = 1 OR NOT EXISTS (SELECT 1 FROM irregular_values records
+    LEFT JOIN txn_p transactions ON transactions.client = records.client
+      AND transactions.session = records.session AND transactions.txn = records.txn
+    WHERE records.value_id = slots.value_id AND records.txn IS NOT NULL
+      AND COALESCE(transactions.fate, '') <> 'committed'))""",
     excuses=LOSSES,
     explain=lambda row: (
         f"{row['value_id']} was read at {place(row)}, but only {row['passes_with']} of "
@@ -66,6 +67,6 @@ SELECT CASE WHEN s.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, s
     ),
     excused_by_times=True,
     needs=("reads", "passes"),
-    reads=("slots", "irregular_values", "parts", "txn_p"),
+    reads=("slots", "irregular_values", "partitions", "txn_p"),
     reference=_reference,
 )

@@ -18,90 +18,113 @@ from urteil.harness.verify.guarantees.base import Guarantee, place, union
 from urteil.harness.verify.reference import Partition, SmallHistory, Violation
 
 _JUDGED = """
-FROM epochs e JOIN parts q ON q.p = e.p WHERE q.compacted = 0 AND e.start > e.log_start
+FROM epochs JOIN partitions ON partitions.p = epochs.p WHERE partitions.compacted = 0
+  AND epochs.start > epochs.log_start
 """
 _USED = """
-(SELECT u.p, u.broker, u.epoch, u.start,
-   COALESCE(LEAD(u.start) OVER (PARTITION BY u.p, u.broker ORDER BY u.epoch), m.log_end)
+(SELECT epochs.p, epochs.broker, epochs.epoch, epochs.start,
+   COALESCE(LEAD(epochs.start) OVER (PARTITION BY epochs.p, epochs.broker ORDER BY epochs.epoch),
+            logs_p.log_end)
      AS next_start
- FROM epochs u JOIN logs_p m ON m.p = u.p AND m.broker = u.broker)
+ FROM epochs JOIN logs_p ON logs_p.p = epochs.p AND logs_p.broker = epochs.broker)
 """
 """Epochs by the logs that know them, each with the end of what it wrote there."""
 
 _TOLD = """
-(SELECT a.p, a.node, a.asked_epoch, a.offset, a.invoke_ns, a.complete_ns, MIN(n.start) AS next_start
- FROM answers a JOIN parts q ON q.p = a.p AND q.compacted = 0
- JOIN epochs l ON l.p = a.p AND l.broker = q.final_leader AND l.epoch = a.led_epoch
- JOIN epochs n ON n.p = a.p AND n.broker = q.final_leader AND n.epoch > a.asked_epoch
-   AND n.epoch <= a.led_epoch
- WHERE a.kind = 'epoch' AND a.error IS NULL AND a.offset >= 0
-   AND a.offset > n.log_start AND n.start > n.log_start
- GROUP BY a.p, a.node, a.asked_epoch, a.offset, a.invoke_ns, a.complete_ns)
+(SELECT answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
+   answers.complete_ns, MIN(next_epochs.start) AS next_start
+ FROM answers JOIN partitions ON partitions.p = answers.p AND partitions.compacted = 0
+ JOIN epochs led_epochs ON led_epochs.p = answers.p AND led_epochs.broker = partitions.final_leader
+   AND led_epochs.epoch = answers.led_epoch
+ JOIN epochs next_epochs ON next_epochs.p = answers.p
+   AND next_epochs.broker = partitions.final_leader AND next_epochs.epoch > answers.asked_epoch
+   AND next_epochs.epoch <= answers.led_epoch
+ WHERE answers.kind = 'epoch' AND answers.error IS NULL AND answers.offset >= 0
+   AND answers.offset > next_epochs.log_start AND next_epochs.start > next_epochs.log_start
+ GROUP BY answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
+   answers.complete_ns)
 """
 """Responses of leaders about former epochs, and where the next one begins by the final log."""
 
 _SHOWN = """
-(SELECT h.p, h.leader_epoch, h.high, h.kept,
-   MAX(CASE WHEN e.start <= h.high THEN e.epoch END) AS high_epoch,
-   MAX(z.epoch) AS last_epoch
- FROM (SELECT q.p, q.final_leader, r.leader_epoch, MAX(r.offset) AS high,
-         CASE WHEN q.compacted = 1 OR r.read_ns < q.spoilt_ns THEN 0 ELSE 1 END AS kept
-       FROM reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-       JOIN logs_p m ON m.p = q.p AND m.broker = q.final_leader
-       WHERE r.leader_epoch >= 0 AND r.offset >= m.log_start AND r.offset < m.log_end
-       GROUP BY q.p, q.final_leader, r.leader_epoch,
-         CASE WHEN q.compacted = 1 OR r.read_ns < q.spoilt_ns THEN 0 ELSE 1 END) h
- JOIN epochs e ON e.p = h.p AND e.broker = h.final_leader
- LEFT JOIN (SELECT s.p, MAX(s.leader_epoch) AS epoch FROM spans s GROUP BY s.p) z ON z.p = h.p
- GROUP BY h.p, h.leader_epoch, h.high, h.kept)
+(SELECT highest_reads.p, highest_reads.leader_epoch, highest_reads.high, highest_reads.kept,
+   MAX(CASE WHEN epochs.start <= highest_reads.high THEN epochs.epoch END) AS high_epoch,
+   MAX(last_epochs.epoch) AS last_epoch
+ FROM (SELECT partitions.p, partitions.final_leader, reads.leader_epoch, MAX(reads.offset) AS high,
+         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.spoilt_ns THEN 0
+              ELSE 1 END AS kept
+       FROM reads JOIN partitions ON partitions.topic_id = reads.topic_id
+         AND partitions.partition = reads.partition
+       JOIN logs_p ON logs_p.p = partitions.p AND logs_p.broker = partitions.final_leader
+       WHERE reads.leader_epoch >= 0 AND reads.offset >= logs_p.log_start
+         AND reads.offset < logs_p.log_end
+       GROUP BY partitions.p, partitions.final_leader, reads.leader_epoch,
+         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.spoilt_ns THEN 0
+              ELSE 1 END) highest_reads
+ JOIN epochs ON epochs.p = highest_reads.p AND epochs.broker = highest_reads.final_leader
+ LEFT JOIN (SELECT p, MAX(leader_epoch) AS epoch FROM state_spans spans GROUP BY p) last_epochs
+   ON last_epochs.p = highest_reads.p
+ GROUP BY highest_reads.p, highest_reads.leader_epoch, highest_reads.high, highest_reads.kept)
 """
 """The last offset at which readers were shown an epoch, the one that it is of by the log, and the
 last one there was."""
 
 _TWO_STARTS = f"""
-SELECT 'two starts' AS sub_kind, e.p, MIN(e.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, e.epoch AS leader_epoch, MAX(e.start) AS other_off,
+SELECT 'two starts' AS sub_kind, epochs.p, MIN(epochs.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, epochs.epoch AS leader_epoch, MAX(epochs.start) AS other_off,
   CAST(NULL AS INT) AS other_epoch
-{_JUDGED} GROUP BY e.p, e.epoch HAVING MIN(e.start) <> MAX(e.start)"""
+{_JUDGED} GROUP BY epochs.p, epochs.epoch HAVING MIN(epochs.start) <> MAX(epochs.start)"""
 """Epochs that start at different offsets on different replicas."""
 
 _FORGOTTEN = f"""
-SELECT 'forgotten', k.p, MIN(k.start), NULL, NULL, k.epoch, l.broker, NULL
-FROM {_USED} k JOIN parts q ON q.p = k.p AND q.compacted = 0
-  AND k.start < q.committed_end AND k.start < q.agreed_end
-JOIN logs_p l ON l.p = k.p AND l.log_start <= k.start AND l.log_end > k.start AND l.epochs_known = 1
-LEFT JOIN epochs x ON x.p = l.p AND x.broker = l.broker AND x.epoch = k.epoch
-WHERE k.next_start > k.start AND x.p IS NULL GROUP BY k.p, k.epoch, l.broker"""
+SELECT 'forgotten', used_epochs.p, MIN(used_epochs.start), NULL, NULL, used_epochs.epoch,
+  logs_p.broker, NULL
+FROM {_USED} used_epochs JOIN partitions ON partitions.p = used_epochs.p
+  AND partitions.compacted = 0 AND used_epochs.start < partitions.committed_end
+  AND used_epochs.start < partitions.agreed_end
+JOIN logs_p ON logs_p.p = used_epochs.p AND logs_p.log_start <= used_epochs.start
+  AND logs_p.log_end > used_epochs.start AND logs_p.epochs_known = 1
+LEFT JOIN epochs ON epochs.p = logs_p.p AND epochs.broker = logs_p.broker
+  AND epochs.epoch = used_epochs.epoch
+WHERE used_epochs.next_start > used_epochs.start AND epochs.p IS NULL GROUP BY used_epochs.p,
+  used_epochs.epoch, logs_p.broker"""
 """Replicas that hold the start offset of an epoch and do not know the epoch."""
 
 _WRONG_END = f"""
-SELECT 'told', t.p, t.offset, t.invoke_ns, t.complete_ns, t.asked_epoch, t.next_start, NULL
-FROM {_TOLD} t WHERE t.offset <> t.next_start"""
+SELECT 'told', epoch_answers.p, epoch_answers.offset, epoch_answers.invoke_ns,
+  epoch_answers.complete_ns, epoch_answers.asked_epoch, epoch_answers.next_start, NULL
+FROM {_TOLD} epoch_answers WHERE epoch_answers.offset <> epoch_answers.next_start"""
 """Responses with another end of an epoch than the final leader's log has."""
 
 _OUTSIDE = """
-SELECT 'outside', h.p, MIN(CASE WHEN e.epoch = h.leader_epoch THEN h.low ELSE h.high END), NULL,
-  NULL, h.leader_epoch, MIN(e.start), MIN(e.epoch)
-FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker
-JOIN epochs e ON e.p = h.p AND e.broker = h.broker
-WHERE (e.epoch = h.leader_epoch AND h.low < e.start)
-  OR (e.epoch > h.leader_epoch AND h.high >= e.start)
-GROUP BY h.p, h.leader_epoch"""
+SELECT 'outside', extents.p,
+  MIN(CASE WHEN epochs.epoch = extents.leader_epoch THEN extents.low ELSE extents.high END), NULL,
+  NULL, extents.leader_epoch, MIN(epochs.start), MIN(epochs.epoch)
+FROM epoch_extents extents JOIN partitions ON partitions.p = extents.p
+  AND partitions.final_leader = extents.broker
+JOIN epochs ON epochs.p = extents.p AND epochs.broker = extents.broker
+WHERE (epochs.epoch = extents.leader_epoch AND extents.low < epochs.start)
+  OR (epochs.epoch > extents.leader_epoch AND extents.high >= epochs.start)
+GROUP BY extents.p, extents.leader_epoch"""
 """Records of the final leader's log before their epoch's start, or in a later epoch."""
 
 _OF_NONE = """
-SELECT 'of none', h.p, h.low, NULL, NULL, h.leader_epoch, NULL, NULL
-FROM epoch_extents h JOIN parts q ON q.p = h.p AND q.final_leader = h.broker AND q.compacted = 0
-JOIN (SELECT b.p, b.broker, MIN(b.start) AS start FROM epochs b GROUP BY b.p, b.broker) b
-  ON b.p = h.p AND b.broker = h.broker AND b.start <= h.low
-LEFT JOIN epochs e ON e.p = h.p AND e.broker = h.broker AND e.epoch = h.leader_epoch
-WHERE e.p IS NULL AND h.n > 0 AND h.leader_epoch >= 0"""
+SELECT 'of none', extents.p, extents.low, NULL, NULL, extents.leader_epoch, NULL, NULL
+FROM epoch_extents extents JOIN partitions ON partitions.p = extents.p
+  AND partitions.final_leader = extents.broker AND partitions.compacted = 0
+JOIN (SELECT epochs.p, epochs.broker, MIN(epochs.start) AS start FROM epochs GROUP BY epochs.p,
+        epochs.broker) first_epochs
+  ON first_epochs.p = extents.p AND first_epochs.broker = extents.broker
+    AND first_epochs.start <= extents.low
+LEFT JOIN epochs ON epochs.p = extents.p AND epochs.broker = extents.broker
+  AND epochs.epoch = extents.leader_epoch
+WHERE epochs.p IS NULL AND extents.n > 0 AND extents.leader_epoch >= 0"""
 """Records of the final leader's log with an epoch that the log does not know."""
 
 _READ = f"""
-SELECT 'read', h.p, h.high, NULL, NULL, h.leader_epoch, NULL, h.high_epoch
-FROM {_SHOWN} h
-WHERE (h.kept = 1 AND h.high_epoch > h.leader_epoch) OR h.leader_epoch > h.last_epoch"""
+SELECT 'read', p, high, NULL, NULL, leader_epoch, NULL, high_epoch
+FROM {_SHOWN} shown_epochs
+WHERE (kept = 1 AND high_epoch > leader_epoch) OR leader_epoch > last_epoch"""
 """Reads with an epoch that was over, or that never existed."""
 
 
@@ -238,23 +261,23 @@ GUARANTEE = Guarantee(
     ),
     requires=(LEADER_EPOCHS,),
     opportunities=f"""
-SELECT SUM(o.n) AS n FROM (
-  SELECT COUNT(*) AS n FROM (SELECT e.p, e.epoch {_JUDGED}
-                             GROUP BY e.p, e.epoch HAVING COUNT(*) > 1) k
-  UNION ALL SELECT COUNT(*) FROM {_TOLD} t) o""",
+SELECT SUM(opportunities.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM (SELECT epochs.p, epochs.epoch {_JUDGED}
+                             GROUP BY epochs.p, epochs.epoch HAVING COUNT(*) > 1) shared_epochs
+  UNION ALL SELECT COUNT(*) FROM {_TOLD} epoch_answers) opportunities""",
     violations=union(_TWO_STARTS, _FORGOTTEN, _WRONG_END, _OUTSIDE, _OF_NONE, _READ),
     explain=_explain,
-    tie="j.leader_epoch, j.other_off",
+    tie="finding.leader_epoch, finding.other_off",
     needs=("logs",),
     reads=(
         "epoch_extents",
-        "parts",
+        "partitions",
         "answers",
-        "spans",
+        "state_spans",
         "epochs",
         "logs_p",
         "reads",
-        "parts.spoilt_ns",
+        "partitions.spoilt_ns",
     ),
     rests_on=("logs",),
     reference=_reference,

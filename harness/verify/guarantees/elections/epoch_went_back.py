@@ -14,9 +14,9 @@ from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _OF_CONTROLLER = """
-(SELECT t.zxid, t.at_ns, t.version, t.controller_epoch,
-   LAG(t.controller_epoch) OVER (ORDER BY t.zxid) AS prev_epoch
- FROM states t WHERE t.path = '/controller_epoch' AND t.controller_epoch IS NOT NULL)
+(SELECT zxid, at_ns, version, controller_epoch,
+   LAG(controller_epoch) OVER (ORDER BY zxid) AS prev_epoch
+ FROM states WHERE path = '/controller_epoch' AND controller_epoch IS NOT NULL)
 """
 
 
@@ -24,14 +24,18 @@ _SLACK_NS = 1_000_000_000
 """So much later at least, beside ZooKeeper's own order."""
 
 _DEPOSED = f"""
-(SELECT e.topic_id, e.partition, e.at_ns, e.controller_epoch, e.version, e.leader,
-   MAX(c.controller_epoch) AS newest
- FROM (SELECT t.*, LAG(t.leader_epoch) OVER (PARTITION BY t.topic_id, t.partition ORDER BY t.zxid)
-         AS prev_epoch FROM states t WHERE t.leader_epoch IS NOT NULL) e
- JOIN states c ON c.path = '/controller_epoch' AND c.zxid < e.zxid
-   AND c.at_ns + {_SLACK_NS} <= e.at_ns AND c.controller_epoch > e.controller_epoch
- WHERE e.leader_epoch > e.prev_epoch
- GROUP BY e.topic_id, e.partition, e.at_ns, e.controller_epoch, e.version, e.leader)
+(SELECT successive_states.topic_id, successive_states.partition, successive_states.at_ns,
+   successive_states.controller_epoch, successive_states.version, successive_states.leader,
+   MAX(states.controller_epoch) AS newest
+ FROM (SELECT states.*, LAG(states.leader_epoch) OVER (PARTITION BY states.topic_id,
+     states.partition ORDER BY states.zxid)
+         AS prev_epoch FROM states WHERE states.leader_epoch IS NOT NULL) successive_states
+ JOIN states ON states.path = '/controller_epoch' AND states.zxid < successive_states.zxid
+   AND states.at_ns + {_SLACK_NS} <= successive_states.at_ns
+   AND states.controller_epoch > successive_states.controller_epoch
+ WHERE successive_states.leader_epoch > successive_states.prev_epoch
+ GROUP BY successive_states.topic_id, successive_states.partition, successive_states.at_ns,
+   successive_states.controller_epoch, successive_states.version, successive_states.leader)
 """
 """Elections by controllers of an older epoch than the one that there was."""
 
@@ -81,30 +85,33 @@ GUARANTEE = Guarantee(
         "ZooKeeper's order and by its clock a second before.",
     ),
     not_counted=("Changes of the ISR alone, which leaders wrote themselves before KIP-497.",),
-    opportunities="SELECT COUNT(*) AS n FROM spans s WHERE s.prev_version IS NOT NULL",
+    opportunities="SELECT COUNT(*) AS n FROM state_spans spans WHERE prev_version IS NOT NULL",
     violations=f"""
-SELECT 'leader' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
-  s.begin_ns AS until_ns, s.prev_leader_epoch AS was, s.leader_epoch AS became, s.version, s.leader
-FROM spans s WHERE s.leader_epoch < s.prev_leader_epoch
+SELECT 'leader' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, begin_ns AS at_ns,
+  begin_ns AS until_ns, prev_leader_epoch AS was, leader_epoch AS became, version, leader
+FROM state_spans spans WHERE leader_epoch < prev_leader_epoch
 UNION ALL
-SELECT 'partition', s.p, NULL, s.begin_ns, s.begin_ns, s.prev_version, s.version, s.version,
-  s.leader
-FROM spans s WHERE s.version <= s.prev_version
+SELECT 'partition', p, NULL, begin_ns, begin_ns, prev_version, version, version,
+  leader
+FROM state_spans spans WHERE version <= prev_version
 UNION ALL
-SELECT 'controller', s.p, NULL, s.begin_ns, s.begin_ns, s.prev_controller_epoch,
-  s.controller_epoch, s.version, s.leader
-FROM spans s WHERE s.controller_epoch < s.prev_controller_epoch
+SELECT 'controller', p, NULL, begin_ns, begin_ns, prev_controller_epoch,
+  controller_epoch, version, leader
+FROM state_spans spans WHERE controller_epoch < prev_controller_epoch
 UNION ALL
-SELECT 'controller', NULL, NULL, c.at_ns, c.at_ns, c.prev_epoch, c.controller_epoch, c.version, NULL
-FROM {_OF_CONTROLLER} c WHERE c.controller_epoch < c.prev_epoch
+SELECT 'controller', NULL, NULL, at_ns, at_ns, prev_epoch, controller_epoch, version, NULL
+FROM {_OF_CONTROLLER} controller_epochs WHERE controller_epoch < prev_epoch
 UNION ALL
-SELECT 'deposed controller', q.p, NULL, d.at_ns, d.at_ns, d.newest, d.controller_epoch, d.version,
-  d.leader
-FROM {_DEPOSED} d JOIN parts q ON q.topic_id = d.topic_id AND q.partition = d.partition""",
+SELECT 'deposed controller', partitions.p, NULL, deposed_controllers.at_ns,
+  deposed_controllers.at_ns, deposed_controllers.newest, deposed_controllers.controller_epoch,
+  deposed_controllers.version, deposed_controllers.leader
+FROM {_DEPOSED} deposed_controllers JOIN partitions
+  ON partitions.topic_id = deposed_controllers.topic_id
+    AND partitions.partition = deposed_controllers.partition""",
     explain=_explain,
-    tie="j.version",
+    tie="finding.version",
     needs=("states",),
-    reads=("parts", "spans", "states"),
+    reads=("partitions", "state_spans", "states"),
     rests_on=("states",),
     reference=_reference,
     reference_covers=("leader", "controller", "partition"),

@@ -27,68 +27,81 @@ from urteil.harness.verify.reference import (
 
 _LONG_NS = 5_000_000_000
 _SOON_NS = 500_000_000
-_ANSWERED = "v.outcome = 'ok' AND v.at_ack = 1 AND v.attempts = 1 AND v.node IS NOT NULL"
+_ANSWERED = (
+    "records.outcome = 'ok' AND records.at_ack = 1 AND records.attempts = 1 "
+    "AND records.node IS NOT NULL"
+)
 _JUDGED = f"""
-FROM kinds v JOIN (SELECT s.p, s.leader_epoch, MIN(s.leader) AS leader FROM spans s
-                   WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
-                   HAVING MIN(s.leader) = MAX(s.leader)) e
-  ON e.p = v.sent_p AND e.leader_epoch = v.epoch
+FROM record_counts records JOIN (SELECT spans.p, spans.leader_epoch, MIN(spans.leader) AS leader
+                                   FROM state_spans spans
+                   WHERE spans.leader >= 0 GROUP BY spans.p, spans.leader_epoch
+                   HAVING MIN(spans.leader) = MAX(spans.leader)) epoch_leaders
+  ON epoch_leaders.p = records.sent_p AND epoch_leaders.leader_epoch = records.epoch
 WHERE {_ANSWERED}
 """
 _WRONG = f"""
-SELECT DISTINCT v.sent_p AS p, v.node, e.leader, e.leader_epoch {_JUDGED} AND v.node <> e.leader
+SELECT DISTINCT records.sent_p AS p, records.node, epoch_leaders.leader,
+  epoch_leaders.leader_epoch {_JUDGED} AND records.node <> epoch_leaders.leader
 """
 _SEVERAL = f"""
-SELECT v.sent_p AS p, v.epoch FROM kinds v WHERE {_ANSWERED} AND v.epoch >= 0
-GROUP BY v.sent_p, v.epoch HAVING MIN(v.node) <> MAX(v.node)
+SELECT records.sent_p AS p, records.epoch FROM record_counts records WHERE {_ANSWERED}
+  AND records.epoch >= 0
+GROUP BY records.sent_p, records.epoch HAVING MIN(records.node) <> MAX(records.node)
 """
 _REIGNS = """
-SELECT s.p, s.leader, s.leader_epoch, MIN(s.begin_ns) AS begin_ns, MAX(s.end_ns) AS end_ns
-FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader, s.leader_epoch
+SELECT spans.p, spans.leader, spans.leader_epoch, MIN(spans.begin_ns) AS begin_ns,
+  MAX(spans.end_ns) AS end_ns
+FROM state_spans spans WHERE spans.leader >= 0 GROUP BY spans.p, spans.leader, spans.leader_epoch
 """
 
 _NOT_THE_LEADER = f"""
-SELECT 'not the leader' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, v.node, e.leader, e.leader_epoch
-FROM vals v JOIN ({_WRONG}) e
-  ON e.p = v.sent_p AND e.leader_epoch = v.ident DIV {EPOCH} AND e.node = v.node
+SELECT 'not the leader' AS sub_kind, records.sent_p AS p, records.ack_off AS off,
+  records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
+  records.node, wrong_leaders.leader, wrong_leaders.leader_epoch
+FROM records JOIN ({_WRONG}) wrong_leaders
+  ON wrong_leaders.p = records.sent_p AND wrong_leaders.leader_epoch = records.ident DIV {EPOCH}
+    AND wrong_leaders.node = records.node
 WHERE {_ANSWERED}"""
 """Acknowledgements by a broker that did not lead in the epoch of the record."""
 
 _TWO_IN_ONE_EPOCH = """
-SELECT 'two in one epoch', s.p, NULL, MIN(s.begin_ns), MAX(s.begin_ns), NULL, NULL, MAX(s.leader),
-  MIN(s.leader), s.leader_epoch
-FROM spans s WHERE s.leader >= 0 GROUP BY s.p, s.leader_epoch
-HAVING MIN(s.leader) <> MAX(s.leader)"""
+SELECT 'two in one epoch', p, NULL, MIN(begin_ns), MAX(begin_ns), NULL, NULL, MAX(leader),
+  MIN(leader), leader_epoch
+FROM state_spans spans WHERE leader >= 0 GROUP BY p, leader_epoch
+HAVING MIN(leader) <> MAX(leader)"""
 """Epochs for which ZooKeeper's state names two leaders."""
 
 _TWO_ACKNOWLEDGED = f"""
-SELECT 'two acknowledged', v.sent_p, NULL, MIN(v.invoke_ns), MAX(v.complete_ns), MIN(v.value_id),
-  NULL, MAX(v.node), MIN(v.node), v.ident DIV {EPOCH}
-FROM vals v JOIN ({_SEVERAL}) e ON e.p = v.sent_p AND e.epoch = v.ident DIV {EPOCH}
-WHERE {_ANSWERED} GROUP BY v.sent_p, v.ident DIV {EPOCH}"""
+SELECT 'two acknowledged', records.sent_p, NULL, MIN(records.invoke_ns), MAX(records.complete_ns),
+  MIN(records.value_id), NULL, MAX(records.node), MIN(records.node), records.ident DIV {EPOCH}
+FROM records JOIN ({_SEVERAL}) rival_leaders ON rival_leaders.p = records.sent_p
+  AND rival_leaders.epoch = records.ident DIV {EPOCH}
+WHERE {_ANSWERED} GROUP BY records.sent_p, records.ident DIV {EPOCH}"""
 """Epochs in which two brokers acknowledged records."""
 
 _KNEW_BETTER = f"""
-SELECT 'knew better', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  v.node, MIN(w.leader), MIN(w.leader_epoch)
-FROM vals v JOIN views w ON w.p = v.sent_p AND w.broker = v.node AND w.leader <> v.node
-  AND w.leader >= 0 AND w.at_ns + {_SOON_NS} < v.invoke_ns
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
-  AND NOT EXISTS (SELECT 1 FROM spans s WHERE s.p = v.sent_p AND s.leader = v.node
-                  AND s.leader_epoch > w.leader_epoch
-                  AND s.begin_ns - {CLOCK_SLACK_NS} <= v.complete_ns)
-GROUP BY v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node"""
+SELECT 'knew better', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, records.node, MIN(views.leader), MIN(views.leader_epoch)
+FROM records JOIN views ON views.p = records.sent_p AND views.broker = records.node
+  AND views.leader <> records.node AND views.leader >= 0
+  AND views.at_ns + {_SOON_NS} < records.invoke_ns
+WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM state_spans spans WHERE spans.p = records.sent_p
+                    AND spans.leader = records.node
+                  AND spans.leader_epoch > views.leader_epoch
+                  AND spans.begin_ns - {CLOCK_SLACK_NS} <= records.complete_ns)
+GROUP BY records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns, records.value_id,
+  records.client, records.node"""
 """Acknowledgements by a broker that had reported another leader before."""
 
 _DEPOSED = f"""
-SELECT 'deposed', v.sent_p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, v.node,
-  s.leader, s.leader_epoch
-FROM vals v JOIN ({_REIGNS}) s ON s.p = v.sent_p AND s.leader <> v.node
-  AND s.begin_ns + {_LONG_NS} <= v.invoke_ns AND v.complete_ns < s.end_ns
-WHERE v.outcome = 'ok' AND v.acks <> 0 AND v.attempts = 1
-  AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.begin_ns <= v.complete_ns
-                  AND v.invoke_ns < w.end_ns + {_LONG_NS})"""
+SELECT 'deposed', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, records.node, reigns.leader, reigns.leader_epoch
+FROM records JOIN ({_REIGNS}) reigns ON reigns.p = records.sent_p AND reigns.leader <> records.node
+  AND reigns.begin_ns + {_LONG_NS} <= records.invoke_ns AND records.complete_ns < reigns.end_ns
+WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.attempts = 1
+  AND NOT EXISTS (SELECT 1 FROM windows WHERE windows.begin_ns <= records.complete_ns
+                  AND records.invoke_ns < windows.end_ns + {_LONG_NS})"""
 """Acknowledgements long after another broker had become leader, without a fault."""
 
 
@@ -175,13 +188,13 @@ GUARANTEE = Guarantee(
         "Of acknowledgements in an epoch, records that replicas have in several "
         "(`replica_divergence`).",
     ),
-    opportunities=f"SELECT COALESCE(SUM(v.n), 0) AS n {_JUDGED}",
+    opportunities=f"SELECT COALESCE(SUM(records.n), 0) AS n {_JUDGED}",
     violations=union(_NOT_THE_LEADER, _TWO_IN_ONE_EPOCH, _TWO_ACKNOWLEDGED, _KNEW_BETTER, _DEPOSED),
     explain=_explain,
-    tie="j.value_id, j.leader_epoch",
+    tie="finding.value_id, finding.leader_epoch",
     compares_times=True,
     needs=("sends", "replicas", "states"),
-    reads=("vals", "kinds", "views", "spans", "windows"),
+    reads=("records", "record_counts", "views", "state_spans", "windows"),
     rests_on=("sends", "replicas", "states", "samples", "faults"),
     reference=_reference,
     reference_covers=("not the leader", "two in one epoch", "two acknowledged"),

@@ -12,8 +12,9 @@ from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _JUDGED = """
-FROM spans s JOIN parts q ON q.p = s.p
-WHERE s.version = s.prev_version + 1 AND s.leader >= 0 AND s.leader <> s.prev_leader
+FROM state_spans spans JOIN partitions ON partitions.p = spans.p
+WHERE spans.version = spans.prev_version + 1 AND spans.leader >= 0
+  AND spans.leader <> spans.prev_leader
 """
 """The ISR of a missing version is unknown (validation/completeness.py)."""
 
@@ -76,36 +77,36 @@ GUARANTEE = Guarantee(
     not_counted=("Unclean elections that an administrator requested (permitted).",),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
-SELECT 'outside the ISR' AS sub_kind, s.p, CAST(NULL AS BIGINT) AS off, s.begin_ns AS at_ns,
-  s.begin_ns AS until_ns, s.leader, s.leader_epoch, s.isr, s.prev_leader, s.prev_isr, s.version,
-  q.unclean_on, q.unclean_asked, s.strangers
-{_JUDGED} AND s.prev_isr <> ','
-  AND s.prev_isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'
+SELECT 'outside the ISR' AS sub_kind, spans.p, CAST(NULL AS BIGINT) AS off, spans.begin_ns AS at_ns,
+  spans.begin_ns AS until_ns, spans.leader, spans.leader_epoch, spans.isr, spans.prev_leader,
+  spans.prev_isr, spans.version, partitions.unclean_on, partitions.unclean_asked, spans.strangers
+{_JUDGED} AND spans.prev_isr <> ','
+  AND spans.prev_isr NOT LIKE '%,' || CAST(spans.leader AS STRING) || ',%'
 UNION ALL
-SELECT 'outside its own ISR', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
-  s.prev_leader, s.isr, s.version, 0, 0, s.strangers
-FROM spans s WHERE s.leader >= 0 AND s.isr_size > 0
-  AND s.isr NOT LIKE '%,' || CAST(s.leader AS STRING) || ',%'
+SELECT 'outside its own ISR', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
+  prev_leader, isr, version, 0, 0, strangers
+FROM state_spans spans WHERE leader >= 0 AND isr_size > 0
+  AND isr NOT LIKE '%,' || CAST(leader AS STRING) || ',%'
 UNION ALL
-SELECT 'no replica', s.p, NULL, s.begin_ns, s.begin_ns, s.leader, s.leader_epoch, s.isr,
-  s.prev_leader, s.isr, s.version, 0, 0, s.strangers
-FROM spans s WHERE s.strangers IS NOT NULL AND s.prev_version IS NOT NULL""",
+SELECT 'no replica', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
+  prev_leader, isr, version, 0, 0, strangers
+FROM state_spans spans WHERE strangers IS NOT NULL AND prev_version IS NOT NULL""",
     excuses=(
         Excuse(
-            when="x.unclean_asked = 1",
+            when="violation.unclean_asked = 1",
             reason="an administrator asked for it",
-            reads=("parts.unclean_asked",),
+            reads=("partitions.unclean_asked",),
         ),
         Excuse(
-            when="x.unclean_on = 1",
+            when="violation.unclean_on = 1",
             reason="unclean election is enabled",
-            reads=("parts.unclean_on",),
+            reads=("partitions.unclean_on",),
         ),
     ),
     explain=_explain,
-    tie="j.version",
+    tie="finding.version",
     needs=("states",),
-    reads=("parts", "spans"),
+    reads=("partitions", "state_spans"),
     rests_on=("states", "admin_ops"),
     reference=_reference,
 )

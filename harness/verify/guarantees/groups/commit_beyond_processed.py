@@ -22,56 +22,69 @@ from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import Partition, SmallHistory, Violation, is_number
 
 _ROWS = f"""
-FROM (SELECT q.p, c.`group` AS grp, MAX(c.offset) AS top, MIN(c.complete_ns) AS at_ns,
-        MAX(c.complete_ns) AS until_ns, MAX(q.log_start) AS start, MAX(q.unclean_on) AS unclean_on,
-        MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-        MAX(q.spoilt_ns) AS spoilt_ns
-      FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-      WHERE c.outcome = 'ok' AND q.compacted = 0 AND q.p NOT IN (SELECT m.p FROM mirrors m)
-      GROUP BY q.p, c.`group`) k
-JOIN {DUE} s ON s.p = k.p JOIN grps b ON b.grp = k.grp
+FROM (SELECT partitions.p, commits.`group` AS grp, MAX(commits.offset) AS top,
+        MIN(commits.complete_ns) AS at_ns,
+        MAX(commits.complete_ns) AS until_ns, MAX(partitions.log_start) AS start,
+        MAX(partitions.unclean_on) AS unclean_on, MAX(partitions.unclean_floor) AS unclean_floor,
+        MAX(partitions.lost_floor) AS lost_floor, MAX(partitions.spoilt_ns) AS spoilt_ns
+      FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
+        AND partitions.partition = commits.partition
+      WHERE commits.outcome = 'ok' AND partitions.compacted = 0
+        AND partitions.p NOT IN (SELECT p FROM mirrors)
+      GROUP BY partitions.p, commits.`group`) highest_commits
+JOIN {DUE} due_records ON due_records.p = highest_commits.p JOIN grps
+  ON grps.grp = highest_commits.grp
 """
 _BELOW = """
-WHERE s.off < k.top AND s.off >= k.start
-  AND NOT EXISTS (SELECT 1 FROM damaged d JOIN members m ON m.client = d.client
-                  WHERE (m.bits & b.bit) <> 0)
+WHERE due_records.off < highest_commits.top AND due_records.off >= highest_commits.start
+  AND NOT EXISTS (SELECT 1 FROM damaged JOIN members ON members.client = damaged.client
+                  WHERE (members.bits & grps.bit) <> 0)
 """
 PASSED = f"{_ROWS} {_BELOW}"
 
 _STOOD = """
-SELECT q.p, b.grp, e.client, e.session, e.poll, e.event, e.position_before, e.position_after
-FROM polls e JOIN parts q ON q.topic_id = e.topic_id AND q.partition = e.partition
-JOIN members m ON m.client = e.client AND m.session = e.session
-JOIN grps b ON (m.bits & b.bit) <> 0
+SELECT partitions.p, grps.grp, polls.client, polls.session, polls.poll, polls.event,
+  polls.position_before, polls.position_after
+FROM polls JOIN partitions ON partitions.topic_id = polls.topic_id
+  AND partitions.partition = polls.partition
+JOIN members ON members.client = polls.client AND members.session = polls.session
+JOIN grps ON (members.bits & grps.bit) <> 0
 """
 _BEGUN = f"""
-SELECT g.p, g.grp, CASE WHEN a.low < g.low THEN a.low ELSE g.low END AS low
-FROM (SELECT e.p, e.grp, MIN(e.position_before) AS low FROM ({_STOOD}) e GROUP BY e.p, e.grp) g
-LEFT JOIN (SELECT q.p, r.`group` AS grp, MIN(r.offset) AS low
-           FROM commit_reads r JOIN parts q
-             ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE r.outcome = 'ok' AND r.offset >= 0 GROUP BY q.p, r.`group`) a
-  ON a.p = g.p AND a.grp = g.grp
+SELECT lowest_polls.p, lowest_polls.grp, CASE WHEN lowest_answers.low < lowest_polls.low
+    THEN lowest_answers.low ELSE lowest_polls.low END AS low
+FROM (SELECT p, grp, MIN(position_before) AS low FROM ({_STOOD}) group_polls GROUP BY p,
+        grp) lowest_polls
+LEFT JOIN (SELECT partitions.p, commit_reads.`group` AS grp, MIN(commit_reads.offset) AS low
+           FROM commit_reads JOIN partitions
+             ON partitions.topic_id = commit_reads.topic_id
+               AND partitions.partition = commit_reads.partition
+           WHERE commit_reads.outcome = 'ok' AND commit_reads.offset >= 0 GROUP BY partitions.p,
+             commit_reads.`group`) lowest_answers
+  ON lowest_answers.p = lowest_polls.p AND lowest_answers.grp = lowest_polls.grp
 """
 """Where a group began: the lowest offset that its members or its coordinator ever reported."""
 
 _SOUGHT = f"""
-SELECT l.p, l.grp, l.low, l.high
-FROM (SELECT e.p, e.grp, e.event, e.position_before AS high, LAG(e.position_after) OVER (
-        PARTITION BY e.client, e.session, e.p, e.grp ORDER BY e.poll) AS low
-      FROM ({_STOOD}) e) l
-WHERE l.event = 'seek' AND l.low < l.high
+SELECT p, grp, low, high
+FROM (SELECT p, grp, event, position_before AS high, LAG(position_after) OVER (
+        PARTITION BY client, session, p, grp ORDER BY poll) AS low
+      FROM ({_STOOD}) group_polls) seeks
+WHERE event = 'seek' AND low < high
 """
 """What a member sought past, by its own choice."""
 
 _BEYOND = """
-FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-JOIN grps b ON b.grp = c.`group`
-JOIN (SELECT s.p, BIT_OR(s.grps) AS grps, MAX(s.off) AS high FROM slots s
-      WHERE s.grps <> 0 GROUP BY s.p) r ON r.p = q.p AND (r.grps & b.bit) <> 0
-WHERE c.outcome = 'ok' AND c.generation >= 0 AND q.gone = 0
-  AND COALESCE(q.log_end, q.seen_end) IS NOT NULL AND c.offset > r.high + 1
-  AND c.offset > q.committed_end AND c.offset > COALESCE(q.log_end, 0)
+FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
+  AND partitions.partition = commits.partition
+JOIN grps ON grps.grp = commits.`group`
+JOIN (SELECT slots.p, BIT_OR(slots.grps) AS grps, MAX(slots.off) AS high FROM slots
+      WHERE slots.grps <> 0 GROUP BY slots.p) deliveries ON deliveries.p = partitions.p
+        AND (deliveries.grps & grps.bit) <> 0
+WHERE commits.outcome = 'ok' AND commits.generation >= 0 AND partitions.gone = 0
+  AND COALESCE(partitions.log_end, partitions.seen_end) IS NOT NULL
+  AND commits.offset > deliveries.high + 1 AND commits.offset > partitions.committed_end
+  AND commits.offset > COALESCE(partitions.log_end, 0)
 """
 
 
@@ -168,31 +181,38 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) AS n {PASSED}",
     violations=f"""
-SELECT 'not processed' AS sub_kind, s.p, s.off, k.at_ns, k.until_ns, k.grp, s.value_id, k.top,
-  k.unclean_on, k.unclean_floor, k.lost_floor, k.spoilt_ns,
-  (SELECT MAX(z.commits_before) FROM settings z) AS before, CAST(NULL AS STRING) AS client
-{_ROWS} LEFT JOIN ({_BEGUN}) g ON g.p = k.p AND g.grp = k.grp
-{_BELOW} AND (s.grps & b.bit) = 0 AND s.off >= COALESCE(g.low, 0)
-  AND NOT EXISTS (SELECT 1 FROM ({_SOUGHT}) j
-                  WHERE j.p = k.p AND j.grp = k.grp AND s.off >= j.low AND s.off < j.high)
+SELECT 'not processed' AS sub_kind, due_records.p, due_records.off, highest_commits.at_ns,
+  highest_commits.until_ns, highest_commits.grp, due_records.value_id, highest_commits.top,
+  highest_commits.unclean_on, highest_commits.unclean_floor, highest_commits.lost_floor,
+  highest_commits.spoilt_ns, (SELECT MAX(commits_before) FROM settings) AS before,
+  CAST(NULL AS STRING) AS client
+{_ROWS} LEFT JOIN ({_BEGUN}) group_starts ON group_starts.p = highest_commits.p
+AND group_starts.grp = highest_commits.grp
+{_BELOW} AND (due_records.grps & grps.bit) = 0 AND due_records.off >= COALESCE(group_starts.low, 0)
+  AND NOT EXISTS (SELECT 1 FROM ({_SOUGHT}) sought_ranges
+                  WHERE sought_ranges.p = highest_commits.p
+                    AND sought_ranges.grp = highest_commits.grp
+                    AND due_records.off >= sought_ranges.low
+                    AND due_records.off < sought_ranges.high)
 UNION ALL
-SELECT 'beyond the end', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, NULL,
-  GREATEST(q.committed_end, COALESCE(q.log_end, 0)), q.unclean_on, q.unclean_floor, q.lost_floor,
-  q.spoilt_ns, 0, c.client
+SELECT 'beyond the end', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
+  commits.`group`, NULL, GREATEST(partitions.committed_end, COALESCE(partitions.log_end, 0)),
+  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns, 0,
+  commits.client
 {_BEYOND}""",
     excuses=(
         Excuse(
-            when="x.before = 1",
+            when="violation.before = 1",
             reason="the group commits before it processes: at most once",
         ),
         *LOSSES,
     ),
     explain=_explain,
-    tie="j.value_id, j.grp, j.client",
+    tie="finding.value_id, finding.grp, finding.client",
     excused_by_times=True,
     needs=("commits", "reads"),
     reads=(
-        *("slots", "committed", "parts", "damaged", "grps", "members", "settings", "polls"),
+        *("slots", "committed", "partitions", "damaged", "grps", "members", "settings", "polls"),
         *("commits", "commit_reads", "mirrors"),
     ),
     reference=_reference,

@@ -25,12 +25,16 @@ from urteil.harness.verify.guarantees.groups.commit_went_back import (
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _AMID = """
-FROM commit_reads r
-JOIN commits c ON c.client = r.client AND c.session = r.session AND c.`group` = r.`group`
-  AND c.topic_id = r.topic_id AND c.partition = r.partition
-JOIN txns t ON t.client = c.client AND t.session = c.session AND t.txn = c.txn
-JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE c.outcome = 'ok' AND c.invoke_ns < r.invoke_ns AND r.complete_ns < t.commit_invoke_ns
+FROM commit_reads
+JOIN commits ON commits.client = commit_reads.client AND commits.session = commit_reads.session
+  AND commits.`group` = commit_reads.`group` AND commits.topic_id = commit_reads.topic_id
+  AND commits.partition = commit_reads.partition
+JOIN txns ON txns.client = commits.client AND txns.session = commits.session
+  AND txns.txn = commits.txn
+JOIN partitions ON partitions.topic_id = commit_reads.topic_id
+  AND partitions.partition = commit_reads.partition
+WHERE commits.outcome = 'ok' AND commits.invoke_ns < commit_reads.invoke_ns
+  AND commit_reads.complete_ns < txns.commit_invoke_ns
 """
 """Responses to a client within a transaction that it committed afterwards."""
 
@@ -95,20 +99,23 @@ GUARANTEE = Guarantee(
         "within 1.5 x replica.lag.time.max.ms: Kafka acknowledges it before followers have it, "
         "and a failover may undo it.",
     ),
-    opportunities=f"SELECT SUM(o.n) AS n FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) o",
+    opportunities=f"SELECT SUM(opportunities.n) AS n "
+    f"FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) opportunities",
     violations=f"""{breaks("register")}
 UNION ALL
-SELECT 'note', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
-  r.offset, NULL, 0
-FROM commit_reads r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-WHERE r.outcome = 'ok' AND r.intact = FALSE
+SELECT 'note', partitions.p, commit_reads.offset, commit_reads.invoke_ns, commit_reads.complete_ns,
+  commit_reads.`group`, commit_reads.client, commit_reads.session, commit_reads.offset, NULL, 0
+FROM commit_reads JOIN partitions ON partitions.topic_id = commit_reads.topic_id
+  AND partitions.partition = commit_reads.partition
+WHERE commit_reads.outcome = 'ok' AND commit_reads.intact = FALSE
 UNION ALL
-SELECT 'unstable', q.p, r.offset, r.invoke_ns, r.complete_ns, r.`group`, r.client, r.session,
-  r.offset, c.offset, 0
-{_AMID} AND r.outcome = 'ok'""",
+SELECT 'unstable', partitions.p, commit_reads.offset, commit_reads.invoke_ns,
+  commit_reads.complete_ns, commit_reads.`group`, commit_reads.client, commit_reads.session,
+  commit_reads.offset, commits.offset, 0
+{_AMID} AND commit_reads.outcome = 'ok'""",
     excuses=EXCUSES,
     explain=_explain,
-    tie="j.grp, j.client",
+    tie="finding.grp, finding.client",
     compares_times=True,
     needs=("commits", "commit_reads"),
     reads=("commit_breaks", "txns", "commits", "commit_reads"),

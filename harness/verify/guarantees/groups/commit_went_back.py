@@ -17,7 +17,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 EXCUSES = (
     Excuse(
-        when="x.deposed = 1",
+        when="violation.deposed = 1",
         reason="a coordinator that lost its office and could not know it answers from memory",
     ),
     LOST_OFFSETS,
@@ -27,12 +27,12 @@ EXCUSES = (
 def breaks(kind: str) -> str:
     """The rows of one kind as a guarantee's violations."""
     return f"""
-SELECT b.kind AS sub_kind, b.p, b.answered AS off, b.at_ns, b.until_ns, b.grp, b.client, b.session,
-  b.answered, b.acknowledged, b.deposed
-FROM commit_breaks b WHERE b.kind = '{kind}'"""
+SELECT kind AS sub_kind, p, answered AS off, at_ns, until_ns, grp, client, session,
+  answered, acknowledged, deposed
+FROM commit_breaks WHERE kind = '{kind}'"""
 
 
-ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads r WHERE r.outcome = 'ok'"
+ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads WHERE outcome = 'ok'"
 
 
 def answered(row: Mapping[str, Any]) -> str:
@@ -128,7 +128,7 @@ GUARANTEE = Guarantee(
     violations=f"{breaks('went back')} UNION ALL {breaks('resumed')}",
     excuses=EXCUSES,
     explain=_explain,
-    tie="j.grp, j.client",
+    tie="finding.grp, finding.client",
     compares_times=True,
     needs=("commits", "commit_reads"),
     reads=("commit_breaks", "commit_reads"),

@@ -35,18 +35,18 @@ GUARANTEE = Guarantee(
         "Times in which a fault acted, a leader changed, or a member came, went, paused or "
         "resumed: the wait counts from then on.",
     ),
-    opportunities="""SELECT COUNT(*) AS n FROM undisturbed_intervals c
-WHERE c.kind = 'group' AND (c.committed > 0 OR c.tried > 2)""",
+    opportunities="""SELECT COUNT(*) AS n FROM undisturbed_intervals
+WHERE kind = 'group' AND (committed > 0 OR tried > 2)""",
     violations="""
 SELECT 'commits stand still' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
-  MAX(c.to_ns - c.bound_ns) AS at_ns, MAX(c.to_ns) AS until_ns, c.who, MAX(c.tried) AS waiting,
-  CAST(MAX(c.to_ns - c.from_ns) AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM undisturbed_intervals c
-WHERE c.live = 1 AND c.kind = 'group' AND c.committed = 0 AND c.tried > 2
-  AND c.to_ns - c.from_ns >= c.bound_ns
-GROUP BY c.who""",
+  MAX(to_ns - bound_ns) AS at_ns, MAX(to_ns) AS until_ns, who, MAX(tried) AS waiting,
+  CAST(MAX(to_ns - from_ns) AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM undisturbed_intervals
+WHERE live = 1 AND kind = 'group' AND committed = 0 AND tried > 2
+  AND to_ns - from_ns >= bound_ns
+GROUP BY who""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

@@ -50,14 +50,14 @@ GUARANTEE = Guarantee(
         "member lived so long.",
         "Killed members where the group assigned something in the 3 s before.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM member_departures d",
+    opportunities="SELECT COUNT(*) AS n FROM member_departures departures",
     violations="""
-SELECT CASE WHEN d.died = 1 THEN 'kept dead' ELSE 'left behind' END AS sub_kind, d.p,
-  CAST(NULL AS BIGINT) AS off, d.left_ns AS at_ns, d.limit_ns AS until_ns, d.who,
-  CAST(d.limit_ns - d.left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM member_departures d WHERE d.taken_ns IS NULL OR d.taken_ns > d.limit_ns""",
+SELECT CASE WHEN died = 1 THEN 'kept dead' ELSE 'left behind' END AS sub_kind, p,
+  CAST(NULL AS BIGINT) AS off, left_ns AS at_ns, limit_ns AS until_ns, who,
+  CAST(limit_ns - left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM member_departures WHERE taken_ns IS NULL OR taken_ns > limit_ns""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

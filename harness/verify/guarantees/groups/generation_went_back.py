@@ -18,18 +18,23 @@ from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, is_number
 
 _TOLD = """
-SELECT g.*, MAX(g.generation) OVER (
-    PARTITION BY g.grp, g.client, g.session ORDER BY g.at_ns, g.generation
+SELECT *, MAX(generation) OVER (
+    PARTITION BY grp, client, session ORDER BY at_ns, generation
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-FROM (SELECT a.`group` AS grp, a.client, a.session, a.generation, a.at_ns, MIN(q.p) AS p
-      FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
-      WHERE a.event = 'assigned' AND a.generation >= 0
-      GROUP BY a.`group`, a.client, a.session, a.generation, a.at_ns) g
+FROM (SELECT assignments.`group` AS grp, assignments.client, assignments.session,
+        assignments.generation, assignments.at_ns, MIN(partitions.p) AS p
+      FROM assignments JOIN partitions ON partitions.topic_id = assignments.topic_id
+        AND partitions.partition = assignments.partition
+      WHERE assignments.event = 'assigned' AND assignments.generation >= 0
+      GROUP BY assignments.`group`, assignments.client, assignments.session, assignments.generation,
+        assignments.at_ns) claims
 """
 
 _KEPT = """
-FROM assignments a JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
-WHERE a.event IN ('kept', 'forgotten') AND a.generation >= 0 AND a.at_ns IS NOT NULL
+FROM assignments JOIN partitions ON partitions.topic_id = assignments.topic_id
+  AND partitions.partition = assignments.partition
+WHERE assignments.event IN ('kept', 'forgotten') AND assignments.generation >= 0
+  AND assignments.at_ns IS NOT NULL
 """
 
 
@@ -93,18 +98,20 @@ GUARANTEE = Guarantee(
         "Clients that do not expose their generation.",
         "Unclean election of the offsets topic.",
     ),
-    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) t "
-    f"WHERE t.before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) u",
+    opportunities=f"SELECT SUM(opportunities.n) AS n "
+    f"FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) generations "
+    f"WHERE before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) opportunities",
     violations=f"""
-SELECT 'fell' AS sub_kind, t.p, CAST(NULL AS BIGINT) AS off, t.at_ns, t.at_ns AS until_ns, t.grp,
-  t.client, t.session, t.generation, t.before
-FROM ({_TOLD}) t WHERE t.before > t.generation
+SELECT 'fell' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, at_ns, at_ns AS until_ns, grp,
+  client, session, generation, before
+FROM ({_TOLD}) generations WHERE before > generation
 UNION ALL
-SELECT 'forgotten', q.p, NULL, a.at_ns, a.at_ns, a.`group`, a.client, a.session, a.generation, NULL
-{_KEPT} AND a.event = 'forgotten'""",
+SELECT 'forgotten', partitions.p, NULL, assignments.at_ns, assignments.at_ns, assignments.`group`,
+  assignments.client, assignments.session, assignments.generation, NULL
+{_KEPT} AND assignments.event = 'forgotten'""",
     excuses=(LOST_OFFSETS,),
     explain=_explain,
-    tie="j.client, j.session",
+    tie="finding.client, finding.session",
     compares_times=True,
     needs=("assignments",),
     reads=("assignments",),

@@ -49,17 +49,17 @@ GUARANTEE = Guarantee(
         "offsets topic. At a takeover, where anything but crashes, shutdowns and elections of "
         "preferred leaders acted, or the group was disturbed in the 5 s before.",
     ),
-    opportunities="""SELECT SUM(o.n) AS n FROM (
-  SELECT COUNT(*) AS n FROM undisturbed_intervals c WHERE c.kind = 'group'
-  UNION ALL SELECT COUNT(*) FROM evictions e) o""",
+    opportunities="""SELECT SUM(opportunities.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM undisturbed_intervals WHERE kind = 'group'
+  UNION ALL SELECT COUNT(*) FROM evictions) opportunities""",
     violations="""
-SELECT CASE WHEN e.leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END AS sub_kind,
-  e.p, CAST(NULL AS BIGINT) AS off, e.from_ns AS at_ns, e.to_ns AS until_ns, e.who,
-  CAST(e.leader AS BIGINT) AS reached, e.times AS waiting,
-  CAST(e.to_ns - e.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM evictions e""",
+SELECT CASE WHEN leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END AS sub_kind,
+  p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns, to_ns AS until_ns, who,
+  CAST(leader AS BIGINT) AS reached, times AS waiting,
+  CAST(to_ns - from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM evictions""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

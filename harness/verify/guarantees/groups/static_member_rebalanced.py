@@ -35,14 +35,14 @@ GUARANTEE = Guarantee(
     },
     not_counted=("Rejoins where another member came or went meanwhile.",),
     requires=(STATIC_MEMBERS,),
-    opportunities="SELECT COUNT(*) AS n FROM static_rejoins r",
+    opportunities="SELECT COUNT(*) AS n FROM static_rejoins rejoins",
     violations="""
-SELECT 'rebalanced' AS sub_kind, r.p, CAST(NULL AS BIGINT) AS off, r.died_ns AS at_ns,
-  r.back_ns AS until_ns, r.who, r.after - r.before AS waiting,
-  CAST(r.back_ns - r.died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM static_rejoins r WHERE r.after > r.before""",
+SELECT 'rebalanced' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, died_ns AS at_ns,
+  back_ns AS until_ns, who, after - before AS waiting,
+  CAST(back_ns - died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM static_rejoins WHERE after > before""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

@@ -19,35 +19,44 @@ from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 from urteil.harness.verify.reference import SmallHistory, Violation, is_number
 
 LOST_OFFSETS = Excuse(
-    when="(SELECT MAX(o.unclean_on) FROM parts o WHERE o.topic = '__consumer_offsets') = 1",
+    when="(SELECT MAX(unclean_on) FROM partitions WHERE topic = '__consumer_offsets') = 1",
     reason="unclean election is on: the offsets topic itself may have lost its tail",
-    reads=("parts", "parts.unclean_on"),
+    reads=("partitions", "partitions.unclean_on"),
 )
 """The coordinator's own log may lose what it acknowledged."""
 
 CLAIMS = """
-SELECT a.`group` AS grp, a.generation, a.topic_id, a.partition, a.client, a.session,
-  a.at_ns AS at_ns
-FROM assignments a WHERE a.event = 'assigned' AND a.generation >= 0
+SELECT assignments.`group` AS grp, assignments.generation, assignments.topic_id,
+  assignments.partition, assignments.client, assignments.session, assignments.at_ns AS at_ns
+FROM assignments WHERE assignments.event = 'assigned' AND assignments.generation >= 0
 UNION ALL
-SELECT c.`group`, c.generation, c.topic_id, c.partition, c.client, c.session, c.complete_ns
-FROM commits c WHERE c.outcome = 'ok' AND c.generation >= 0
+SELECT commits.`group`, commits.generation, commits.topic_id, commits.partition, commits.client,
+  commits.session, commits.complete_ns
+FROM commits WHERE commits.outcome = 'ok' AND commits.generation >= 0
 """
 
 OWNED = f"""
-SELECT l.grp, l.generation, l.topic_id, l.partition, l.at_ns, l.client,
-  COALESCE(i.instance, l.client) AS owner, CASE WHEN i.instance IS NULL THEN l.session END AS own
-FROM ({CLAIMS}) l LEFT JOIN clients i ON i.client = l.client AND i.session = l.session
+SELECT claims.grp, claims.generation, claims.topic_id, claims.partition, claims.at_ns,
+  claims.client, COALESCE(clients.instance, claims.client) AS owner,
+  CASE WHEN clients.instance IS NULL THEN claims.session END AS own
+FROM ({CLAIMS}) claims LEFT JOIN clients ON clients.client = claims.client
+  AND clients.session = claims.session
 """
 
 _GIVEN = """
-FROM (SELECT a.`group` AS grp, a.generation, a.topic_id, a.partition, a.client, a.member_id, a.at_ns
-      FROM assignments a LEFT JOIN clients i ON i.client = a.client AND i.session = a.session
-      WHERE a.event = 'assigned' AND a.generation >= 0 AND a.member_id IS NOT NULL
-        AND i.instance IS NULL) a
-JOIN assignments g ON g.`group` = a.grp AND g.generation = a.generation
-  AND g.topic_id = a.topic_id AND g.partition = a.partition AND g.event = 'given'
-JOIN parts q ON q.topic_id = a.topic_id AND q.partition = a.partition
+FROM (SELECT assignments.`group` AS grp, assignments.generation, assignments.topic_id,
+        assignments.partition, assignments.client, assignments.member_id, assignments.at_ns
+      FROM assignments LEFT JOIN clients ON clients.client = assignments.client
+        AND clients.session = assignments.session
+      WHERE assignments.event = 'assigned' AND assignments.generation >= 0
+        AND assignments.member_id IS NOT NULL
+        AND clients.instance IS NULL) partition_claims
+JOIN assignments ON assignments.`group` = partition_claims.grp
+  AND assignments.generation = partition_claims.generation
+  AND assignments.topic_id = partition_claims.topic_id
+  AND assignments.partition = partition_claims.partition AND assignments.event = 'given'
+JOIN partitions ON partitions.topic_id = partition_claims.topic_id
+  AND partitions.partition = partition_claims.partition
 """
 
 
@@ -115,28 +124,36 @@ GUARANTEE = Guarantee(
         "`of another` for static members, for assignments of several leaders in one generation, "
         "and for clients that do not expose their assignments (all but kafka-python).",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM assignments a "
-    "WHERE a.event = 'assigned' AND a.generation >= 0",
+    opportunities="SELECT COUNT(*) AS n FROM assignments "
+    "WHERE event = 'assigned' AND generation >= 0",
     violations=f"""
-SELECT 'one generation' AS sub_kind, q.p, CAST(NULL AS BIGINT) AS off, k.at_ns, k.until_ns,
-  k.grp, k.generation, k.client, k.other, k.owners
-FROM (SELECT m.grp, m.generation, m.topic_id, m.partition, MIN(m.at_ns) AS at_ns,
-        MAX(m.at_ns) AS until_ns, MIN(m.client) AS client, MAX(m.client) AS other,
+SELECT 'one generation' AS sub_kind, partitions.p, CAST(NULL AS BIGINT) AS off, conflicts.at_ns,
+  conflicts.until_ns, conflicts.grp, conflicts.generation, conflicts.client, conflicts.other,
+  conflicts.owners
+FROM (SELECT owners.grp, owners.generation, owners.topic_id, owners.partition,
+        MIN(owners.at_ns) AS at_ns,
+        MAX(owners.at_ns) AS until_ns, MIN(owners.client) AS client, MAX(owners.client) AS other,
         COUNT(*) AS owners
-      FROM (SELECT l.grp, l.generation, l.topic_id, l.partition, l.owner, l.own,
-              MIN(l.client) AS client, MIN(l.at_ns) AS at_ns
-            FROM ({OWNED}) l
-            GROUP BY l.grp, l.generation, l.topic_id, l.partition, l.owner, l.own) m
-      GROUP BY m.grp, m.generation, m.topic_id, m.partition HAVING COUNT(*) > 1) k
-JOIN parts q ON q.topic_id = k.topic_id AND q.partition = k.partition
+      FROM (SELECT ownerships.grp, ownerships.generation, ownerships.topic_id, ownerships.partition,
+              ownerships.owner, ownerships.own,
+              MIN(ownerships.client) AS client, MIN(ownerships.at_ns) AS at_ns
+            FROM ({OWNED}) ownerships
+            GROUP BY ownerships.grp, ownerships.generation, ownerships.topic_id,
+              ownerships.partition, ownerships.owner, ownerships.own) owners
+      GROUP BY owners.grp, owners.generation, owners.topic_id, owners.partition
+        HAVING COUNT(*) > 1) conflicts
+JOIN partitions ON partitions.topic_id = conflicts.topic_id
+  AND partitions.partition = conflicts.partition
 UNION ALL
-SELECT 'of another', q.p, NULL, MIN(a.at_ns), MAX(a.at_ns), a.grp, a.generation, a.client,
-  MAX(g.client), COUNT(*)
-{_GIVEN} GROUP BY q.p, a.grp, a.generation, a.client, a.member_id
-HAVING MAX(CASE WHEN g.member_id = a.member_id THEN 1 ELSE 0 END) = 0""",
+SELECT 'of another', partitions.p, NULL, MIN(partition_claims.at_ns), MAX(partition_claims.at_ns),
+  partition_claims.grp, partition_claims.generation, partition_claims.client,
+  MAX(assignments.client), COUNT(*)
+{_GIVEN} GROUP BY partitions.p, partition_claims.grp, partition_claims.generation,
+partition_claims.client, partition_claims.member_id
+HAVING MAX(CASE WHEN assignments.member_id = partition_claims.member_id THEN 1 ELSE 0 END) = 0""",
     excuses=(LOST_OFFSETS,),
     explain=_explain,
-    tie="j.grp, j.generation, j.client",
+    tie="finding.grp, finding.generation, finding.client",
     needs=("assignments",),
     reads=("clients", "commits", "assignments"),
     reference=_reference,

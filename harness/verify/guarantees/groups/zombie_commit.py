@@ -21,54 +21,74 @@ from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, is_number
 
 LATE = """
-FROM commits c
-JOIN (SELECT s.grp, s.generation, s.last_ns, MIN(l.first_ns) AS next_ns,
-        MIN(l.generation) AS next_generation
-      FROM (SELECT d.grp, d.generation, COALESCE(MAX(a.at_ns), MIN(d.seen_ns)) AS last_ns
-            FROM (SELECT a.`group` AS grp, a.generation, MIN(a.at_ns) AS seen_ns
-                  FROM assignments a WHERE a.generation >= 0 GROUP BY a.`group`, a.generation) d
-            LEFT JOIN assignments a ON a.`group` = d.grp AND a.generation <= d.generation
-              AND a.generation >= 0 AND a.event = 'assigned'
-            GROUP BY d.grp, d.generation) s
-      JOIN (SELECT a.`group` AS grp, a.generation, MIN(a.at_ns) AS first_ns FROM assignments a
-            WHERE a.event = 'assigned' AND a.generation >= 0 GROUP BY a.`group`, a.generation) l
-        ON l.grp = s.grp AND l.generation > s.generation
-      GROUP BY s.grp, s.generation, s.last_ns) g
-  ON g.grp = c.`group` AND g.generation = c.generation AND g.last_ns < g.next_ns
-JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-WHERE c.invoke_ns > g.next_ns
+FROM commits
+JOIN (SELECT last_seen.grp, last_seen.generation, last_seen.last_ns,
+        MIN(first_assignments.first_ns) AS next_ns,
+        MIN(first_assignments.generation) AS next_generation
+      FROM (SELECT generations.grp, generations.generation,
+              COALESCE(MAX(assignments.at_ns), MIN(generations.seen_ns)) AS last_ns
+            FROM (SELECT assignments.`group` AS grp, assignments.generation,
+                    MIN(assignments.at_ns) AS seen_ns
+                  FROM assignments WHERE assignments.generation >= 0 GROUP BY assignments.`group`,
+                    assignments.generation) generations
+            LEFT JOIN assignments ON assignments.`group` = generations.grp
+              AND assignments.generation <= generations.generation AND assignments.generation >= 0
+              AND assignments.event = 'assigned'
+            GROUP BY generations.grp, generations.generation) last_seen
+      JOIN (SELECT assignments.`group` AS grp, assignments.generation,
+              MIN(assignments.at_ns) AS first_ns FROM assignments
+            WHERE assignments.event = 'assigned' AND assignments.generation >= 0
+              GROUP BY assignments.`group`, assignments.generation) first_assignments
+        ON first_assignments.grp = last_seen.grp
+          AND first_assignments.generation > last_seen.generation
+      GROUP BY last_seen.grp, last_seen.generation, last_seen.last_ns) successions
+  ON successions.grp = commits.`group` AND successions.generation = commits.generation
+    AND successions.last_ns < successions.next_ns
+JOIN partitions ON partitions.topic_id = commits.topic_id
+  AND partitions.partition = commits.partition
+WHERE commits.invoke_ns > successions.next_ns
 """
 
 _STATIC = """
-(SELECT a.`group` AS grp, k.instance, a.client, a.session, MIN(a.at_ns) AS first_ns,
-   MAX(a.at_ns) AS last_ns
- FROM assignments a JOIN clients k ON k.client = a.client AND k.session = a.session
- WHERE a.event = 'assigned' AND k.instance IS NOT NULL
- GROUP BY a.`group`, k.instance, a.client, a.session)
+(SELECT assignments.`group` AS grp, clients.instance, assignments.client, assignments.session,
+   MIN(assignments.at_ns) AS first_ns,
+   MAX(assignments.at_ns) AS last_ns
+ FROM assignments JOIN clients ON clients.client = assignments.client
+   AND clients.session = assignments.session
+ WHERE assignments.event = 'assigned' AND clients.instance IS NOT NULL
+ GROUP BY assignments.`group`, clients.instance, assignments.client, assignments.session)
 """
 """Sessions of static members, and when they were given something."""
 
 REPLACED = f"""
-FROM commits c
-JOIN (SELECT o.grp, o.client, o.session, MIN(n.first_ns) AS next_ns, MIN(n.client) AS successor
-      FROM {_STATIC} o JOIN {_STATIC} n
-        ON n.grp = o.grp AND n.instance = o.instance
-          AND (n.client <> o.client OR n.session > o.session)
-      WHERE o.last_ns < n.first_ns GROUP BY o.grp, o.client, o.session) s
-  ON s.grp = c.`group` AND s.client = c.client AND s.session = c.session
-JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-WHERE c.invoke_ns > s.next_ns
+FROM commits
+JOIN (SELECT holders.grp, holders.client, holders.session, MIN(successors.first_ns) AS next_ns,
+        MIN(successors.client) AS successor
+      FROM {_STATIC} holders JOIN {_STATIC} successors
+        ON successors.grp = holders.grp AND successors.instance = holders.instance
+          AND (successors.client <> holders.client OR successors.session > holders.session)
+      WHERE holders.last_ns < successors.first_ns GROUP BY holders.grp, holders.client,
+        holders.session) successions
+  ON successions.grp = commits.`group` AND successions.client = commits.client
+    AND successions.session = commits.session
+JOIN partitions ON partitions.topic_id = commits.topic_id
+  AND partitions.partition = commits.partition
+WHERE commits.invoke_ns > successions.next_ns
 """
 
 
 NOBODYS = """
-FROM commits c JOIN parts q ON q.topic_id = c.topic_id AND q.partition = c.partition
-JOIN (SELECT a.`group` AS grp, a.member_id, a.generation, MIN(a.at_ns) AS first_ns,
-        MAX(CASE WHEN a.event = 'kept' THEN a.at_ns END) AS last_ns
-      FROM assignments a WHERE a.event IN ('assigned', 'kept') AND a.generation >= 0
-      GROUP BY a.`group`, a.member_id, a.generation) m
-  ON m.grp = c.`group` AND m.first_ns < c.invoke_ns AND m.last_ns > c.complete_ns
-WHERE c.generation = -1
+FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
+  AND partitions.partition = commits.partition
+JOIN (SELECT assignments.`group` AS grp, assignments.member_id, assignments.generation,
+        MIN(assignments.at_ns) AS first_ns,
+        MAX(CASE WHEN assignments.event = 'kept' THEN assignments.at_ns END) AS last_ns
+      FROM assignments WHERE assignments.event IN ('assigned', 'kept')
+        AND assignments.generation >= 0
+      GROUP BY assignments.`group`, assignments.member_id, assignments.generation) memberships
+  ON memberships.grp = commits.`group` AND memberships.first_ns < commits.invoke_ns
+    AND memberships.last_ns > commits.complete_ns
+WHERE commits.generation = -1
 """
 """Commits while a member was in its group: it received its partitions before, and again later."""
 
@@ -173,24 +193,27 @@ GUARANTEE = Guarantee(
         "one.",
         "Members that got an assignment again.",
     ),
-    opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
-    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) o",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
+    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) opportunities",
     violations=f"""
-SELECT 'accepted' AS sub_kind, q.p, c.offset AS off, c.invoke_ns AS at_ns,
-  c.complete_ns AS until_ns, c.`group` AS grp, c.client, c.session, c.generation, c.member_id,
-  g.next_generation, CAST(NULL AS STRING) AS successor
-{LATE} AND c.outcome = 'ok'
+SELECT 'accepted' AS sub_kind, partitions.p, commits.offset AS off, commits.invoke_ns AS at_ns,
+  commits.complete_ns AS until_ns, commits.`group` AS grp, commits.client, commits.session,
+  commits.generation, commits.member_id, successions.next_generation,
+  CAST(NULL AS STRING) AS successor
+{LATE} AND commits.outcome = 'ok'
 UNION ALL
-SELECT 'replaced', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
-  c.generation, c.member_id, NULL, s.successor
-{REPLACED} AND c.outcome = 'ok'
+SELECT 'replaced', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
+  commits.`group`, commits.client, commits.session, commits.generation, commits.member_id, NULL,
+  successions.successor
+{REPLACED} AND commits.outcome = 'ok'
 UNION ALL
-SELECT 'of nobody', q.p, c.offset, c.invoke_ns, c.complete_ns, c.`group`, c.client, c.session,
-  c.generation, c.member_id, NULL, NULL
-{NOBODYS} AND c.outcome = 'ok'""",
+SELECT 'of nobody', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
+  commits.`group`, commits.client, commits.session, commits.generation, commits.member_id, NULL,
+  NULL
+{NOBODYS} AND commits.outcome = 'ok'""",
     excuses=(LOST_OFFSETS,),
     explain=_explain,
-    tie="j.client",
+    tie="finding.client",
     compares_times=True,
     needs=("commits", "assignments"),
     reads=("clients", "commits", "assignments"),

@@ -20,24 +20,28 @@ _LONG_NS = 5_000_000_000
 _HEARD_NS = 10_000_000_000
 
 _CALM = f"""
-JOIN parts q ON q.p = {{0}}.p
-JOIN spans s ON s.p = {{0}}.p AND {{1}} >= s.begin_ns + {_LONG_NS} AND {{2}} < s.end_ns
-WHERE s.leader >= 0 AND q.ours = 1 AND q.gone = 0 AND {{2}} <= q.ends_ns
-  AND NOT EXISTS (SELECT 1 FROM windows f
-                  WHERE f.begin_ns <= {{2}} AND {{1}} < f.end_ns + {_LONG_NS}
-                    AND COALESCE(f.away, {{3}}) IN ({{3}}, s.leader))
-  AND NOT EXISTS (SELECT 1 FROM states b WHERE b.path LIKE '/brokers/ids/%' AND b.version >= 0
-                  AND SUBSTRING(b.path, 14) = CAST({{3}} AS STRING)
-                  AND b.at_ns <= {{1}} AND {{1}} < b.at_ns + {_HEARD_NS})
+JOIN partitions ON partitions.p = {{0}}.p
+JOIN state_spans spans ON spans.p = {{0}}.p AND {{1}} >= spans.begin_ns + {_LONG_NS}
+  AND {{2}} < spans.end_ns
+WHERE spans.leader >= 0 AND partitions.ours = 1 AND partitions.gone = 0
+  AND {{2}} <= partitions.ends_ns
+  AND NOT EXISTS (SELECT 1 FROM windows
+                  WHERE windows.begin_ns <= {{2}} AND {{1}} < windows.end_ns + {_LONG_NS}
+                    AND COALESCE(windows.away, {{3}}) IN ({{3}}, spans.leader))
+  AND NOT EXISTS (SELECT 1 FROM states WHERE path LIKE '/brokers/ids/%' AND version >= 0
+                  AND SUBSTRING(path, 14) = CAST({{3}} AS STRING)
+                  AND at_ns <= {{1}} AND {{1}} < at_ns + {_HEARD_NS})
 """
-_VIEWS = "FROM views w " + _CALM.format("w", "w.at_ns", "w.at_ns", "w.broker")
+_VIEWS = "FROM views " + _CALM.format("views", "views.at_ns", "views.at_ns", "views.broker")
 _ANSWERS = (
-    "FROM answers a "
-    + _CALM.format("a", "a.invoke_ns", "a.complete_ns", "a.node")
-    + " AND a.kind <> 'producer'"
+    "FROM answers "
+    + _CALM.format("answers", "answers.invoke_ns", "answers.complete_ns", "answers.node")
+    + " AND answers.kind <> 'producer'"
 )
 """Ids of producers anybody gives."""
-_DENIED = "(a.error LIKE '%NOT_LEADER%' OR a.error LIKE '%NotLeader%' OR a.error = '6')"
+_DENIED = (
+    "(answers.error LIKE '%NOT_LEADER%' OR answers.error LIKE '%NotLeader%' OR answers.error = '6')"
+)
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -89,35 +93,40 @@ GUARANTEE = Guarantee(
         "Answers while leadership just changed, and of a broker in its first ten seconds by "
         "ZooKeeper.",
     ),
-    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
-    f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) u",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_VIEWS} "
+    f"UNION ALL SELECT COUNT(*) AS n {_ANSWERS}) opportunities",
     violations=f"""
-SELECT 'metadata' AS sub_kind, w.p, CAST(NULL AS BIGINT) AS off, MIN(w.at_ns) AS at_ns,
-  MAX(w.at_ns) AS until_ns, w.broker AS node, w.leader AS told, w.leader_epoch AS told_epoch,
-  s.leader, s.leader_epoch, s.version, CAST(NULL AS INT) AS members
-{_VIEWS} AND (w.leader <> s.leader OR w.leader_epoch <> s.leader_epoch)
-GROUP BY w.p, w.broker, w.leader, w.leader_epoch, s.leader, s.leader_epoch, s.version
+SELECT 'metadata' AS sub_kind, views.p, CAST(NULL AS BIGINT) AS off, MIN(views.at_ns) AS at_ns,
+  MAX(views.at_ns) AS until_ns, views.broker AS node, views.leader AS told,
+  views.leader_epoch AS told_epoch, spans.leader, spans.leader_epoch, spans.version,
+  CAST(NULL AS INT) AS members
+{_VIEWS} AND (views.leader <> spans.leader OR views.leader_epoch <> spans.leader_epoch)
+GROUP BY views.p, views.broker, views.leader, views.leader_epoch, spans.leader, spans.leader_epoch,
+  spans.version
 UNION ALL
-SELECT 'in sync', w.p, NULL, MIN(w.at_ns), MAX(w.at_ns), w.broker, w.isr_size, NULL,
-  s.leader, s.leader_epoch, s.version, s.isr_size
-{_VIEWS} AND w.leader = s.leader AND COALESCE(w.leader_epoch, s.leader_epoch) = s.leader_epoch
-  AND w.isr_size <> s.isr_size
-GROUP BY w.p, w.broker, w.isr_size, s.leader, s.leader_epoch, s.version, s.isr_size
+SELECT 'in sync', views.p, NULL, MIN(views.at_ns), MAX(views.at_ns), views.broker, views.isr_size,
+  NULL, spans.leader, spans.leader_epoch, spans.version, spans.isr_size
+{_VIEWS} AND views.leader = spans.leader
+AND COALESCE(views.leader_epoch, spans.leader_epoch) = spans.leader_epoch
+AND views.isr_size <> spans.isr_size
+GROUP BY views.p, views.broker, views.isr_size, spans.leader, spans.leader_epoch, spans.version,
+  spans.isr_size
 UNION ALL
-SELECT 'another leads', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, a.node, NULL,
-  s.leader, s.leader_epoch, s.version, NULL
-{_ANSWERS} AND a.error IS NULL AND a.node >= 0 AND a.node <> s.leader AND a.kind <> 'epoch'
-GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version
+SELECT 'another leads', answers.p, NULL, MIN(answers.invoke_ns), MAX(answers.complete_ns),
+  answers.node, answers.node, NULL, spans.leader, spans.leader_epoch, spans.version, NULL
+{_ANSWERS} AND answers.error IS NULL AND answers.node >= 0 AND answers.node <> spans.leader
+AND answers.kind <> 'epoch'
+GROUP BY answers.p, answers.node, spans.leader, spans.leader_epoch, spans.version
 UNION ALL
-SELECT 'the leader denies', a.p, NULL, MIN(a.invoke_ns), MAX(a.complete_ns), a.node, NULL, NULL,
-  s.leader, s.leader_epoch, s.version, NULL
-{_ANSWERS} AND a.node = s.leader AND {_DENIED}
-GROUP BY a.p, a.node, s.leader, s.leader_epoch, s.version""",
+SELECT 'the leader denies', answers.p, NULL, MIN(answers.invoke_ns), MAX(answers.complete_ns),
+  answers.node, NULL, NULL, spans.leader, spans.leader_epoch, spans.version, NULL
+{_ANSWERS} AND answers.node = spans.leader AND {_DENIED}
+GROUP BY answers.p, answers.node, spans.leader, spans.leader_epoch, spans.version""",
     explain=_explain,
-    tie="j.node, j.version",
+    tie="finding.node, finding.version",
     compares_times=True,
     host_load_excuses=True,
     needs=("states",),
-    reads=("parts", "views", "answers", "spans", "windows", "states"),
+    reads=("partitions", "views", "answers", "state_spans", "windows", "states"),
     rests_on=("states", "samples", "offset_answers", "faults"),
 )

@@ -18,17 +18,21 @@ from urteil.harness.verify.reference import SmallHistory, Violation, acknowledge
 _STEP_NS = 1_000_000
 
 _LATE = f"""
-SELECT DISTINCT k.p, k.tick FROM ticks k JOIN (SELECT a.* {TOLD}) a ON a.p = k.p
-WHERE k.first_ns < a.invoke_ns AND k.last_off >= a.offset
+SELECT DISTINCT ticks.p, ticks.tick FROM ticks JOIN (SELECT answers.* {TOLD}) acknowledged_ends
+  ON acknowledged_ends.p = ticks.p
+WHERE ticks.first_ns < acknowledged_ends.invoke_ns AND ticks.last_off >= acknowledged_ends.offset
 """
 """Times at which a record may have been acknowledged beyond an end that was reported later."""
 
 _ACKS = f"""
-SELECT v.sent_p AS p, s.leader_epoch AS epoch, MAX(v.complete_ns) AS t, MAX(v.ack_off) AS told
-FROM vals v JOIN ({_LATE}) w ON w.p = v.sent_p AND w.tick = v.complete_ns DIV {TICK_NS}
-JOIN spans s ON s.p = v.sent_p AND v.complete_ns >= s.begin_ns AND v.complete_ns < s.end_ns
-WHERE v.outcome = 'ok' AND v.acks = -1 AND v.ack_off IS NOT NULL
-GROUP BY v.sent_p, s.leader_epoch, v.complete_ns DIV {_STEP_NS}
+SELECT records.sent_p AS p, spans.leader_epoch AS epoch, MAX(records.complete_ns) AS t,
+  MAX(records.ack_off) AS told
+FROM records JOIN ({_LATE}) late_sends ON late_sends.p = records.sent_p
+  AND late_sends.tick = records.complete_ns DIV {TICK_NS}
+JOIN state_spans spans ON spans.p = records.sent_p AND records.complete_ns >= spans.begin_ns
+  AND records.complete_ns < spans.end_ns
+WHERE records.outcome = 'ok' AND records.acks = -1 AND records.ack_off IS NOT NULL
+GROUP BY records.sent_p, spans.leader_epoch, records.complete_ns DIV {_STEP_NS}
 """
 
 
@@ -73,37 +77,44 @@ GUARANTEE = Guarantee(
     requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {TOLD}",
     violations=f"""
-SELECT 'behind' AS sub_kind, t.p, t.off, t.at_ns, MAX(t.until_ns) AS until_ns, t.node,
-  t.leader_epoch, MAX(t.acked_off) AS acked_off, MAX(q.unclean_on) AS unclean_on,
-  MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(CASE WHEN t.lately_off >= t.off THEN t.at_ns END) AS known_ns, MAX(q.spoilt_ns) AS spoilt_ns
-FROM (SELECT m.*, MAX(m.told) OVER w AS acked_off,
-        MAX(CASE WHEN m.t >= z.spoilt_ns THEN m.told END) OVER w AS lately_off
-      FROM (SELECT k.p, k.epoch, k.t, 1 AS kind, k.told, CAST(NULL AS BIGINT) AS off,
+SELECT 'behind' AS sub_kind, answered_ends.p, answered_ends.off, answered_ends.at_ns,
+  MAX(answered_ends.until_ns) AS until_ns, answered_ends.node, answered_ends.leader_epoch,
+  MAX(answered_ends.acked_off) AS acked_off, MAX(partitions.unclean_on) AS unclean_on,
+  MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
+  MAX(CASE WHEN answered_ends.lately_off >= answered_ends.off
+           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.spoilt_ns) AS spoilt_ns
+FROM (SELECT events.*, MAX(events.told) OVER w AS acked_off,
+        MAX(CASE WHEN events.t >= partitions.spoilt_ns THEN events.told END) OVER w AS lately_off
+      FROM (SELECT p, epoch, t, 1 AS kind, told, CAST(NULL AS BIGINT) AS off,
               CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
               CAST(NULL AS INT) AS node, CAST(NULL AS INT) AS leader_epoch
-            FROM ({_ACKS}) k
+            FROM ({_ACKS}) acknowledged_ends
             UNION ALL
-            SELECT a.p, e.epoch, a.invoke_ns, 0, NULL, a.offset, a.invoke_ns, a.complete_ns,
-              a.node, a.leader_epoch
-            FROM (SELECT a.* {TOLD}) a JOIN (SELECT DISTINCT s.p, s.leader_epoch AS epoch
-                                             FROM spans s) e
-              ON e.p = a.p AND e.epoch <= a.leader_epoch) m JOIN parts z ON z.p = m.p
-      WINDOW w AS (PARTITION BY m.p, m.epoch ORDER BY m.t, m.kind
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) t
-JOIN parts q ON q.p = t.p
-WHERE t.kind = 0 AND t.acked_off >= t.off
-GROUP BY t.p, t.off, t.at_ns, t.node, t.leader_epoch""",
+            SELECT end_answers.p, leader_epochs.epoch, end_answers.invoke_ns, 0, NULL,
+              end_answers.offset, end_answers.invoke_ns, end_answers.complete_ns, end_answers.node,
+              end_answers.leader_epoch
+            FROM (SELECT answers.* {TOLD}) end_answers
+              JOIN (SELECT DISTINCT p, leader_epoch AS epoch
+                                             FROM state_spans spans) leader_epochs
+              ON leader_epochs.p = end_answers.p
+                AND leader_epochs.epoch <= end_answers.leader_epoch) events JOIN partitions
+                ON partitions.p = events.p
+      WINDOW w AS (PARTITION BY events.p, events.epoch ORDER BY events.t, events.kind
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answered_ends
+JOIN partitions ON partitions.p = answered_ends.p
+WHERE answered_ends.kind = 0 AND answered_ends.acked_off >= answered_ends.off
+GROUP BY answered_ends.p, answered_ends.off, answered_ends.at_ns, answered_ends.node,
+  answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} ends at {row['off']}, after offset {row['acked_off']} had been "
         "acknowledged with acks=all."
     ),
-    tie="j.node, j.leader_epoch",
+    tie="finding.node, finding.leader_epoch",
     compares_times=True,
     needs=("offset_answers", "sends", "states"),
-    reads=("vals", "ticks", "parts", "answers", "spans"),
+    reads=("records", "ticks", "partitions", "answers", "state_spans"),
     rests_on=("offset_answers", "sends", "states"),
     reference=_reference,
 )

@@ -14,11 +14,11 @@ from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_ANSWERED = """a.api_version >= 5 AND a.error IS NULL AND a.offset >= 0
-  AND a.leader_epoch >= 0"""
+_ANSWERED = """answers.api_version >= 5 AND answers.error IS NULL AND answers.offset >= 0
+  AND answers.leader_epoch >= 0"""
 
-TOLD = f"FROM answers a WHERE a.kind = 'latest' AND {_ANSWERED}"
-_ENDS = f"FROM answers a WHERE a.kind IN ('latest', 'stable') AND {_ANSWERED}"
+TOLD = f"FROM answers WHERE answers.kind = 'latest' AND {_ANSWERED}"
+_ENDS = f"FROM answers WHERE answers.kind IN ('latest', 'stable') AND {_ANSWERED}"
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
@@ -57,37 +57,44 @@ GUARANTEE = Guarantee(
     requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {_ENDS}",
     violations=f"""
-SELECT CASE WHEN t.asked = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind, t.p, t.off,
-  t.at_ns, MAX(t.until_ns) AS until_ns, t.node, t.leader_epoch,
-  MAX(t.before_off) AS before_off, MAX(q.unclean_on) AS unclean_on,
-  MAX(q.unclean_floor) AS unclean_floor, MAX(q.lost_floor) AS lost_floor,
-  MAX(CASE WHEN t.lately_off > t.off THEN t.at_ns END) AS known_ns, MAX(q.spoilt_ns) AS spoilt_ns
-FROM (SELECT m.*, MAX(m.told) OVER w AS before_off,
-        MAX(CASE WHEN m.t >= z.spoilt_ns THEN m.told END) OVER w AS lately_off
-      FROM (SELECT a.p, a.kind AS asked, a.leader_epoch AS epoch, a.complete_ns AS t, 1 AS kind,
-              a.offset AS told, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,
-              CAST(NULL AS BIGINT) AS until_ns, a.node, a.leader_epoch {_ENDS}
+SELECT CASE WHEN answered_ends.asked = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind,
+  answered_ends.p, answered_ends.off, answered_ends.at_ns, MAX(answered_ends.until_ns) AS until_ns,
+  answered_ends.node, answered_ends.leader_epoch, MAX(answered_ends.before_off) AS before_off,
+  MAX(partitions.unclean_on) AS unclean_on, MAX(partitions.unclean_floor) AS unclean_floor,
+  MAX(partitions.lost_floor) AS lost_floor,
+  MAX(CASE WHEN answered_ends.lately_off > answered_ends.off
+           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.spoilt_ns) AS spoilt_ns
+FROM (SELECT events.*, MAX(events.told) OVER w AS before_off,
+        MAX(CASE WHEN events.t >= partitions.spoilt_ns THEN events.told END) OVER w AS lately_off
+      FROM (SELECT answers.p, answers.kind AS asked, answers.leader_epoch AS epoch,
+              answers.complete_ns AS t, 1 AS kind,
+              answers.offset AS told, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,
+              CAST(NULL AS BIGINT) AS until_ns, answers.node, answers.leader_epoch {_ENDS}
             UNION ALL
-            SELECT a.p, a.kind, e.epoch, a.invoke_ns, 0, NULL, a.offset, a.invoke_ns,
-              a.complete_ns, a.node, a.leader_epoch
-            FROM (SELECT a.* {_ENDS}) a
-            JOIN (SELECT DISTINCT a.p, a.leader_epoch AS epoch {_ENDS}) e
-              ON e.p = a.p AND e.epoch <= a.leader_epoch) m JOIN parts z ON z.p = m.p
-      WINDOW w AS (PARTITION BY m.p, m.asked, m.epoch ORDER BY m.t, m.kind
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) t
-JOIN parts q ON q.p = t.p
-WHERE t.kind = 0 AND t.before_off > t.off
-GROUP BY t.p, t.asked, t.off, t.at_ns, t.node, t.leader_epoch""",
+            SELECT end_answers.p, end_answers.kind, leader_epochs.epoch, end_answers.invoke_ns, 0,
+              NULL, end_answers.offset, end_answers.invoke_ns, end_answers.complete_ns,
+              end_answers.node, end_answers.leader_epoch
+            FROM (SELECT answers.* {_ENDS}) end_answers
+            JOIN (SELECT DISTINCT answers.p, answers.leader_epoch AS epoch {_ENDS}) leader_epochs
+              ON leader_epochs.p = end_answers.p
+                AND leader_epochs.epoch <= end_answers.leader_epoch) events JOIN partitions
+                ON partitions.p = events.p
+      WINDOW w AS (PARTITION BY events.p, events.asked, events.epoch ORDER BY events.t, events.kind
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answered_ends
+JOIN partitions ON partitions.p = answered_ends.p
+WHERE answered_ends.kind = 0 AND answered_ends.before_off > answered_ends.off
+GROUP BY answered_ends.p, answered_ends.asked, answered_ends.off, answered_ends.at_ns,
+  answered_ends.node, answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} {'is stable up to' if row['sub_kind'] == 'stable fell' else 'ends at'}"
         f" {row['off']}, after {row['before_off']} had been answered in no later epoch."
     ),
-    tie="j.node, j.leader_epoch",
+    tie="finding.node, finding.leader_epoch",
     compares_times=True,
     needs=("offset_answers",),
-    reads=("parts", "answers"),
+    reads=("partitions", "answers"),
     rests_on=("offset_answers",),
     reference=_reference,
 )

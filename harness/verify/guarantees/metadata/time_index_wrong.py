@@ -24,107 +24,136 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
 
 _ASKED = """
-FROM answers a JOIN parts q ON q.p = a.p
-WHERE a.kind = 'time' AND a.asked_ms IS NOT NULL AND a.error IS NULL AND q.has_log = 1
+FROM answers JOIN partitions ON partitions.p = answers.p
+WHERE answers.kind = 'time' AND answers.asked_ms IS NOT NULL AND answers.error IS NULL
+  AND partitions.has_log = 1
 """
 
 _FOUND = f"""
-SELECT m.p, m.node, m.at_ns, m.until_ns, m.asked_ms, m.told,
-  MIN(m.off) OVER (PARTITION BY m.p ORDER BY m.asked_ms DESC, m.kind
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS first_off, m.kind
-FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.asked_ms,
-        COALESCE(a.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
+SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.asked_ms, moments.told,
+  MIN(moments.off) OVER (PARTITION BY moments.p ORDER BY moments.asked_ms DESC, moments.kind
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS first_off, moments.kind
+FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
+        answers.asked_ms,
+        COALESCE(answers.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
       UNION ALL
-      SELECT q.p, NULL, NULL, NULL, MAX(r.timestamp_ms), NULL, MIN(r.offset), 0
-      FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-      JOIN (SELECT DISTINCT a.p {_ASKED}) w ON w.p = q.p
-      LEFT JOIN (SELECT DISTINCT a.p, a.asked_ms DIV 1000 AS s {_ASKED}) k
-        ON k.p = q.p AND k.s = r.timestamp_ms DIV 1000
-      WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL
-        AND r.offset >= q.log_start
-      GROUP BY q.p, r.timestamp_ms DIV 1000, CASE WHEN k.p IS NOT NULL THEN r.timestamp_ms END) m
+      SELECT partitions.p, NULL, NULL, NULL, MAX(replicas.timestamp_ms), NULL, MIN(replicas.offset),
+        0
+      FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+        AND partitions.partition = replicas.partition
+      JOIN (SELECT DISTINCT answers.p {_ASKED}) requested_partitions
+        ON requested_partitions.p = partitions.p
+      LEFT JOIN (SELECT DISTINCT answers.p,
+                   answers.asked_ms DIV 1000 AS s {_ASKED}) requested_seconds
+        ON requested_seconds.p = partitions.p
+          AND requested_seconds.s = replicas.timestamp_ms DIV 1000
+      WHERE replicas.broker = partitions.final_leader AND replicas.timestamp_ms IS NOT NULL
+        AND replicas.offset >= partitions.log_start
+      GROUP BY partitions.p, replicas.timestamp_ms DIV 1000,
+        CASE WHEN requested_seconds.p IS NOT NULL THEN replicas.timestamp_ms END) moments
 """
 """Answers, each with the first offset of its time or later. Of the records, one for each time in
 the seconds that somebody asked for, and one for each other second."""
 
 _LED = """
-SELECT a.p, a.node, a.invoke_ns, MAX(CASE WHEN s.leader = a.node THEN 1 ELSE 0 END) AS led
-FROM answers a JOIN spans s
-  ON s.p = a.p AND s.begin_ns <= a.complete_ns AND s.end_ns > a.invoke_ns
-WHERE a.kind IN ('time', 'max') GROUP BY a.p, a.node, a.invoke_ns
+SELECT answers.p, answers.node, answers.invoke_ns,
+  MAX(CASE WHEN spans.leader = answers.node THEN 1 ELSE 0 END) AS led
+FROM answers JOIN state_spans spans
+  ON spans.p = answers.p AND spans.begin_ns <= answers.complete_ns
+    AND spans.end_ns > answers.invoke_ns
+WHERE answers.kind IN ('time', 'max') GROUP BY answers.p, answers.node, answers.invoke_ns
 """
 """Whether the responding broker led then, by ZooKeeper: another may lack acknowledged records."""
 
 _FOUND_ONES = """
-FROM answers a JOIN parts q ON q.p = a.p
-JOIN replicas r ON r.topic_id = q.topic_id AND r.partition = q.partition
-  AND r.broker = q.final_leader AND r.offset = a.offset
-WHERE a.kind IN ('time', 'max') AND a.found_ms IS NOT NULL AND a.error IS NULL AND q.has_log = 1
-  AND a.offset >= q.log_start
+FROM answers JOIN partitions ON partitions.p = answers.p
+JOIN replicas ON replicas.topic_id = partitions.topic_id
+  AND replicas.partition = partitions.partition AND replicas.broker = partitions.final_leader
+  AND replicas.offset = answers.offset
+WHERE answers.kind IN ('time', 'max') AND answers.found_ms IS NOT NULL AND answers.error IS NULL
+  AND partitions.has_log = 1 AND answers.offset >= partitions.log_start
 """
 """The records that were found, in the final leader's log."""
 
 _OTHER = f"""
-SELECT CASE WHEN a.leader_epoch >= 0 AND a.leader_epoch <> r.leader_epoch THEN 'other epoch'
+SELECT CASE WHEN answers.leader_epoch >= 0 AND answers.leader_epoch <> replicas.leader_epoch
+            THEN 'other epoch'
     ELSE 'other time' END AS sub_kind,
-  a.p, a.offset AS off, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, r.value_id, a.node,
-  a.found_ms AS asked_ms, r.timestamp_ms AS told,
-  CAST(a.leader_epoch AS BIGINT) AS first_off, r.leader_epoch, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.spoilt_ns
-{_FOUND_ONES} AND ((a.leader_epoch >= 0 AND a.leader_epoch <> r.leader_epoch)
-  OR (q.append_time = 0 AND a.found_ms <> r.timestamp_ms))
+  answers.p, answers.offset AS off, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
+  replicas.value_id, answers.node, answers.found_ms AS asked_ms, replicas.timestamp_ms AS told,
+  CAST(answers.leader_epoch AS BIGINT) AS first_off, replicas.leader_epoch, partitions.unclean_on,
+  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+{_FOUND_ONES} AND ((answers.leader_epoch >= 0 AND answers.leader_epoch <> replicas.leader_epoch)
+  OR (partitions.append_time = 0 AND answers.found_ms <> replicas.timestamp_ms))
 """
 
 _NEWEST = (
-    "FROM answers a JOIN parts q ON q.p = a.p WHERE a.kind = 'max' AND a.offset >= 0 "
-    "AND a.found_ms IS NOT NULL AND a.error IS NULL AND q.has_log = 1 AND q.append_time = 0"
+    "FROM answers JOIN partitions ON partitions.p = answers.p WHERE answers.kind = 'max' "
+    "AND answers.offset >= 0 "
+    "AND answers.found_ms IS NOT NULL AND answers.error IS NULL AND partitions.has_log = 1 "
+    "AND partitions.append_time = 0"
 )
 
 _NEWER = f"""
-SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.found_ms, m.kind,
-  MAX(m.ms) OVER (PARTITION BY m.p ORDER BY {{order}}, m.kind
+SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.off, moments.found_ms,
+  moments.kind,
+  MAX(moments.ms) OVER (PARTITION BY moments.p ORDER BY {{order}}, moments.kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS newest_ms
-FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.offset AS off,
-        a.found_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
-      UNION ALL {{records}}) m
+FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
+        answers.offset AS off,
+        answers.found_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
+      UNION ALL {{records}}) moments
 """
 _BEFORE = _NEWER.format(
-    order="m.off",
+    order="moments.off",
     records=f"""
-      SELECT q.p, NULL, NULL, NULL, r.offset, NULL, r.timestamp_ms, 1
-      FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-      JOIN (SELECT DISTINCT a.p {_NEWEST}) w ON w.p = q.p
-      WHERE r.broker = q.final_leader AND r.timestamp_ms IS NOT NULL""",
+      SELECT partitions.p, NULL, NULL, NULL, replicas.offset, NULL, replicas.timestamp_ms, 1
+      FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+        AND partitions.partition = replicas.partition
+      JOIN (SELECT DISTINCT answers.p {_NEWEST}) requested_partitions
+        ON requested_partitions.p = partitions.p
+      WHERE replicas.broker = partitions.final_leader AND replicas.timestamp_ms IS NOT NULL""",
 )
 """Responses with the largest timestamp of the records before the returned offset."""
 _KNOWN = _NEWER.format(
-    order="m.at_ns",
+    order="moments.at_ns",
     records=f"""
-      SELECT v.sent_p, NULL, v.complete_ns, NULL, v.ack_off, NULL, v.timestamp_ms, 1
-      FROM vals v JOIN parts q ON q.p = v.sent_p JOIN (SELECT DISTINCT a.p {_NEWEST}) w
-        ON w.p = v.sent_p
-      WHERE v.outcome = 'ok' AND v.acks = -1 AND v.at_ack = 1 AND v.ack_off >= q.max_start
-        AND v.timestamp_ms IS NOT NULL AND q.compacted = 0""",
+      SELECT records.sent_p, NULL, records.complete_ns, NULL, records.ack_off, NULL,
+        records.timestamp_ms, 1
+      FROM records JOIN partitions ON partitions.p = records.sent_p
+        JOIN (SELECT DISTINCT answers.p {_NEWEST}) requested_partitions
+        ON requested_partitions.p = records.sent_p
+      WHERE records.outcome = 'ok' AND records.acks = -1 AND records.at_ack = 1
+        AND records.ack_off >= partitions.max_start
+        AND records.timestamp_ms IS NOT NULL AND partitions.compacted = 0""",
 )
 """Answers with the largest time that was acknowledged before the question, and was not lost."""
 
 
 def _not_newest(found: str) -> str:
     return f"""
-SELECT 'not the newest', f.p, f.off, f.at_ns, f.until_ns, CAST(NULL AS STRING), f.node,
-  f.newest_ms, f.found_ms, CAST(NULL AS BIGINT), CAST(NULL AS INT), q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.spoilt_ns
-FROM ({found}) f JOIN parts q ON q.p = f.p LEFT JOIN ({_LED}) d
-  ON d.p = f.p AND d.node = f.node AND d.invoke_ns = f.at_ns
-WHERE f.kind = 0 AND f.newest_ms > f.found_ms AND COALESCE(d.led, 1) = 1"""
+SELECT 'not the newest', candidates.p, candidates.off, candidates.at_ns, candidates.until_ns,
+  CAST(NULL AS STRING), candidates.node, candidates.newest_ms, candidates.found_ms,
+  CAST(NULL AS BIGINT), CAST(NULL AS INT), partitions.unclean_on, partitions.unclean_floor,
+  partitions.lost_floor, partitions.spoilt_ns
+FROM ({found}) candidates JOIN partitions ON partitions.p = candidates.p
+  LEFT JOIN ({_LED}) leaderships
+  ON leaderships.p = candidates.p AND leaderships.node = candidates.node
+    AND leaderships.invoke_ns = candidates.at_ns
+WHERE candidates.kind = 0 AND candidates.newest_ms > candidates.found_ms
+  AND COALESCE(leaderships.led, 1) = 1"""
 
 
 _BACK = """
-FROM (SELECT q.p, r.offset AS off, r.value_id, r.leader_epoch, r.timestamp_ms,
-        LAG(r.timestamp_ms) OVER (PARTITION BY q.p, r.leader_epoch ORDER BY r.offset) AS prev_ms
-      FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-      WHERE r.broker = q.final_leader AND q.append_time = 1 AND q.clock_moved = 0
-        AND r.timestamp_ms IS NOT NULL) b
+FROM (SELECT partitions.p, replicas.offset AS off, replicas.value_id, replicas.leader_epoch,
+        replicas.timestamp_ms,
+        LAG(replicas.timestamp_ms) OVER (PARTITION BY partitions.p, replicas.leader_epoch
+            ORDER BY replicas.offset) AS prev_ms
+      FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+        AND partitions.partition = replicas.partition
+      WHERE replicas.broker = partitions.final_leader AND partitions.append_time = 1
+        AND partitions.clock_moved = 0
+        AND replicas.timestamp_ms IS NOT NULL) append_times
 """
 
 
@@ -187,43 +216,51 @@ GUARANTEE = Guarantee(
         "Topics with LogAppendTime for times and the newest record, which may be uncommitted. "
         "Clock faults for `time went back`.",
     ),
-    opportunities=f"SELECT SUM(u.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
-    f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE b.prev_ms IS NOT NULL) u",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
+    f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE append_times.prev_ms IS NOT NULL) opportunities",
     violations=f"""
-SELECT CASE WHEN f.told < 0 THEN 'none' WHEN f.first_off < f.told THEN 'too late'
+SELECT CASE WHEN lookups.told < 0 THEN 'none' WHEN lookups.first_off < lookups.told THEN 'too late'
     ELSE 'too early' END AS sub_kind,
-  f.p, f.told AS off, f.at_ns, f.until_ns, h.value_id, f.node, f.asked_ms, f.told, f.first_off,
-  CAST(NULL AS INT) AS leader_epoch, q.unclean_on, q.unclean_floor,
-  q.lost_floor, q.spoilt_ns
-FROM ({_FOUND}) f JOIN parts q ON q.p = f.p
-LEFT JOIN (SELECT s.slot, s.value_id FROM slots s WHERE s.on_leader = 1) h
-  ON h.slot = f.p * {SLOT} + GREATEST(f.told, 0)
-LEFT JOIN (SELECT v.first_slot, v.complete_ns FROM vals v
-           WHERE v.outcome = 'ok' AND v.acks = -1 AND v.first_slot IS NOT NULL) e
-  ON e.first_slot = f.p * {SLOT} + f.first_off
-LEFT JOIN (SELECT s.slot FROM slots s JOIN parts c ON c.p = s.p AND c.compacted = 1
-           WHERE s.on_leader = 1 AND s.copies >= s.expected) w
-  ON w.slot = f.p * {SLOT} + f.first_off
-LEFT JOIN ({_LED}) d ON d.p = f.p AND d.node = f.node AND d.invoke_ns = f.at_ns
-WHERE f.kind = 1 AND (
-  (f.told < 0 AND q.log_start = 0 AND q.cut_to IS NULL AND f.first_off IS NOT NULL
-    AND e.complete_ns < f.at_ns AND COALESCE(d.led, 1) = 1
-    AND (q.compacted = 0 OR w.slot IS NOT NULL))
-  OR (f.told >= q.log_start AND f.first_off < f.told AND (q.compacted = 0 OR w.slot IS NOT NULL))
-  OR (f.told >= q.log_start AND h.slot IS NOT NULL
-      AND (f.first_off IS NULL OR f.first_off > f.told)))
+  lookups.p, lookups.told AS off, lookups.at_ns, lookups.until_ns, found_slots.value_id,
+  lookups.node, lookups.asked_ms, lookups.told, lookups.first_off,
+  CAST(NULL AS INT) AS leader_epoch, partitions.unclean_on, partitions.unclean_floor,
+  partitions.lost_floor, partitions.spoilt_ns
+FROM ({_FOUND}) lookups JOIN partitions ON partitions.p = lookups.p
+LEFT JOIN (SELECT slot, value_id FROM slots WHERE on_leader = 1) found_slots
+  ON found_slots.slot = lookups.p * {SLOT} + GREATEST(lookups.told, 0)
+LEFT JOIN (SELECT first_slot, complete_ns FROM records
+           WHERE outcome = 'ok' AND acks = -1 AND first_slot IS NOT NULL) acked_records
+  ON acked_records.first_slot = lookups.p * {SLOT} + lookups.first_off
+LEFT JOIN (SELECT slots.slot FROM slots JOIN partitions ON partitions.p = slots.p
+             AND partitions.compacted = 1
+           WHERE slots.on_leader = 1 AND slots.copies >= slots.expected) kept_slots
+  ON kept_slots.slot = lookups.p * {SLOT} + lookups.first_off
+LEFT JOIN ({_LED}) leaderships ON leaderships.p = lookups.p AND leaderships.node = lookups.node
+  AND leaderships.invoke_ns = lookups.at_ns
+WHERE lookups.kind = 1 AND (
+  (lookups.told < 0 AND partitions.log_start = 0 AND partitions.cut_to IS NULL
+   AND lookups.first_off IS NOT NULL
+    AND acked_records.complete_ns < lookups.at_ns AND COALESCE(leaderships.led, 1) = 1
+    AND (partitions.compacted = 0 OR kept_slots.slot IS NOT NULL))
+  OR (lookups.told >= partitions.log_start AND lookups.first_off < lookups.told
+      AND (partitions.compacted = 0 OR kept_slots.slot IS NOT NULL))
+  OR (lookups.told >= partitions.log_start AND found_slots.slot IS NOT NULL
+      AND (lookups.first_off IS NULL OR lookups.first_off > lookups.told)))
 UNION ALL {_OTHER} UNION ALL {_not_newest(_BEFORE)} UNION ALL {_not_newest(_KNOWN)}
 UNION ALL
-SELECT 'time went back', b.p, b.off, NULL, NULL, b.value_id, NULL, b.timestamp_ms, b.off,
-  b.prev_ms, b.leader_epoch, 0, 0, NULL, NULL {_BACK} WHERE b.prev_ms > b.timestamp_ms""",
+SELECT 'time went back', append_times.p, append_times.off, NULL, NULL, append_times.value_id, NULL,
+  append_times.timestamp_ms, append_times.off,
+  append_times.prev_ms, append_times.leader_epoch, 0, 0, NULL, NULL {_BACK}
+    WHERE append_times.prev_ms > append_times.timestamp_ms""",
     excuses=LOSSES,
     explain=_explain,
-    tie="j.asked_ms, j.node",
+    tie="finding.asked_ms, finding.node",
     compares_times=True,
     needs=("replicas", "logs"),
     reads=(
-        *("slots", "vals", "parts", "answers", "spans", "replicas", "parts.clock_moved"),
-        *("parts.cut_to",),
+        *("slots", "records", "partitions", "answers"),
+        *("state_spans", "replicas", "partitions.clock_moved"),
+        *("partitions.cut_to",),
     ),
     rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
 )

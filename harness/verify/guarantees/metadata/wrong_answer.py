@@ -14,9 +14,9 @@ from urteil.harness.verify.guarantees.base import Guarantee
 _LONG_NS = 5_000_000_000
 
 _CALM = f"""
-FROM accesses a LEFT JOIN windows w
-  ON a.complete_ns > w.begin_ns AND a.invoke_ns - {_LONG_NS} < w.end_ns
-WHERE a.outcome IN ('right', 'wrong') AND w.n IS NULL
+FROM accesses LEFT JOIN windows
+  ON accesses.complete_ns > windows.begin_ns AND accesses.invoke_ns - {_LONG_NS} < windows.end_ns
+WHERE accesses.outcome IN ('right', 'wrong') AND windows.n IS NULL
 """
 
 
@@ -44,10 +44,11 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n {_CALM}",
     violations=f"""
 SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
-  a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.node, a.subject, a.error AS told
-{_CALM} AND a.outcome = 'wrong'""",
+  accesses.invoke_ns AS at_ns, accesses.complete_ns AS until_ns, accesses.node, accesses.subject,
+  accesses.error AS told
+{_CALM} AND accesses.outcome = 'wrong'""",
     explain=_explain,
-    tie="j.node, j.subject",
+    tie="finding.node, finding.subject",
     compares_times=True,
     host_load_excuses=True,
     needs=("accesses",),

@@ -12,25 +12,35 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee
 
 _REFUSALS = """
-FROM (SELECT b.p, b.client, b.session, b.from_offset, b.last_ns,
-        SUM(CASE WHEN f.complete_ns > b.last_ns - 20000000000 THEN 1 ELSE 0 END) AS times,
-        MIN(f.complete_ns) AS first_ns
-      FROM (SELECT q.p, w.client, w.session, w.from_offset, w.begin_ns,
-              MAX(f.complete_ns) AS last_ns
-            FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
-            JOIN polls f ON f.client = w.client AND f.session = w.session AND f.outcome = 'fail'
-              AND f.error = 'OffsetOutOfRangeError' AND f.complete_ns > w.begin_ns
-            WHERE w.final AND NOT w.complete AND q.gone = 0
-            GROUP BY q.p, w.client, w.session, w.from_offset, w.begin_ns) b
-      JOIN polls f ON f.client = b.client AND f.session = b.session AND f.outcome = 'fail'
-        AND f.error = 'OffsetOutOfRangeError' AND f.complete_ns > b.begin_ns
-      GROUP BY b.p, b.client, b.session, b.from_offset, b.last_ns) t
-JOIN (SELECT a.p, a.invoke_ns, a.offset FROM answers a
-      WHERE a.kind = 'earliest' AND a.error IS NULL) e
-  ON e.p = t.p AND e.invoke_ns > t.last_ns - 20000000000 AND e.invoke_ns <= t.last_ns
-WHERE t.times >= 20 AND t.first_ns <= t.last_ns - 20000000000
-GROUP BY t.p, t.client, t.from_offset, t.first_ns, t.last_ns, t.times
-HAVING COUNT(*) >= 10 AND MIN(e.offset) = t.from_offset AND MAX(e.offset) = t.from_offset
+FROM (SELECT late_passes.p, late_passes.client, late_passes.session, late_passes.from_offset,
+        late_passes.last_ns,
+        SUM(CASE WHEN polls.complete_ns > late_passes.last_ns - 20000000000 THEN 1
+                 ELSE 0 END) AS times,
+        MIN(polls.complete_ns) AS first_ns
+      FROM (SELECT partitions.p, passes.client, passes.session, passes.from_offset, passes.begin_ns,
+              MAX(polls.complete_ns) AS last_ns
+            FROM passes JOIN partitions ON partitions.topic_id = passes.topic_id
+              AND partitions.partition = passes.partition
+            JOIN polls ON polls.client = passes.client AND polls.session = passes.session
+              AND polls.outcome = 'fail' AND polls.error = 'OffsetOutOfRangeError'
+              AND polls.complete_ns > passes.begin_ns
+            WHERE passes.final AND NOT passes.complete AND partitions.gone = 0
+            GROUP BY partitions.p, passes.client, passes.session, passes.from_offset,
+              passes.begin_ns) late_passes
+      JOIN polls ON polls.client = late_passes.client AND polls.session = late_passes.session
+        AND polls.outcome = 'fail' AND polls.error = 'OffsetOutOfRangeError'
+        AND polls.complete_ns > late_passes.begin_ns
+      GROUP BY late_passes.p, late_passes.client, late_passes.session, late_passes.from_offset,
+        late_passes.last_ns) late_fetches
+JOIN (SELECT answers.p, answers.invoke_ns, answers.offset FROM answers
+      WHERE answers.kind = 'earliest' AND answers.error IS NULL) log_starts
+  ON log_starts.p = late_fetches.p AND log_starts.invoke_ns > late_fetches.last_ns - 20000000000
+    AND log_starts.invoke_ns <= late_fetches.last_ns
+WHERE late_fetches.times >= 20 AND late_fetches.first_ns <= late_fetches.last_ns - 20000000000
+GROUP BY late_fetches.p, late_fetches.client, late_fetches.from_offset, late_fetches.first_ns,
+  late_fetches.last_ns, late_fetches.times
+HAVING COUNT(*) >= 10 AND MIN(log_starts.offset) = late_fetches.from_offset
+  AND MAX(log_starts.offset) = late_fetches.from_offset
 """
 """Final readers that for at least 20 s received a log start at which a fetch was out of range. A
 log start that moves meanwhile does not count."""
@@ -57,17 +67,20 @@ GUARANTEE = Guarantee(
             "offset, and at least twenty times that this offset does not exist"
         ),
     },
-    opportunities="SELECT COUNT(*) AS n FROM answers a WHERE a.kind = 'earliest'",
+    opportunities="SELECT COUNT(*) AS n FROM answers WHERE kind = 'earliest'",
     violations=f"""
-SELECT 'turned away' AS sub_kind, t.p, t.from_offset AS off, t.first_ns AS at_ns,
-  t.last_ns AS until_ns, t.client AS who, t.times AS waiting,
-  CAST(t.last_ns - t.first_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s {_REFUSALS}""",
+SELECT 'turned away' AS sub_kind, late_fetches.p, late_fetches.from_offset AS off,
+  late_fetches.first_ns AS at_ns, late_fetches.last_ns AS until_ns, late_fetches.client AS who,
+  late_fetches.times AS waiting,
+  CAST(late_fetches.last_ns
+       - late_fetches.first_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+{_REFUSALS}""",
     explain=_explain,
-    tie="j.who",
+    tie="finding.who",
     compares_times=True,
     failed_lab_excuses=True,
     needs=("sends", "polls"),
-    reads=("answers", "parts", "passes", "polls"),
+    reads=("answers", "partitions", "passes", "polls"),
     rests_on=("polls", "clients", "passes", "offset_answers"),
     subjects=("answers",),
 )

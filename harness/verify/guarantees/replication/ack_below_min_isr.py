@@ -24,10 +24,12 @@ _LEARN_NS = 1_000_000_000
 _SLACK_NS = 200_000_000
 
 _JUDGED = f"""
-FROM vals v JOIN spans s ON s.p = v.sent_p AND v.invoke_ns >= s.begin_ns + {_LEARN_NS}
-  AND COALESCE(v.complete_ns, v.invoke_ns) < s.end_ns - {_SLACK_NS}
-  AND COALESCE(v.complete_ns, v.invoke_ns) < s.blind_ns
-WHERE v.sent = 1 AND v.acks = -1 AND s.isr_size < s.min_isr AND s.leader >= 0
+FROM records JOIN state_spans spans ON spans.p = records.sent_p
+  AND records.invoke_ns >= spans.begin_ns + {_LEARN_NS}
+  AND COALESCE(records.complete_ns, records.invoke_ns) < spans.end_ns - {_SLACK_NS}
+  AND COALESCE(records.complete_ns, records.invoke_ns) < spans.blind_ns
+WHERE records.sent = 1 AND records.acks = -1 AND spans.isr_size < spans.min_isr
+  AND spans.leader >= 0
 """
 
 
@@ -82,17 +84,17 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
-SELECT 'acknowledged' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, s.isr, s.min_isr, s.leader, s.leader_epoch,
-  s.version
-{_JUDGED} AND v.outcome = 'ok' AND COALESCE(v.node, s.leader) = s.leader""",
+SELECT 'acknowledged' AS sub_kind, records.sent_p AS p, records.ack_off AS off,
+  records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
+  spans.isr, spans.min_isr, spans.leader, spans.leader_epoch, spans.version
+{_JUDGED} AND records.outcome = 'ok' AND COALESCE(records.node, spans.leader) = spans.leader""",
     explain=lambda row: (
         f"{row['value_id']} was acknowledged with acks=all at {place(row)} while the ISR was "
         f"[{row['isr'].strip(',')}], fewer than {row['min_isr']}, from before it was sent."
     ),
     compares_times=True,
     needs=("sends", "states"),
-    reads=("vals", "spans", "spans.min_isr"),
+    reads=("records", "state_spans", "state_spans.min_isr"),
     rests_on=("sends", "states", "faults"),
     reference=_reference,
 )

@@ -12,25 +12,29 @@ from itertools import pairwise
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_LOGS = "FROM logs_p l JOIN parts q ON q.p = l.p"
-_WHOLE = "WHERE q.compacted = 0 AND l.log_end > l.log_start"
+_LOGS = "FROM logs_p JOIN partitions ON partitions.p = logs_p.p"
+_WHOLE = "WHERE partitions.compacted = 0 AND logs_p.log_end > logs_p.log_start"
 _UNEVEN = """
-(SELECT DISTINCT s.p FROM slots s LEFT JOIN shared r ON r.slot = s.slot
- WHERE s.expected > 0 AND COALESCE(r.copies, s.copies) <> s.expected)
+(SELECT DISTINCT slots.p FROM slots LEFT JOIN shared ON shared.slot = slots.slot
+ WHERE slots.expected > 0 AND COALESCE(shared.copies, slots.copies) <> slots.expected)
 """
 _ODD = f"""
-(SELECT l.p, l.broker, l.log_start, l.log_end {_LOGS}
- LEFT JOIN (SELECT k.p, k.broker, SUM(k.n) AS n FROM epoch_extents k GROUP BY k.p, k.broker) h
-  ON h.p = l.p AND h.broker = l.broker
- LEFT JOIN {_UNEVEN} d ON d.p = l.p
- {_WHOLE} AND (COALESCE(h.n, 0) <> l.log_end - l.log_start OR d.p IS NOT NULL))
+(SELECT logs_p.p, logs_p.broker, logs_p.log_start, logs_p.log_end {_LOGS}
+ LEFT JOIN (SELECT extents.p, extents.broker, SUM(extents.n) AS n FROM epoch_extents extents
+              GROUP BY extents.p, extents.broker) extents
+  ON extents.p = logs_p.p AND extents.broker = logs_p.broker
+ LEFT JOIN {_UNEVEN} uneven_logs ON uneven_logs.p = logs_p.p
+ {_WHOLE} AND (COALESCE(extents.n, 0) <> logs_p.log_end - logs_p.log_start
+               OR uneven_logs.p IS NOT NULL))
 """
 # The logs that are odd are few, or none: they are taken to the replicas, not the other way.
 _OF_ODD = f"""
-SELECT /*+ BROADCAST(o) */ o.p, o.broker, o.log_start, r.offset AS off
-FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-JOIN {_ODD} o ON o.p = q.p AND o.broker = r.broker
-  AND r.offset >= o.log_start AND r.offset < o.log_end
+SELECT /*+ BROADCAST(odd_logs) */ odd_logs.p, odd_logs.broker, odd_logs.log_start,
+  replicas.offset AS off
+FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+  AND partitions.partition = replicas.partition
+JOIN {_ODD} odd_logs ON odd_logs.p = partitions.p AND odd_logs.broker = replicas.broker
+  AND replicas.offset >= odd_logs.log_start AND replicas.offset < odd_logs.log_end
 """
 
 
@@ -65,26 +69,28 @@ GUARANTEE = Guarantee(
     not_counted=("Compacted topics.",),
     opportunities=f"SELECT COUNT(*) AS n {_LOGS} {_WHOLE}",
     violations=f"""
-SELECT CASE WHEN w.off <= w.before_off THEN 'overlap' ELSE 'gap' END AS sub_kind, w.p,
-  w.before_off + 1 AS off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
-  w.broker, w.off AS next_off
-FROM (SELECT x.p, x.broker, x.off, COALESCE(LAG(x.off) OVER (
-        PARTITION BY x.p, x.broker ORDER BY x.off), x.log_start - 1) AS before_off
-      FROM ({_OF_ODD}) x) w
-WHERE w.off <> w.before_off + 1
+SELECT CASE WHEN neighbours.off <= neighbours.before_off THEN 'overlap' ELSE 'gap' END AS sub_kind,
+  neighbours.p, neighbours.before_off + 1 AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, neighbours.broker, neighbours.off AS next_off
+FROM (SELECT p, broker, off, COALESCE(LAG(off) OVER (
+        PARTITION BY p, broker ORDER BY off), log_start - 1) AS before_off
+      FROM ({_OF_ODD}) odd_offsets) neighbours
+WHERE neighbours.off <> neighbours.before_off + 1
 UNION ALL
-SELECT 'gap', e.p, e.last_off + 1, NULL, NULL, e.broker, e.log_end
-FROM (SELECT d.p, d.broker, d.log_end, COALESCE(y.last_off, d.log_start - 1) AS last_off
-      FROM {_ODD} d LEFT JOIN (SELECT x.p, x.broker, MAX(x.off) AS last_off
-        FROM ({_OF_ODD}) x GROUP BY x.p, x.broker) y ON y.p = d.p AND y.broker = d.broker) e
-WHERE e.last_off + 1 < e.log_end""",
+SELECT 'gap', p, last_off + 1, NULL, NULL, broker, log_end
+FROM (SELECT odd_logs.p, odd_logs.broker, odd_logs.log_end,
+        COALESCE(last_offsets.last_off, odd_logs.log_start - 1) AS last_off
+      FROM {_ODD} odd_logs LEFT JOIN (SELECT p, broker, MAX(off) AS last_off
+        FROM ({_OF_ODD}) odd_offsets GROUP BY p, broker) last_offsets ON last_offsets.p = odd_logs.p
+          AND last_offsets.broker = odd_logs.broker) log_tails
+WHERE last_off + 1 < log_end""",
     explain=lambda row: (
         f"In broker {row['broker']}'s log, {place(row)} should follow, but offset "
         f"{row['next_off']} does."
     ),
-    tie="j.broker",
+    tie="finding.broker",
     needs=("replicas", "logs"),
-    reads=("slots", "shared", "epoch_extents", "parts", "logs_p", "replicas"),
+    reads=("slots", "shared", "epoch_extents", "partitions", "logs_p", "replicas"),
     rests_on=("replicas", "logs"),
     reference=_reference,
 )

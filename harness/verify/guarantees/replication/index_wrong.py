@@ -10,12 +10,18 @@ from __future__ import annotations
 from urteil.harness.verify.guarantees.base import Guarantee, place
 
 _BAD = """
-CASE WHEN i.kind = 'offset' AND (i.missing = 1 OR i.there_base > i.offset) THEN 'offset'
-  WHEN i.kind = 'time' AND (i.missing = 1 OR i.there_timestamp_ms <> i.timestamp_ms
-    OR COALESCE(i.before_timestamp_ms, i.timestamp_ms) > i.timestamp_ms) THEN 'time'
-  WHEN i.kind = 'txn' AND COALESCE(i.there, '') <> 'abort'
-    AND i.offset < i.log_end THEN 'transaction'
-  WHEN i.kind <> 'txn' AND i.offset <= i.prev_offset THEN i.kind || ', not ascending' END
+CASE WHEN placed_entries.kind = 'offset'
+     AND (placed_entries.missing = 1 OR placed_entries.there_base > placed_entries.offset)
+     THEN 'offset'
+  WHEN placed_entries.kind = 'time'
+  AND (placed_entries.missing = 1
+       OR placed_entries.there_timestamp_ms <> placed_entries.timestamp_ms
+    OR COALESCE(placed_entries.before_timestamp_ms, placed_entries.timestamp_ms)
+    > placed_entries.timestamp_ms) THEN 'time'
+  WHEN placed_entries.kind = 'txn' AND COALESCE(placed_entries.there, '') <> 'abort'
+    AND placed_entries.offset < placed_entries.log_end THEN 'transaction'
+  WHEN placed_entries.kind <> 'txn' AND placed_entries.offset <= placed_entries.prev_offset
+  THEN placed_entries.kind || ', not ascending' END
 """
 
 GUARANTEE = Guarantee(
@@ -37,20 +43,24 @@ GUARANTEE = Guarantee(
         "point at its batch, or entries do not ascend.",
     ),
     not_counted=("Zeros of preallocated space.",),
-    opportunities="SELECT COUNT(*) AS n FROM indexes i",
+    opportunities="SELECT COUNT(*) AS n FROM indexes",
     violations=f"""
-SELECT n.bad AS sub_kind, n.p, n.offset AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, n.broker, n.segment_base, n.entry, n.position,
-  n.timestamp_ms, n.there_base, n.there_timestamp_ms
-FROM (SELECT i.*, {_BAD} AS bad
-      FROM (SELECT q.p, i.*, l.log_end,
-              CASE WHEN i.there IS NULL AND i.offset < l.log_end THEN 1 ELSE 0 END AS missing,
-              LAG(i.offset) OVER (PARTITION BY i.broker, i.topic_id, i.partition,
-              i.segment_base, i.kind ORDER BY i.entry) AS prev_offset
-            FROM indexes i
-            JOIN parts q ON q.topic_id = i.topic_id AND q.partition = i.partition
-            LEFT JOIN logs_p l ON l.p = q.p AND l.broker = i.broker) i) n
-WHERE n.bad IS NOT NULL""",
+SELECT entries.bad AS sub_kind, entries.p, entries.offset AS off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, entries.broker, entries.segment_base, entries.entry,
+  entries.position, entries.timestamp_ms, entries.there_base, entries.there_timestamp_ms
+FROM (SELECT placed_entries.*, {_BAD} AS bad
+      FROM (SELECT partitions.p, indexes.*, logs_p.log_end,
+              CASE WHEN indexes.there IS NULL AND indexes.offset < logs_p.log_end THEN 1
+                   ELSE 0 END AS missing,
+              LAG(indexes.offset) OVER (PARTITION BY indexes.broker, indexes.topic_id,
+                  indexes.partition,
+              indexes.segment_base, indexes.kind ORDER BY indexes.entry) AS prev_offset
+            FROM indexes
+            JOIN partitions ON partitions.topic_id = indexes.topic_id
+              AND partitions.partition = indexes.partition
+            LEFT JOIN logs_p ON logs_p.p = partitions.p
+              AND logs_p.broker = indexes.broker) placed_entries) entries
+WHERE entries.bad IS NOT NULL""",
     explain=lambda row: (
         f"Entry {row['entry']} of the {row['sub_kind']} index of segment {row['segment_base']} on "
         f"broker {row['broker']} says {place(row)}, "
@@ -60,8 +70,8 @@ WHERE n.bad IS NOT NULL""",
             else f"but the batch it points at begins at {row['there_base']}."
         )
     ),
-    tie="j.broker, j.segment_base, j.entry",
+    tie="finding.broker, finding.segment_base, finding.entry",
     needs=("indexes",),
-    reads=("parts", "logs_p", "indexes"),
+    reads=("partitions", "logs_p", "indexes"),
     rests_on=("indexes",),
 )

@@ -25,20 +25,24 @@ from urteil.harness.verify.limits import SECOND_NS, STOPPING_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """
-FROM slots s JOIN parts q ON q.p = s.p LEFT JOIN shared r ON r.slot = s.slot
-WHERE s.copies > 0 AND s.expected > 1 AND s.off < q.committed_end AND s.off >= q.log_start
-  AND s.off < q.agreed_end
+FROM slots JOIN partitions ON partitions.p = slots.p LEFT JOIN shared ON shared.slot = slots.slot
+WHERE slots.copies > 0 AND slots.expected > 1 AND slots.off < partitions.committed_end
+  AND slots.off >= partitions.log_start AND slots.off < partitions.agreed_end
 """
 
 _MARKERS = f"""
-(SELECT q.p, r.offset AS off, COUNT(*) AS copies, MIN(r.control) AS low, MAX(r.control) AS high,
-   MAX(CASE WHEN q.clock_moved = 0 AND r.timestamp_ms > (q.ends_ns + {STOPPING_NS} + c.wall_ns
-     - q.delete_retention_ns) DIV 1000000 THEN 1 ELSE 0 END) AS young
- FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
- CROSS JOIN settings c
- WHERE r.control IS NOT NULL AND q.compacted = 1 AND r.offset < q.committed_end
-   AND r.offset >= q.log_start AND r.offset < q.agreed_end
- GROUP BY q.p, r.offset)
+(SELECT partitions.p, replicas.offset AS off, COUNT(*) AS copies, MIN(replicas.control) AS low,
+   MAX(replicas.control) AS high,
+   MAX(CASE WHEN partitions.clock_moved = 0
+            AND replicas.timestamp_ms > (partitions.ends_ns + {STOPPING_NS} + settings.wall_ns
+     - partitions.delete_retention_ns) DIV 1000000 THEN 1 ELSE 0 END) AS young
+ FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+   AND partitions.partition = replicas.partition
+ CROSS JOIN settings
+ WHERE replicas.control IS NOT NULL AND partitions.compacted = 1
+   AND replicas.offset < partitions.committed_end AND replicas.offset >= partitions.log_start
+   AND replicas.offset < partitions.agreed_end
+ GROUP BY partitions.p, replicas.offset)
 """
 """The markers of compacted logs; `young` ones no cleaner may have taken yet."""
 
@@ -47,55 +51,70 @@ _NOTED_NS = 10 * SECOND_NS
 it: twice `replica.high.watermark.checkpoint.interval.ms`."""
 
 _ACKED = f"""
-SELECT v.sent_p AS p, MAX(v.ack_off) AS off FROM vals v JOIN parts q ON q.p = v.sent_p
-WHERE v.sent = 1 AND v.outcome = 'ok' AND v.acks = -1 AND v.complete_ns < q.ends_ns - {_NOTED_NS}
-  AND q.calm_ns < q.ends_ns - {_NOTED_NS}
-GROUP BY v.sent_p
+SELECT records.sent_p AS p, MAX(records.ack_off) AS off FROM records JOIN partitions
+  ON partitions.p = records.sent_p
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.acks = -1
+  AND records.complete_ns < partitions.ends_ns - {_NOTED_NS}
+  AND partitions.calm_ns < partitions.ends_ns - {_NOTED_NS}
+GROUP BY records.sent_p
 """
 """The last offset of each partition that was acknowledged by all long before the end."""
 
 _IN_SLOTS = f"""
-SELECT d.sub_kind, d.p, d.off, CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
-  MIN(d.value_id) AS value_id, MAX(d.value_id) AS other_value_id, MAX(d.slot_copies) AS slot_copies,
-  MAX(d.expected) AS expected
-FROM (SELECT s.p, s.off, s.value_id, COALESCE(r.copies, s.copies) AS slot_copies, s.expected,
-        CASE WHEN s.copies < r.copies THEN 'content'
-          WHEN q.compacted = 0 AND COALESCE(r.copies, s.copies) < s.expected THEN 'missing'
-          WHEN s.ident_low DIV 4294967296 <> s.ident_high DIV 4294967296 THEN 'leader epoch'
-          WHEN q.compacted = 1 THEN 'same'
-          WHEN s.ident_low <> s.ident_high OR s.base_low <> s.base_high THEN 'bytes'
-          ELSE 'same' END AS sub_kind {_JUDGED}) d
-WHERE d.sub_kind <> 'same' GROUP BY d.sub_kind, d.p, d.off"""
+SELECT differences.sub_kind, differences.p, differences.off, CAST(NULL AS BIGINT) AS at_ns,
+  CAST(NULL AS BIGINT) AS until_ns, MIN(differences.value_id) AS value_id,
+  MAX(differences.value_id) AS other_value_id, MAX(differences.slot_copies) AS slot_copies,
+  MAX(differences.expected) AS expected
+FROM (SELECT slots.p, slots.off, slots.value_id,
+        COALESCE(shared.copies, slots.copies) AS slot_copies, slots.expected,
+        CASE WHEN slots.copies < shared.copies THEN 'content'
+          WHEN partitions.compacted = 0 AND COALESCE(shared.copies, slots.copies) < slots.expected
+          THEN 'missing'
+          WHEN slots.ident_low DIV 4294967296 <> slots.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN partitions.compacted = 1 THEN 'same'
+          WHEN slots.ident_low <> slots.ident_high OR slots.base_low <> slots.base_high THEN 'bytes'
+          ELSE 'same' END AS sub_kind {_JUDGED}) differences
+WHERE differences.sub_kind <> 'same' GROUP BY differences.sub_kind, differences.p,
+  differences.off"""
 """Offsets at which replicas differ, or that some of them lack."""
 
 _IN_MARKERS = f"""
-SELECT CASE WHEN m.low <> m.high THEN 'content' ELSE 'missing' END, m.p, m.off, NULL, NULL, NULL,
-  NULL, m.copies, c.copies
-FROM {_MARKERS} m JOIN cover c ON c.p = m.p AND m.off >= c.lo AND m.off < c.hi
-WHERE m.low <> m.high OR (m.young = 1 AND m.copies < c.copies)"""
+SELECT CASE WHEN markers.low <> markers.high THEN 'content' ELSE 'missing' END, markers.p,
+  markers.off, NULL, NULL, NULL, NULL, markers.copies, cover.copies
+FROM {_MARKERS} markers JOIN cover ON cover.p = markers.p AND markers.off >= cover.lo
+  AND markers.off < cover.hi
+WHERE markers.low <> markers.high OR (markers.young = 1 AND markers.copies < cover.copies)"""
 """The same for markers of compacted logs."""
 
 _SHORT = """
-SELECT 'short', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker, m.high_watermark
-FROM logs_p l JOIN parts q ON q.p = l.p JOIN logs_p m ON m.p = l.p AND m.broker = q.final_leader
-WHERE l.in_isr = 1 AND l.log_end < m.high_watermark AND q.ours = 1"""
+SELECT 'short', logs_p.p, logs_p.log_end, NULL, NULL, NULL, NULL, logs_p.broker,
+  leader_logs.high_watermark
+FROM logs_p JOIN partitions ON partitions.p = logs_p.p JOIN logs_p leader_logs
+  ON leader_logs.p = logs_p.p AND leader_logs.broker = partitions.final_leader
+WHERE logs_p.in_isr = 1 AND logs_p.log_end < leader_logs.high_watermark AND partitions.ours = 1"""
 """In-sync replicas that end below the leader's high watermark."""
 
 _BEYOND_ITS_END = """
-SELECT 'beyond its end', l.p, l.log_end, NULL, NULL, NULL, NULL, l.broker,
-  CASE WHEN l.high_watermark > l.log_end THEN l.high_watermark
-    WHEN l.recovery_point > l.log_end THEN l.recovery_point ELSE l.log_start END
-FROM logs_p l JOIN parts q ON q.p = l.p
-WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
-  AND q.has_log = 1 AND COALESCE(q.seen_end, 0) <= q.log_end
-  AND (l.high_watermark > l.log_end OR l.recovery_point > l.log_end OR l.log_start > l.log_end)"""
+SELECT 'beyond its end', logs_p.p, logs_p.log_end, NULL, NULL, NULL, NULL, logs_p.broker,
+  CASE WHEN logs_p.high_watermark > logs_p.log_end THEN logs_p.high_watermark
+    WHEN logs_p.recovery_point > logs_p.log_end THEN logs_p.recovery_point ELSE logs_p.log_start END
+FROM logs_p JOIN partitions ON partitions.p = logs_p.p
+WHERE logs_p.in_isr = 1 AND partitions.ours = 1 AND partitions.unclean_on = 0
+  AND partitions.lost_floor IS NULL AND partitions.has_log = 1
+  AND COALESCE(partitions.seen_end, 0) <= partitions.log_end
+  AND (logs_p.high_watermark > logs_p.log_end OR logs_p.recovery_point > logs_p.log_end
+       OR logs_p.log_start > logs_p.log_end)"""
 """In-sync replicas with a checkpoint beyond their own end."""
 
 _BEHIND = f"""
-SELECT 'behind', l.p, a.off, NULL, NULL, NULL, NULL, l.broker, l.high_watermark
-FROM logs_p l JOIN parts q ON q.p = l.p JOIN ({_ACKED}) a ON a.p = l.p
-WHERE l.in_isr = 1 AND q.ours = 1 AND q.unclean_on = 0 AND q.lost_floor IS NULL
-  AND q.has_log = 1 AND a.off < q.log_end AND l.high_watermark <= a.off"""
+SELECT 'behind', logs_p.p, acked_slots.off, NULL, NULL, NULL, NULL, logs_p.broker,
+  logs_p.high_watermark
+FROM logs_p JOIN partitions ON partitions.p = logs_p.p JOIN ({_ACKED}) acked_slots
+  ON acked_slots.p = logs_p.p
+WHERE logs_p.in_isr = 1 AND partitions.ours = 1 AND partitions.unclean_on = 0
+  AND partitions.lost_floor IS NULL
+  AND partitions.has_log = 1 AND acked_slots.off < partitions.log_end
+    AND logs_p.high_watermark <= acked_slots.off"""
 """In-sync replicas whose checkpointed high watermark is too old."""
 
 
@@ -194,15 +213,17 @@ GUARANTEE = Guarantee(
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=union(_IN_SLOTS, _IN_MARKERS, _SHORT, _BEYOND_ITS_END, _BEHIND),
     explain=_explain,
-    tie="j.value_id, j.slot_copies",
+    tie="finding.value_id, finding.slot_copies",
     needs=("replicas", "logs"),
     reads=(
-        *("slots", "vals", "shared", "parts", "cover", "logs_p", "settings", "replicas"),
-        *("parts.calm_ns", "parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
+        *("slots", "records", "shared", "partitions", "cover", "logs_p", "settings", "replicas"),
+        *("partitions.calm_ns", "partitions.clock_moved"),
+        *("partitions.lost_floor", "partitions.unclean_on"),
     ),
     rests_on=("replicas", "logs", "passes", "states", "sends", "faults"),
     reference=_reference,
     reference_covers=("content", "missing", "leader epoch", "bytes", "short", "beyond its end"),
-    reference_leaves_out="x.sub_kind = 'missing' AND x.p IN (SELECT q.p FROM parts q "
-    "WHERE q.compacted = 1)",
+    reference_leaves_out="violation.sub_kind = 'missing' "
+    "AND violation.p IN (SELECT p FROM partitions "
+    "WHERE compacted = 1)",
 )

@@ -18,66 +18,78 @@ from urteil.harness.verify.guarantees.base import Guarantee
 _SLACK_NS = 5_000_000_000
 
 _SEGMENTS = """
-(SELECT q.p, r.broker, r.segment_base, MAX(r.timestamp_ms) AS newest_ms,
-   MAX(q.retention_ns) AS retention_ns, MAX(q.late_ns) AS late_ns, MAX(q.ends_ns) AS ends_ns,
-   MAX(q.calm_ns) AS calm_ns
- FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
- WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_configured = 1
-   AND (q.compacted = 0 OR q.deletes = 1) AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
-   AND r.segment_base < q.active_base
- GROUP BY q.p, r.broker, r.segment_base)
+(SELECT partitions.p, replicas.broker, replicas.segment_base,
+   MAX(replicas.timestamp_ms) AS newest_ms,
+   MAX(partitions.retention_ns) AS retention_ns, MAX(partitions.late_ns) AS late_ns,
+   MAX(partitions.ends_ns) AS ends_ns, MAX(partitions.calm_ns) AS calm_ns
+ FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+   AND partitions.partition = replicas.partition
+ WHERE replicas.broker = partitions.final_leader AND partitions.late_ns IS NOT NULL
+   AND partitions.retention_configured = 1 AND (partitions.compacted = 0 OR partitions.deletes = 1)
+   AND partitions.trimmed = 0 AND partitions.clock_moved = 0 AND partitions.gone = 0
+   AND replicas.segment_base < partitions.active_base
+ GROUP BY partitions.p, replicas.broker, replicas.segment_base)
 """
 """Closed segments of the final leader where retention by time is known."""
 
 _SIZES = f"""
-(SELECT g.p, g.broker, MIN(g.segment_base) AS base, SUM(g.size) AS size,
-   MAX(CASE WHEN g.n = 1 THEN g.size ELSE 0 END) AS first_size,
-   MAX(g.retention_bytes) AS retention_bytes
- FROM (SELECT b.p, b.broker, b.segment_base, SUM(b.size) AS size,
-         MAX(b.retention_bytes) AS retention_bytes,
-         ROW_NUMBER() OVER (PARTITION BY b.p ORDER BY b.segment_base) AS n
-       FROM (SELECT q.p, r.broker, r.segment_base, r.batch_base, MAX(r.batch_bytes) AS size,
-               MAX(q.retention_bytes) AS retention_bytes
-             FROM replicas r JOIN vals v ON v.value_id = r.value_id
-             JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-             WHERE r.broker = q.final_leader AND q.late_ns IS NOT NULL AND q.retention_bytes >= 0
-               AND q.compacted = 0 AND q.trimmed = 0 AND q.gone = 0 AND v.outcome = 'ok'
-               AND v.complete_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
-               AND q.calm_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
-             GROUP BY q.p, r.broker, r.segment_base, r.batch_base) b
-       GROUP BY b.p, b.broker, b.segment_base) g
- GROUP BY g.p, g.broker)
+(SELECT segments.p, segments.broker, MIN(segments.segment_base) AS base, SUM(segments.size) AS size,
+   MAX(CASE WHEN segments.n = 1 THEN segments.size ELSE 0 END) AS first_size,
+   MAX(segments.retention_bytes) AS retention_bytes
+ FROM (SELECT batches.p, batches.broker, batches.segment_base, SUM(batches.size) AS size,
+         MAX(batches.retention_bytes) AS retention_bytes,
+         ROW_NUMBER() OVER (PARTITION BY batches.p ORDER BY batches.segment_base) AS n
+       FROM (SELECT partitions.p, replicas.broker, replicas.segment_base, replicas.batch_base,
+               MAX(replicas.batch_bytes) AS size,
+               MAX(partitions.retention_bytes) AS retention_bytes
+             FROM replicas JOIN records ON records.value_id = replicas.value_id
+             JOIN partitions ON partitions.topic_id = replicas.topic_id
+               AND partitions.partition = replicas.partition
+             WHERE replicas.broker = partitions.final_leader AND partitions.late_ns IS NOT NULL
+               AND partitions.retention_bytes >= 0 AND partitions.compacted = 0
+               AND partitions.trimmed = 0 AND partitions.gone = 0 AND records.outcome = 'ok'
+               AND records.complete_ns + partitions.late_ns + {_SLACK_NS} < partitions.ends_ns
+               AND partitions.calm_ns + partitions.late_ns + {_SLACK_NS} < partitions.ends_ns
+             GROUP BY partitions.p, replicas.broker, replicas.segment_base,
+               replicas.batch_base) batches
+       GROUP BY batches.p, batches.broker, batches.segment_base) segments
+ GROUP BY segments.p, segments.broker)
 """
 """Final leaders' logs where retention by size is known: the bytes acknowledged long before the end,
 and how many of them are in the oldest segment."""
 
 _SHORTENED = f"""
-FROM (SELECT m.p, m.node, m.at_ns, m.until_ns, m.off, m.short_ns, m.kind,
-        MAX(m.acked) OVER (PARTITION BY m.p ORDER BY m.due_ns, m.kind
+FROM (SELECT p, node, at_ns, until_ns, off, short_ns, kind,
+        MAX(acked) OVER (PARTITION BY p ORDER BY due_ns, kind
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS old_off
-      FROM (SELECT a.p, a.node, a.invoke_ns AS at_ns, a.complete_ns AS until_ns, a.offset AS off,
-              q.short_ns, a.invoke_ns - q.short_ns - q.short_segment_ns - q.late_ns - {_SLACK_NS}
+      FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns,
+              answers.complete_ns AS until_ns, answers.offset AS off,
+              partitions.short_ns, answers.invoke_ns - partitions.short_ns
+              - partitions.short_segment_ns - partitions.late_ns - {_SLACK_NS}
                 AS due_ns, CAST(NULL AS BIGINT) AS acked, 1 AS kind
-            FROM answers a JOIN parts q ON q.p = a.p
-            WHERE a.kind = 'earliest' AND a.error IS NULL AND q.compacted = 0
-              AND q.clock_moved = 0 AND q.gone = 0
-              AND a.invoke_ns > q.short_from_ns + q.short_ns + q.short_segment_ns + q.late_ns
+            FROM answers JOIN partitions ON partitions.p = answers.p
+            WHERE answers.kind = 'earliest' AND answers.error IS NULL AND partitions.compacted = 0
+              AND partitions.clock_moved = 0 AND partitions.gone = 0
+              AND answers.invoke_ns > partitions.short_from_ns + partitions.short_ns
+              + partitions.short_segment_ns + partitions.late_ns
                 + {_SLACK_NS}
-              AND a.complete_ns < q.short_until_ns
+              AND answers.complete_ns < partitions.short_until_ns
             UNION ALL
-            SELECT t.p, NULL, NULL, NULL, NULL, NULL, t.last_ns, t.last_off, 0
-            FROM ticks t JOIN parts q ON q.p = t.p AND q.short_ns IS NOT NULL) m) s
-WHERE s.kind = 1
+            SELECT ticks.p, NULL, NULL, NULL, NULL, NULL, ticks.last_ns, ticks.last_off, 0
+            FROM ticks JOIN partitions ON partitions.p = ticks.p
+              AND partitions.short_ns IS NOT NULL) events) answered_starts
+WHERE answered_starts.kind = 1
 """
 """Log starts that leaders reported while a shorter retention and segment.ms were in effect, each
 with the last offset acknowledged so long before that it had to be deleted."""
 
 _EXPIRED = f"""
-FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
-WHERE v.sent = 1 AND v.outcome = 'ok' AND q.late_ns IS NOT NULL AND q.retention_configured = 1
-  AND (q.compacted = 0 OR q.deletes = 1) AND q.trimmed = 0 AND q.clock_moved = 0
-  AND c.wall_ns IS NOT NULL
-  AND v.timestamp_ms * 1000000 - c.wall_ns + q.retention_ns + q.late_ns + {_SLACK_NS} < q.ends_ns
+FROM records JOIN partitions ON partitions.p = records.sent_p CROSS JOIN settings
+WHERE records.sent = 1 AND records.outcome = 'ok' AND partitions.late_ns IS NOT NULL
+  AND partitions.retention_configured = 1 AND (partitions.compacted = 0 OR partitions.deletes = 1)
+  AND partitions.trimmed = 0 AND partitions.clock_moved = 0 AND settings.wall_ns IS NOT NULL
+  AND records.timestamp_ms * 1000000 - settings.wall_ns + partitions.retention_ns
+  + partitions.late_ns + {_SLACK_NS} < partitions.ends_ns
 """
 
 
@@ -126,42 +138,46 @@ GUARANTEE = Guarantee(
         "end or the last healing.",
     ),
     opportunities=f"""
-SELECT SUM(o.n) AS n FROM (
+SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
-  UNION ALL SELECT COUNT(*) FROM {_SIZES} s
-  UNION ALL SELECT COUNT(*) {_SHORTENED}) o""",
+  UNION ALL SELECT COUNT(*) FROM {_SIZES} log_sizes
+  UNION ALL SELECT COUNT(*) {_SHORTENED}) opportunities""",
     violations=f"""
-SELECT 'too old' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, s.broker, CAST(NULL AS BIGINT) AS start,
-  (s.ends_ns - s.newest_ms * 1000000 + c.wall_ns - s.retention_ns) DIV 1000000000 AS late_s,
+SELECT 'too old' AS sub_kind, segments.p, segments.segment_base AS off,
+  CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, segments.broker,
+  CAST(NULL AS BIGINT) AS start, (segments.ends_ns - segments.newest_ms * 1000000 + settings.wall_ns
+                                  - segments.retention_ns) DIV 1000000000 AS late_s,
   CAST(NULL AS BIGINT) AS bytes, CAST(NULL AS BIGINT) AS limit_bytes,
   CAST(NULL AS BIGINT) AS limit_s
-FROM {_SEGMENTS} s CROSS JOIN settings c
-WHERE c.wall_ns IS NOT NULL AND s.retention_ns < s.ends_ns AND s.newest_ms >= 0
-  AND s.newest_ms * 1000000 - c.wall_ns + s.retention_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
-  AND s.calm_ns + s.late_ns + {_SLACK_NS} < s.ends_ns
+FROM {_SEGMENTS} segments CROSS JOIN settings
+WHERE settings.wall_ns IS NOT NULL AND segments.retention_ns < segments.ends_ns
+  AND segments.newest_ms >= 0 AND segments.newest_ms * 1000000 - settings.wall_ns
+  + segments.retention_ns + segments.late_ns + {_SLACK_NS} < segments.ends_ns
+  AND segments.calm_ns + segments.late_ns + {_SLACK_NS} < segments.ends_ns
 UNION ALL
-SELECT 'too large', s.p, s.base, NULL, NULL, s.broker, NULL, NULL, s.size, s.retention_bytes, NULL
-FROM {_SIZES} s WHERE s.size - 2 * s.first_size >= s.retention_bytes
+SELECT 'too large', p, base, NULL, NULL, broker, NULL, NULL, size, retention_bytes, NULL
+FROM {_SIZES} log_sizes WHERE size - 2 * first_size >= retention_bytes
 UNION ALL
-SELECT 'kept on', s.p, s.off, s.at_ns, s.until_ns, s.node, s.old_off, NULL, NULL, NULL,
-  s.short_ns DIV 1000000000 {_SHORTENED} AND s.old_off >= s.off""",
+SELECT 'kept on', answered_starts.p, answered_starts.off, answered_starts.at_ns,
+  answered_starts.until_ns, answered_starts.node, answered_starts.old_off, NULL, NULL, NULL,
+  answered_starts.short_ns DIV 1000000000 {_SHORTENED}
+    AND answered_starts.old_off >= answered_starts.off""",
     explain=_explain,
-    tie="j.broker",
+    tie="finding.broker",
     compares_times=True,
     host_load_excuses=True,
     needs=("logs",),
     reads=(
-        "vals",
+        "records",
         "ticks",
-        "parts",
+        "partitions",
         "answers",
         "settings",
         "replicas",
-        "parts.calm_ns",
-        "parts.clock_moved",
-        "parts.short_from_ns",
-        "parts.trimmed",
+        "partitions.calm_ns",
+        "partitions.clock_moved",
+        "partitions.short_from_ns",
+        "partitions.trimmed",
     ),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
 )

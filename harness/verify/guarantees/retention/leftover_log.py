@@ -41,14 +41,15 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Brokers where disks or clocks failed, or a broker or controller came or went since.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM logs l",
+    opportunities="SELECT COUNT(*) AS n FROM logs",
     violations="""
-SELECT 'on disk' AS sub_kind, l.p, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, l.broker, CAST(l.age_s AS BIGINT) AS late_s, l.what, l.name,
-  CAST(l.limit_s AS BIGINT) AS limit_s
-FROM leftover_logs l WHERE l.late = 1""",
+SELECT 'on disk' AS sub_kind, leftovers.p, CAST(NULL AS BIGINT) AS off,
+  CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, leftovers.broker,
+  CAST(leftovers.age_s AS BIGINT) AS late_s, leftovers.what, leftovers.name,
+  CAST(leftovers.limit_s AS BIGINT) AS limit_s
+FROM leftover_logs leftovers WHERE leftovers.late = 1""",
     explain=_explain,
-    tie="j.broker, j.name",
+    tie="finding.broker, finding.name",
     compares_times=True,
     host_load_excuses=True,
     needs=("logs",),

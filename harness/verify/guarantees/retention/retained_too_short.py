@@ -19,25 +19,35 @@ from urteil.harness.verify.limits import STOPPING_NS
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _JUDGED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p
-WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0
-  AND q.retention_ns IS NOT NULL AND q.compacted = 0 AND q.clock_moved = 0 AND q.gone = 0
-  AND q.has_log = 1 AND (q.trimmed = 0 OR v.ack_off >= q.cut_to)
+FROM records JOIN partitions ON partitions.p = records.sent_p
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NULL
+  AND records.acks <> 0 AND partitions.retention_ns IS NOT NULL AND partitions.compacted = 0
+  AND partitions.clock_moved = 0 AND partitions.gone = 0 AND partitions.has_log = 1
+  AND (partitions.trimmed = 0 OR records.ack_off >= partitions.cut_to)
 """
 
 _COMPACTED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p
-WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off IS NOT NULL AND v.acks <> 0 AND q.ours = 1
-  AND q.compacted = 1 AND q.deletes = 0 AND q.trimmed = 0 AND q.gone = 0 AND q.has_log = 1
+FROM records JOIN partitions ON partitions.p = records.sent_p
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NULL
+  AND records.acks <> 0 AND partitions.ours = 1 AND partitions.compacted = 1
+  AND partitions.deletes = 0 AND partitions.trimmed = 0 AND partitions.gone = 0
+  AND partitions.has_log = 1
 """
 
-_START = "CASE WHEN q.retention_configured = 1 THEN q.max_start ELSE q.log_start END"
+_START = (
+    "CASE WHEN partitions.retention_configured = 1 THEN partitions.max_start "
+    "ELSE partitions.log_start END"
+)
 """Of any replica where deletion was asked for, else the final leader's."""
 
 _LEFT = """
-LEFT JOIN (SELECT q.p, SUM(CASE WHEN r.offset = r.batch_base THEN r.batch_bytes ELSE 0 END) AS size
-           FROM replicas r JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-           WHERE q.retention_bytes >= 0 AND r.broker = q.final_leader GROUP BY q.p) b ON b.p = o.p
+LEFT JOIN (SELECT partitions.p,
+             SUM(CASE WHEN replicas.offset = replicas.batch_base THEN replicas.batch_bytes
+                      ELSE 0 END) AS size
+           FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+             AND partitions.partition = replicas.partition
+           WHERE partitions.retention_bytes >= 0 AND replicas.broker = partitions.final_leader
+             GROUP BY partitions.p) log_sizes ON log_sizes.p = deletions.p
 """
 
 
@@ -108,31 +118,39 @@ GUARANTEE = Guarantee(
         "Clock faults.",
         "Compacted topics for their age: the newest record of a segment may be cleaned first.",
     ),
-    opportunities=f"SELECT SUM(o.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
-    f"UNION ALL SELECT COUNT(*) AS n {_COMPACTED}) o",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
+    f"UNION ALL SELECT COUNT(*) AS n {_COMPACTED}) opportunities",
     violations=f"""
-SELECT 'too early' AS sub_kind, o.p, o.off, o.at_ns, o.until_ns, o.value_id, o.client,
-  o.log_start, (o.ends_ns - o.stamped_ns) DIV 1000000 AS age_ms,
-  o.retention_ns DIV 1000000 AS retention_ms, o.retention_bytes, b.size AS bytes_left
-FROM (SELECT v.p, v.ack_off AS off, v.invoke_ns AS at_ns, v.complete_ns AS until_ns, v.value_id,
-        v.client, {_START} AS log_start, q.ends_ns, q.retention_ns, q.retention_bytes,
-        COALESCE(v.timestamp_ms * 1000000 - COALESCE(c.wall_ns, w.wall_ns), v.invoke_ns)
+SELECT 'too early' AS sub_kind, deletions.p, deletions.off, deletions.at_ns, deletions.until_ns,
+  deletions.value_id, deletions.client, deletions.log_start,
+  (deletions.ends_ns - deletions.stamped_ns) DIV 1000000 AS age_ms,
+    deletions.retention_ns DIV 1000000 AS retention_ms, deletions.retention_bytes,
+    log_sizes.size AS bytes_left
+FROM (SELECT records.p, records.ack_off AS off, records.invoke_ns AS at_ns,
+        records.complete_ns AS until_ns, records.value_id,
+        records.client, {_START} AS log_start, partitions.ends_ns, partitions.retention_ns,
+        partitions.retention_bytes,
+        COALESCE(records.timestamp_ms * 1000000 - COALESCE(settings.wall_ns, wall_clock.wall_ns),
+                 records.invoke_ns)
           AS stamped_ns
-      FROM vals v JOIN parts q ON q.p = v.sent_p CROSS JOIN settings c
-      CROSS JOIN (SELECT MAX(s.timestamp_ms * 1000000 - s.invoke_ns) AS wall_ns FROM sends s) w
-      WHERE {_JUDGED.split("WHERE")[1]} AND v.ack_off < {_START}) o {_LEFT}
-WHERE o.stamped_ns + o.retention_ns > o.ends_ns + {STOPPING_NS}
-  AND (COALESCE(o.retention_bytes, -1) < 0 OR COALESCE(b.size, 0) < o.retention_bytes)
+      FROM records JOIN partitions ON partitions.p = records.sent_p CROSS JOIN settings
+      CROSS JOIN (SELECT MAX(sends.timestamp_ms * 1000000 - sends.invoke_ns) AS wall_ns
+                    FROM sends) wall_clock
+      WHERE {_JUDGED.split("WHERE")[1]} AND records.ack_off < {_START}) deletions {_LEFT}
+WHERE deletions.stamped_ns + deletions.retention_ns > deletions.ends_ns + {STOPPING_NS}
+  AND (COALESCE(deletions.retention_bytes, -1) < 0
+       OR COALESCE(log_sizes.size, 0) < deletions.retention_bytes)
 UNION ALL
-SELECT 'compacted', q.p, v.ack_off, v.invoke_ns, v.complete_ns, v.value_id, v.client, q.max_start,
-  NULL, NULL, NULL, NULL {_COMPACTED} AND v.ack_off < q.max_start""",
+SELECT 'compacted', partitions.p, records.ack_off, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, partitions.max_start,
+  NULL, NULL, NULL, NULL {_COMPACTED} AND records.ack_off < partitions.max_start""",
     explain=_explain,
     compares_times=True,
     reads=(
-        *("vals", "parts", "settings", "sends", "replicas", "parts.clock_moved"),
-        *("parts.cut_to", "parts.trimmed"),
+        *("records", "partitions", "settings", "sends", "replicas", "partitions.clock_moved"),
+        *("partitions.cut_to", "partitions.trimmed"),
     ),
     rests_on=("sends", "logs", "replicas", "states"),
-    subjects=("parts.has_log",),
+    subjects=("partitions.has_log",),
     reference=_reference,
 )

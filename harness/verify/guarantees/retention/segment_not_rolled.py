@@ -17,21 +17,28 @@ _APART_MS = 10_000
 """Records that were sent again have older times than those before them."""
 
 _SEGMENTS = """
-FROM (SELECT q.p, r.broker, r.segment_base, SUM(r.size) AS size, MAX(r.newest_ms) AS newest_ms,
-        MIN(CASE WHEN r.batch_base = r.first_base THEN r.newest_ms END) AS first_ms,
-        MAX(q.segment_ms) AS segment_ms, MAX(q.segment_bytes) AS segment_bytes,
-        MIN(q.compacted) AS compacted
-      FROM (SELECT b.topic_id, b.partition, b.broker, b.segment_base, b.batch_base,
-              MAX(b.batch_bytes) AS size, MAX(b.timestamp_ms) AS newest_ms,
-              MIN(b.batch_base) OVER (
-                PARTITION BY b.topic_id, b.partition, b.broker, b.segment_base) AS first_base
-            FROM replicas b
-            GROUP BY b.topic_id, b.partition, b.broker, b.segment_base, b.batch_base) r
-      JOIN parts q ON q.topic_id = r.topic_id AND q.partition = r.partition
-      WHERE r.broker = q.final_leader AND q.trimmed = 0 AND q.clock_moved = 0 AND q.gone = 0
-        AND (q.segment_ms IS NOT NULL OR q.segment_bytes IS NOT NULL)
-        AND (q.compacted = 0 OR r.segment_base = q.active_base)
-      GROUP BY q.p, r.broker, r.segment_base) s
+FROM (SELECT partitions.p, batches.broker, batches.segment_base, SUM(batches.size) AS size,
+        MAX(batches.newest_ms) AS newest_ms,
+        MIN(CASE WHEN batches.batch_base = batches.first_base
+                 THEN batches.newest_ms END) AS first_ms,
+        MAX(partitions.segment_ms) AS segment_ms, MAX(partitions.segment_bytes) AS segment_bytes,
+        MIN(partitions.compacted) AS compacted
+      FROM (SELECT replicas.topic_id, replicas.partition, replicas.broker, replicas.segment_base,
+              replicas.batch_base,
+              MAX(replicas.batch_bytes) AS size, MAX(replicas.timestamp_ms) AS newest_ms,
+              MIN(replicas.batch_base) OVER (
+                PARTITION BY replicas.topic_id, replicas.partition, replicas.broker,
+                replicas.segment_base) AS first_base
+            FROM replicas
+            GROUP BY replicas.topic_id, replicas.partition, replicas.broker, replicas.segment_base,
+              replicas.batch_base) batches
+      JOIN partitions ON partitions.topic_id = batches.topic_id
+        AND partitions.partition = batches.partition
+      WHERE batches.broker = partitions.final_leader AND partitions.trimmed = 0
+        AND partitions.clock_moved = 0 AND partitions.gone = 0
+        AND (partitions.segment_ms IS NOT NULL OR partitions.segment_bytes IS NOT NULL)
+        AND (partitions.compacted = 0 OR batches.segment_base = partitions.active_base)
+      GROUP BY partitions.p, batches.broker, batches.segment_base) segments
 """
 """Segments of final leaders as brokers wrote them, where the limits of a segment are known."""
 
@@ -62,18 +69,20 @@ GUARANTEE = Guarantee(
     not_counted=("Closed segments of compacted topics.",),
     opportunities=f"SELECT COUNT(*) AS n {_SEGMENTS}",
     violations=f"""
-SELECT 'not rolled' AS sub_kind, s.p, s.segment_base AS off, CAST(NULL AS BIGINT) AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, s.broker, (s.newest_ms - s.first_ms) DIV 1000 AS late_s,
-  s.size AS bytes, s.segment_bytes AS limit_bytes, s.segment_ms DIV 1000 AS limit_s
+SELECT 'not rolled' AS sub_kind, segments.p, segments.segment_base AS off,
+  CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, segments.broker,
+  (segments.newest_ms - segments.first_ms) DIV 1000 AS late_s, segments.size AS bytes,
+    segments.segment_bytes AS limit_bytes, segments.segment_ms DIV 1000 AS limit_s
 {_SEGMENTS}
-WHERE (s.first_ms >= 0 AND s.newest_ms - s.first_ms > s.segment_ms + {_APART_MS})
-  OR (s.compacted = 0 AND s.size > s.segment_bytes)""",
+WHERE (segments.first_ms >= 0 AND segments.newest_ms - segments.first_ms > segments.segment_ms
+       + {_APART_MS})
+  OR (segments.compacted = 0 AND segments.size > segments.segment_bytes)""",
     explain=_explain,
-    tie="j.broker",
+    tie="finding.broker",
     compares_times=True,
     host_load_excuses=True,
     needs=("logs",),
-    reads=("parts", "replicas", "parts.clock_moved", "parts.trimmed"),
-    subjects=("parts.segment_ms", "parts.segment_bytes"),
+    reads=("partitions", "replicas", "partitions.clock_moved", "partitions.trimmed"),
+    subjects=("partitions.segment_ms", "partitions.segment_bytes"),
     rests_on=("logs", "replicas", "sends", "passes", "states"),
 )

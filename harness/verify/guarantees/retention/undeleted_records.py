@@ -14,7 +14,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_BEFORE = "FROM answers a WHERE a.kind = 'before'"
+_BEFORE = "FROM answers WHERE answers.kind = 'before'"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -63,30 +63,39 @@ GUARANTEE = Guarantee(
         "is written to disk once a minute and at a clean stop.",
     ),
     opportunities=f"""
-SELECT SUM(o.n) AS n FROM (
-  SELECT COUNT(*) AS n FROM parts q WHERE q.deleted_to IS NOT NULL AND q.has_log = 1
-  UNION ALL SELECT COUNT(*) {_BEFORE}) o""",
+SELECT SUM(opportunities.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM partitions WHERE deleted_to IS NOT NULL AND has_log = 1
+  UNION ALL SELECT COUNT(*) {_BEFORE}) opportunities""",
     violations=f"""
-SELECT 'on a replica' AS sub_kind, l.p, l.log_start AS off, q.deleted_ns AS at_ns,
-  CAST(NULL AS BIGINT) AS until_ns, l.broker, COALESCE(q.deleted_to, q.cut_to) AS start
-FROM logs_p l JOIN parts q ON q.p = l.p
-WHERE l.in_isr = 1 AND q.gone = 0 AND (l.log_start < q.deleted_to
-  OR (l.log_start < q.cut_to AND q.log_start >= q.cut_to AND q.has_log = 1))
+SELECT 'on a replica' AS sub_kind, logs_p.p, logs_p.log_start AS off,
+  partitions.deleted_ns AS at_ns, CAST(NULL AS BIGINT) AS until_ns, logs_p.broker,
+  COALESCE(partitions.deleted_to, partitions.cut_to) AS start
+FROM logs_p JOIN partitions ON partitions.p = logs_p.p
+WHERE logs_p.in_isr = 1 AND partitions.gone = 0 AND (logs_p.log_start < partitions.deleted_to
+  OR (logs_p.log_start < partitions.cut_to AND partitions.log_start >= partitions.cut_to
+      AND partitions.has_log = 1))
 UNION ALL
-SELECT 'told', q.p, w.from_offset, w.begin_ns, MAX(w.end_ns), w.leader, MAX(q.deleted_to)
-FROM passes w JOIN parts q ON q.topic_id = w.topic_id AND q.partition = w.partition
-WHERE w.final AND q.gone = 0 AND w.begin_ns > q.deleted_ns AND w.from_offset < q.deleted_to
-GROUP BY q.p, w.from_offset, w.begin_ns, w.leader
+SELECT 'told', partitions.p, passes.from_offset, passes.begin_ns, MAX(passes.end_ns), passes.leader,
+  MAX(partitions.deleted_to)
+FROM passes JOIN partitions ON partitions.topic_id = passes.topic_id
+  AND partitions.partition = passes.partition
+WHERE passes.final AND partitions.gone = 0 AND passes.begin_ns > partitions.deleted_ns
+  AND passes.from_offset < partitions.deleted_to
+GROUP BY partitions.p, passes.from_offset, passes.begin_ns, passes.leader
 UNION ALL
-SELECT 'fetched', a.p, a.offset, a.invoke_ns, a.complete_ns, a.node, a.offset + 1
-{_BEFORE} AND a.error IS NULL""",
+SELECT 'fetched', answers.p, answers.offset, answers.invoke_ns, answers.complete_ns, answers.node,
+  answers.offset + 1
+{_BEFORE} AND answers.error IS NULL""",
     explain=_explain,
-    tie="j.broker",
+    tie="finding.broker",
     compares_times=True,
     failed_lab_excuses=True,
     needs=("logs",),
-    reads=("parts", "answers", "logs_p", "passes", "parts.cut_to", "parts.deleted_to"),
-    subjects=("parts.deleted_to", "parts.cut_to", "answers"),
+    reads=(
+        *("partitions", "answers", "logs_p"),
+        *("passes", "partitions.cut_to", "partitions.deleted_to"),
+    ),
+    subjects=("partitions.deleted_to", "partitions.cut_to", "answers"),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
     reference=_reference,
     reference_covers=("fetched",),

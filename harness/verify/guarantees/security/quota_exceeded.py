@@ -13,31 +13,36 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee
 
 _WRITTEN = """
-SELECT r.n, v.sent_p AS p, COUNT(*) AS records
-FROM quota_limits r JOIN vals v ON v.client = r.client
-WHERE r.kind = 'written' AND v.sent = 1 AND v.outcome = 'ok'
-  AND v.complete_ns >= r.from_ns AND v.complete_ns < r.to_ns
-GROUP BY r.n, v.sent_p
+SELECT limits.n, records.sent_p AS p, COUNT(*) AS records
+FROM quota_limits limits JOIN records ON records.client = limits.client
+WHERE limits.kind = 'written' AND records.sent = 1 AND records.outcome = 'ok'
+  AND records.complete_ns >= limits.from_ns AND records.complete_ns < limits.to_ns
+GROUP BY limits.n, records.sent_p
 """
 
 _READ = """
-SELECT r.n, v.sent_p AS p, COUNT(*) AS records
-FROM quota_limits r JOIN reads d ON d.client = r.client JOIN vals v ON v.value_id = d.value_id
-WHERE r.kind = 'read' AND v.sent = 1 AND v.invoke_ns >= r.from_ns AND d.read_ns < r.to_ns
-GROUP BY r.n, v.sent_p
+SELECT limits.n, records.sent_p AS p, COUNT(*) AS records
+FROM quota_limits limits JOIN reads ON reads.client = limits.client JOIN records
+  ON records.value_id = reads.value_id
+WHERE limits.kind = 'read' AND records.sent = 1 AND records.invoke_ns >= limits.from_ns
+  AND reads.read_ns < limits.to_ns
+GROUP BY limits.n, records.sent_p
 """
 
 _WANTED = """
-SELECT r.n, v.sent_p AS p
-FROM quota_limits r JOIN vals v ON v.sent = 1
-  AND v.invoke_ns >= r.from_ns AND v.invoke_ns < r.to_ns
-WHERE r.kind = 'read' AND v.outcome = 'ok' AND v.complete_ns < r.to_ns
-GROUP BY r.n, v.sent_p, r.record_bytes, r.bytes HAVING COUNT(*) * r.record_bytes > r.bytes
+SELECT limits.n, records.sent_p AS p
+FROM quota_limits limits JOIN records ON records.sent = 1
+  AND records.invoke_ns >= limits.from_ns AND records.invoke_ns < limits.to_ns
+WHERE limits.kind = 'read' AND records.outcome = 'ok' AND records.complete_ns < limits.to_ns
+GROUP BY limits.n, records.sent_p, limits.record_bytes, limits.bytes
+  HAVING COUNT(*) * limits.record_bytes > limits.bytes
 UNION ALL
-SELECT r.n, v.sent_p AS p
-FROM quota_limits r JOIN vals v ON v.client = r.client
-WHERE r.kind = 'written' AND v.sent = 1 AND v.invoke_ns >= r.from_ns AND v.invoke_ns < r.to_ns
-GROUP BY r.n, v.sent_p, r.record_bytes, r.bytes HAVING COUNT(*) * r.record_bytes > r.bytes
+SELECT limits.n, records.sent_p AS p
+FROM quota_limits limits JOIN records ON records.client = limits.client
+WHERE limits.kind = 'written' AND records.sent = 1 AND records.invoke_ns >= limits.from_ns
+  AND records.invoke_ns < limits.to_ns
+GROUP BY limits.n, records.sent_p, limits.record_bytes, limits.bytes
+  HAVING COUNT(*) * limits.record_bytes > limits.bytes
 """
 """Where more was to be had, or to be written, than the quota lets pass."""
 
@@ -73,16 +78,17 @@ GUARANTEE = Guarantee(
         "Times in which another fault acted or a leader changed.",
         "Clients other than kafka-python's, compressed records and tombstones.",
     ),
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) w",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) demand",
     violations=f"""
-SELECT r.kind AS sub_kind, h.p, CAST(NULL AS BIGINT) AS off, r.from_ns AS at_ns,
-  r.to_ns AS until_ns, r.client, r.rate, r.bytes, h.records * r.record_bytes AS had
-FROM quota_limits r JOIN ({_WRITTEN} UNION ALL {_READ}) h ON h.n = r.n
-WHERE h.records * r.record_bytes > r.bytes""",
+SELECT limits.kind AS sub_kind, traffic.p, CAST(NULL AS BIGINT) AS off, limits.from_ns AS at_ns,
+  limits.to_ns AS until_ns, limits.client, limits.rate, limits.bytes,
+  traffic.records * limits.record_bytes AS had
+FROM quota_limits limits JOIN ({_WRITTEN} UNION ALL {_READ}) traffic ON traffic.n = limits.n
+WHERE traffic.records * limits.record_bytes > limits.bytes""",
     explain=_explain,
-    tie="j.client",
+    tie="finding.client",
     compares_times=True,
     needs=("sends", "admin_ops"),
-    reads=("vals", "quota_limits", "reads"),
+    reads=("records", "quota_limits", "reads"),
     rests_on=("sends", "reads", "admin_ops", "clients", "faults", "states"),
 )

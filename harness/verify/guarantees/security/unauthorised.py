@@ -19,37 +19,44 @@ from urteil.harness.verify.plurals import times
 _LONG_NS = 5_000_000_000
 
 _SEEN = """
-SELECT a.*, CASE WHEN a.outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS may
-FROM accesses a WHERE a.outcome IN ('ok', 'denied', 'shows grant', 'shows none')
+SELECT *, CASE WHEN outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS may
+FROM accesses WHERE outcome IN ('ok', 'denied', 'shows grant', 'shows none')
 """
 _BEFORE = f"""
-SELECT s.*, COALESCE(LAG(s.may) OVER (PARTITION BY s.client, s.session, s.node, s.subject
-                                      ORDER BY s.invoke_ns), 0) AS might
-FROM ({_SEEN}) s
+SELECT *, COALESCE(LAG(may) OVER (PARTITION BY client, session, node, subject
+                                      ORDER BY invoke_ns), 0) AS might
+FROM ({_SEEN}) observed_accesses
 """
 _TURNS = f"""
-SELECT b.*, SUM(CASE WHEN b.may <> b.might THEN 1 ELSE 0 END)
-  OVER (PARTITION BY b.client, b.session, b.node, b.subject ORDER BY b.invoke_ns
+SELECT *, SUM(CASE WHEN may <> might THEN 1 ELSE 0 END)
+  OVER (PARTITION BY client, session, node, subject ORDER BY invoke_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS turns
-FROM ({_BEFORE}) b
+FROM ({_BEFORE}) earlier_changes
 """
 _LAST = """
-SELECT o.subject, MAX(o.complete_ns) AS last_ns,
-  MAX(CASE WHEN o.act = 'grant' THEN o.invoke_ns ELSE 0 END) AS granted_ns,
-  MAX(CASE WHEN o.act = 'revoke' THEN o.invoke_ns ELSE 0 END) AS revoked_ns
-FROM admin_ops o WHERE o.act IN ('grant', 'revoke') AND o.outcome <> 'fail'
-GROUP BY o.subject HAVING MIN(CASE WHEN o.outcome = 'ok' THEN 1 ELSE 0 END) = 1
+SELECT subject, MAX(complete_ns) AS last_ns,
+  MAX(CASE WHEN act = 'grant' THEN invoke_ns ELSE 0 END) AS granted_ns,
+  MAX(CASE WHEN act = 'revoke' THEN invoke_ns ELSE 0 END) AS revoked_ns
+FROM admin_ops WHERE act IN ('grant', 'revoke') AND outcome <> 'fail'
+GROUP BY subject HAVING MIN(CASE WHEN outcome = 'ok' THEN 1 ELSE 0 END) = 1
 """
 _JUDGED = f"""
-SELECT t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.complete_ns, t.turns,
-  COUNT(o.subject) AS changes, MAX(CASE WHEN l.revoked_ns > l.granted_ns
-    AND t.invoke_ns >= l.last_ns + {_LONG_NS} AND t.invoke_ns >= h.calm_ns + {_LONG_NS}
+SELECT turns.client, turns.session, turns.node, turns.subject, turns.outcome, turns.invoke_ns,
+  turns.complete_ns, turns.turns,
+  COUNT(admin_ops.subject) AS changes,
+  MAX(CASE WHEN last_changes.revoked_ns > last_changes.granted_ns
+    AND turns.invoke_ns >= last_changes.last_ns + {_LONG_NS} AND turns.invoke_ns >= recovery.calm_ns
+    + {_LONG_NS}
     THEN 1 ELSE 0 END) AS is_over
-FROM ({_TURNS}) t CROSS JOIN (SELECT MAX(q.calm_ns) AS calm_ns FROM parts q) h
-LEFT JOIN ({_LAST}) l ON l.subject = t.subject LEFT JOIN admin_ops o ON o.subject = t.subject
-  AND o.act IN ('grant', 'revoke') AND o.outcome <> 'fail' AND o.invoke_ns <= t.complete_ns
-WHERE t.outcome IN ('ok', 'denied')
-GROUP BY t.client, t.session, t.node, t.subject, t.outcome, t.invoke_ns, t.complete_ns, t.turns
+FROM ({_TURNS}) turns CROSS JOIN (SELECT MAX(partitions.calm_ns) AS calm_ns
+                                    FROM partitions) recovery
+LEFT JOIN ({_LAST}) last_changes ON last_changes.subject = turns.subject LEFT JOIN admin_ops
+  ON admin_ops.subject = turns.subject
+  AND admin_ops.act IN ('grant', 'revoke') AND admin_ops.outcome <> 'fail'
+  AND admin_ops.invoke_ns <= turns.complete_ns
+WHERE turns.outcome IN ('ok', 'denied')
+GROUP BY turns.client, turns.session, turns.node, turns.subject, turns.outcome, turns.invoke_ns,
+  turns.complete_ns, turns.turns
 """
 
 
@@ -93,17 +100,17 @@ GUARANTEE = Guarantee(
         "right.",
         "Attempts while a fault acts, or less than five seconds after its healing.",
     ),
-    opportunities="SELECT COUNT(*) AS n FROM accesses a WHERE a.outcome = 'denied'",
+    opportunities="SELECT COUNT(*) AS n FROM accesses WHERE outcome = 'denied'",
     violations=f"""
-SELECT CASE WHEN j.outcome = 'denied' THEN 'refused' WHEN j.changes = 0 THEN 'never granted'
-    WHEN j.turns > j.changes THEN 'after revocation' ELSE 'long after' END AS sub_kind,
-  CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, j.invoke_ns AS at_ns,
-  j.complete_ns AS until_ns, j.client, j.session, j.node, j.subject, j.turns, j.changes
-FROM ({_JUDGED}) j WHERE j.turns > j.changes OR (j.outcome = 'ok' AND j.is_over = 1)""",
+SELECT CASE WHEN outcome = 'denied' THEN 'refused' WHEN changes = 0 THEN 'never granted'
+    WHEN turns > changes THEN 'after revocation' ELSE 'long after' END AS sub_kind,
+  CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, invoke_ns AS at_ns,
+  complete_ns AS until_ns, client, session, node, subject, turns, changes
+FROM ({_JUDGED}) decisions WHERE turns > changes OR (outcome = 'ok' AND is_over = 1)""",
     explain=_explain,
-    tie="j.node, j.subject",
+    tie="finding.node, finding.subject",
     compares_times=True,
     needs=("accesses",),
-    reads=("parts", "accesses", "admin_ops", "parts.calm_ns"),
+    reads=("partitions", "accesses", "admin_ops", "partitions.calm_ns"),
     rests_on=("accesses", "admin_ops", "clients", "faults"),
 )

@@ -11,16 +11,16 @@ NOT_ISOLATED = Excuse(when="1 = 1", reason="Kafka does not isolate the writes of
 
 
 def cycles(condition: str) -> str:
-    """The rows of `cycles` that fulfil a condition (alias `c`), as a guarantee's violations."""
+    """The rows of `cycles` that fulfil a condition, as a guarantee's violations."""
     return f"""
-SELECT c.kind AS sub_kind, c.p, c.off, c.at_ns, c.until_ns, c.n, c.txns
-FROM cycles c WHERE {condition}"""
+SELECT kind AS sub_kind, p, off, at_ns, until_ns, n, txns
+FROM cycles WHERE {condition}"""
 
 
 def edges(*kinds: str) -> str:
     """How many edges of these kinds there are."""
     names = ", ".join(f"'{kind}'" for kind in kinds)
-    return f"SELECT COALESCE(SUM(g.edges), 0) AS n FROM graph g WHERE g.kind IN ({names})"
+    return f"SELECT COALESCE(SUM(edges), 0) AS n FROM graph WHERE kind IN ({names})"
 
 
 GUARANTEE = Guarantee(
@@ -39,13 +39,13 @@ GUARANTEE = Guarantee(
     ),
     requires=(TRANSACTIONS,),
     opportunities=edges("ww"),
-    violations=cycles("c.kind = 'g0'"),
+    violations=cycles("cycles.kind = 'g0'"),
     excuses=(NOT_ISOLATED,),
     explain=lambda row: (
         f"Each writes before the next one in some partition: {row['txns']}; one such place is "
         f"{place(row)}."
     ),
-    tie="j.txns",
+    tie="finding.txns",
     needs=("txns", "sends"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends"),

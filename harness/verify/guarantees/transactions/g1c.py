@@ -30,11 +30,11 @@ GUARANTEE = Guarantee(
     ),
     requires=(TRANSACTIONS,),
     opportunities=edges("wr", "early"),
-    violations=cycles("c.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
+    violations=cycles("cycles.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
     excuses=(
-        NOT_ISOLATED.where("x.sub_kind = 'g1c with writes'"),
+        NOT_ISOLATED.where("violation.sub_kind = 'g1c with writes'"),
         Excuse(
-            when="x.sub_kind = 'g1c uncommitted'",
+            when="violation.sub_kind = 'g1c uncommitted'",
             reason="readers of uncommitted records are promised no more",
         ),
     ),
@@ -44,7 +44,7 @@ GUARANTEE = Guarantee(
         if row["sub_kind"] == "g1c with writes"
         else f"Each was read by the next one: {row['txns']}; one such place is {place(row)}."
     ),
-    tie="j.txns",
+    tie="finding.txns",
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends", "reads", "clients"),

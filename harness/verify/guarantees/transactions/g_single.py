@@ -23,13 +23,13 @@ GUARANTEE = Guarantee(
     ),
     requires=(TRANSACTIONS,),
     opportunities=edges("rw"),
-    violations=cycles("c.kind = 'g_single'"),
+    violations=cycles("cycles.kind = 'g_single'"),
     excuses=(Excuse(when="1 = 1", reason="polls are slices of a log, not snapshots"),),
     explain=lambda row: (
         f"The first did not see what the second wrote at {place(row)}, yet depends on it: "
         f"{row['txns']}."
     ),
-    tie="j.txns",
+    tie="finding.txns",
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),
     rests_on=("txns", "sends", "reads"),

@@ -22,50 +22,61 @@ from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, 
 from urteil.harness.verify.limits import FORGOTTEN, STOPPING_NS
 
 _ENDS = """
-SELECT a.p, z.txns_over_ns,
-  MAX(CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END) AS spoiled,
-  MAX(CASE WHEN a.kind = 'stable' THEN a.offset END) AS stable,
-  MAX(CASE WHEN a.kind = 'latest' AND a.complete_ns < z.txns_over_ns THEN a.offset END) AS latest,
-  MAX(CASE WHEN a.kind = 'stable' AND a.invoke_ns > z.txns_over_ns THEN 1 ELSE 0 END) AS over,
-  MAX(CASE WHEN a.kind = 'stable' THEN a.invoke_ns END) AS asked_ns
-FROM answers a JOIN parts q ON q.p = a.p JOIN settings z ON z.txns_over_ns IS NOT NULL
-WHERE a.error IS NULL AND a.offset >= 0
-GROUP BY a.p, z.txns_over_ns
+SELECT answers.p, settings.txns_over_ns,
+  MAX(CASE WHEN partitions.unclean_on = 1 OR partitions.lost_floor IS NOT NULL THEN 1
+           ELSE 0 END) AS spoiled,
+  MAX(CASE WHEN answers.kind = 'stable' THEN answers.offset END) AS stable,
+  MAX(CASE WHEN answers.kind = 'latest' AND answers.complete_ns < settings.txns_over_ns
+           THEN answers.offset END) AS latest,
+  MAX(CASE WHEN answers.kind = 'stable' AND answers.invoke_ns > settings.txns_over_ns THEN 1
+           ELSE 0 END) AS over,
+  MAX(CASE WHEN answers.kind = 'stable' THEN answers.invoke_ns END) AS asked_ns
+FROM answers JOIN partitions ON partitions.p = answers.p JOIN settings
+  ON settings.txns_over_ns IS NOT NULL
+WHERE answers.error IS NULL AND answers.offset >= 0
+GROUP BY answers.p, settings.txns_over_ns
 """
 
 _ASKED = f"""
-FROM admin_ops o JOIN settings z ON z.txns_over_ns IS NOT NULL
-WHERE o.act = '{INITIALISE}'
-  AND (o.outcome = 'ok' OR (o.outcome = 'fail' AND o.complete_ns > z.txns_over_ns))
+FROM admin_ops JOIN settings ON settings.txns_over_ns IS NOT NULL
+WHERE admin_ops.act = '{INITIALISE}'
+  AND (admin_ops.outcome = 'ok'
+       OR (admin_ops.outcome = 'fail' AND admin_ops.complete_ns > settings.txns_over_ns))
 """
 
 _TOLD = f"""
-SELECT v.sent_p AS p, v.ack_off AS off, i.pid, t.begin_ns, t.tid,
-  CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
+SELECT records.sent_p AS p, records.ack_off AS off, producer_ids.pid, transactions.begin_ns,
+  transactions.tid,
+  CASE WHEN partitions.unclean_on = 1 OR partitions.lost_floor IS NOT NULL THEN 1
+       ELSE 0 END AS spoiled
 FROM {OF_TXN}
-JOIN (SELECT t.tid, MIN(v.pid) AS pid FROM {OF_TXN} WHERE v.pid >= 0 GROUP BY t.tid
-      HAVING MIN(v.pid) = MAX(v.pid)) i ON i.tid = t.tid
-WHERE v.sent = 1 AND v.outcome = 'ok' AND v.ack_off >= q.log_start AND t.late = 0
-  AND (v.log_slots > 0
-    OR (q.clock_moved = 0 AND q.ends_ns + {STOPPING_NS} < t.begin_ns + q.delete_retention_ns))
+JOIN (SELECT transactions.tid, MIN(records.pid) AS pid FROM {OF_TXN} WHERE records.pid >= 0
+        GROUP BY transactions.tid
+      HAVING MIN(records.pid) = MAX(records.pid)) producer_ids
+        ON producer_ids.tid = transactions.tid
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off >= partitions.log_start
+  AND transactions.late = 0
+  AND (records.log_slots > 0
+    OR (partitions.clock_moved = 0 AND partitions.ends_ns + {STOPPING_NS} < transactions.begin_ns
+        + partitions.delete_retention_ns))
 """
 """Records of transactions whose markers have to be there: the log has them still, or
 delete.retention.ms has not passed."""
 
 _UNMARKED = f"""
-SELECT u.p, MIN(u.off) AS off, MIN(u.begin_ns) AS at_ns, MAX(u.begin_ns) AS until_ns,
-  MIN(u.tid) AS tid, MAX(u.spoiled) AS spoiled
-FROM (SELECT e.*, COALESCE(SUM(e.marker) OVER (PARTITION BY e.p, e.pid
-          ORDER BY e.off, e.marker, e.begin_ns
+SELECT turns.p, MIN(turns.off) AS off, MIN(turns.begin_ns) AS at_ns,
+  MAX(turns.begin_ns) AS until_ns, MIN(turns.tid) AS tid, MAX(turns.spoiled) AS spoiled
+FROM (SELECT *, COALESCE(SUM(marker) OVER (PARTITION BY p, pid
+          ORDER BY off, marker, begin_ns
           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
-        SUM(e.marker) OVER (PARTITION BY e.p, e.pid) AS markers
-      FROM (SELECT k.p, k.pid, k.off, k.begin_ns, k.tid, k.spoiled, 0 AS marker FROM ({_TOLD}) k
+        SUM(marker) OVER (PARTITION BY p, pid) AS markers
+      FROM (SELECT p, pid, off, begin_ns, tid, spoiled, 0 AS marker FROM ({_TOLD}) answered_offsets
             UNION ALL
-            SELECT s.p, s.pid, s.off, NULL, NULL, 0, 1 FROM slots s
-            WHERE s.on_leader = 1 AND s.marks >= 2) e) u
-WHERE u.marker = 0 AND u.markers > 0
-GROUP BY u.p, u.pid, u.turn
-HAVING MIN(u.begin_ns) < MAX(u.begin_ns)
+            SELECT p, pid, off, NULL, NULL, 0, 1 FROM slots
+            WHERE on_leader = 1 AND marks >= 2) events) turns
+WHERE turns.marker = 0 AND turns.markers > 0
+GROUP BY turns.p, turns.pid, turns.turn
+HAVING MIN(turns.begin_ns) < MAX(turns.begin_ns)
 """
 """Transactions of one producer between which the final leader has no marker, though it has others
 of it."""
@@ -142,35 +153,39 @@ GUARANTEE = Guarantee(
     ),
     requires=(TRANSACTIONS,),
     opportunities=f"""
-SELECT SUM(y.n) AS n FROM (
-  SELECT COUNT(*) AS n FROM ({_ENDS}) e WHERE e.stable >= e.latest OR e.over = 1
-  UNION ALL SELECT COUNT(*) AS n {_ASKED}) y""",
+SELECT SUM(opportunities.n) AS n FROM (
+  SELECT COUNT(*) AS n FROM ({_ENDS}) stable_answers
+    WHERE stable_answers.stable >= stable_answers.latest OR stable_answers.over = 1
+  UNION ALL SELECT COUNT(*) AS n {_ASKED}) opportunities""",
     violations=f"""
-SELECT 'open' AS sub_kind, e.p, e.stable AS off, e.txns_over_ns AS at_ns, e.asked_ns AS until_ns,
-  e.latest, CAST(NULL AS STRING) AS tid,
-  CASE WHEN e.spoiled = 1 THEN 1 ELSE {COORDINATOR} END AS spoiled
-FROM ({_ENDS}) e WHERE e.over = 1 AND e.stable < e.latest
+SELECT 'open' AS sub_kind, stable_answers.p, stable_answers.stable AS off,
+  stable_answers.txns_over_ns AS at_ns, stable_answers.asked_ns AS until_ns, stable_answers.latest,
+  CAST(NULL AS STRING) AS tid,
+  CASE WHEN stable_answers.spoiled = 1 THEN 1 ELSE {COORDINATOR} END AS spoiled
+FROM ({_ENDS}) stable_answers WHERE stable_answers.over = 1
+  AND stable_answers.stable < stable_answers.latest
 UNION ALL
-SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), d.invoke_ns, d.complete_ns,
-  CAST(NULL AS BIGINT), d.subject, {COORDINATOR}
-FROM (SELECT o.subject, o.outcome, o.invoke_ns, o.complete_ns {_ASKED}) d
-WHERE d.outcome = 'fail'
+SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), requests.invoke_ns, requests.complete_ns,
+  CAST(NULL AS BIGINT), requests.subject, {COORDINATOR}
+FROM (SELECT admin_ops.subject, admin_ops.outcome, admin_ops.invoke_ns,
+        admin_ops.complete_ns {_ASKED}) requests
+WHERE requests.outcome = 'fail'
 UNION ALL
-SELECT CASE WHEN x.cut_short = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,
-  x.begin_ns, x.end_ns, NULL, x.tid, {COORDINATOR}
-FROM txn_p x WHERE x.cut_short > 0
+SELECT CASE WHEN cut_short = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,
+  begin_ns, end_ns, NULL, tid, {COORDINATOR}
+FROM txn_p WHERE cut_short > 0
 UNION ALL
-SELECT 'unmarked', m.p, m.off, m.at_ns, m.until_ns, NULL, m.tid, m.spoiled
-FROM ({_UNMARKED}) m""",
+SELECT 'unmarked', p, off, at_ns, until_ns, NULL, tid, spoiled
+FROM ({_UNMARKED}) open_transactions""",
     excuses=(SPOILED,),
     explain=_explain,
-    tie="j.latest, j.tid",
+    tie="finding.latest, finding.tid",
     compares_times=True,
     host_load_excuses=True,
     needs=("txns", "offset_answers"),
     reads=(
-        *("slots", "vals", "parts", "answers", "settings", "txn_p", "admin_ops"),
-        *("parts.clock_moved", "parts.lost_floor", "parts.unclean_on"),
+        *("slots", "records", "partitions", "answers", "settings", "txn_p", "admin_ops"),
+        *("partitions.clock_moved", "partitions.lost_floor", "partitions.unclean_on"),
     ),
     rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults", "replicas", "sends"),
 )

@@ -14,33 +14,40 @@ from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, plac
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
 INPUTS = """
-FROM group_positions k JOIN vals v ON v.sent_p = k.p JOIN parts q ON q.p = k.p
-LEFT JOIN (SELECT w.source, COALESCE(t.grp, '') AS grp, MIN(w.client) AS client,
-             MIN(w.txn) AS txn
-           FROM vals w LEFT JOIN txn_p t
-             ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
-           WHERE w.source IS NOT NULL AND w.rc_shown = 1
-           GROUP BY w.source, COALESCE(t.grp, '')) w
-  ON w.source = v.value_id AND w.grp IN (k.grp, '')
-WHERE v.sent = 1 AND v.rc_shown = 1 AND q.compacted = 0
+FROM group_positions positions JOIN records ON records.sent_p = positions.p JOIN partitions
+  ON partitions.p = positions.p
+LEFT JOIN (SELECT records.source, COALESCE(transactions.grp, '') AS grp,
+             MIN(records.client) AS client,
+             MIN(records.txn) AS txn
+           FROM records LEFT JOIN txn_p transactions
+             ON transactions.client = records.client AND transactions.session = records.session
+               AND transactions.txn = records.txn
+           WHERE records.source IS NOT NULL AND records.rc_shown = 1
+           GROUP BY records.source, COALESCE(transactions.grp, '')) outputs
+  ON outputs.source = records.value_id AND outputs.grp IN (positions.grp, '')
+WHERE records.sent = 1 AND records.rc_shown = 1 AND partitions.compacted = 0
 """
 """Records that readers of committed records see, in partitions that such a group has consumed, each
 with an output that readers see of a transaction which moved that group (or nobody knows whom)."""
 
-OUTPUT_GONE = """EXISTS (SELECT 1 FROM vals o JOIN parts z ON z.p = o.sent_p
-  WHERE o.source = v.value_id AND (z.compacted = 1 OR COALESCE(o.ack_off, 0) < z.log_start
-    OR (o.log_slots > 0 AND o.rc_asked = 0)))"""
+OUTPUT_GONE = """EXISTS (SELECT 1 FROM records outputs JOIN partitions
+  ON partitions.p = outputs.sent_p
+  WHERE outputs.source = records.value_id
+    AND (partitions.compacted = 1 OR COALESCE(outputs.ack_off, 0) < partitions.log_start
+    OR (outputs.log_slots > 0 AND outputs.rc_asked = 0)))"""
 """Of `v` there was an output where no reader can be given it any more: below the log's start, in a
 compacted topic, or where no final pass of readers of committed records went."""
 
-SPOILT_NS = """(SELECT MAX(o.spoilt_ns) FROM parts o
-  WHERE o.copies = 1 OR o.topic IN ('__consumer_offsets', '__transaction_state')
-    OR o.p IN (SELECT w.sent_p FROM vals w WHERE w.source IS NOT NULL))"""
+SPOILT_NS = """(SELECT MAX(spoilt_ns) FROM partitions
+  WHERE copies = 1 OR topic IN ('__consumer_offsets', '__transaction_state')
+    OR p IN (SELECT sent_p FROM records WHERE source IS NOT NULL))"""
 """Until when settings, or faults, may have taken outputs, positions or decisions."""
 
 _WRONG = f"""
-{INPUTS} AND ((v.shown_slot % {SLOT} < k.position AND w.source IS NULL AND NOT {OUTPUT_GONE})
-  OR (w.source IS NOT NULL AND v.shown_slot % {SLOT} >= COALESCE(k.position, 0)))
+{INPUTS} AND ((records.shown_slot % {SLOT} < positions.position AND outputs.source IS NULL
+               AND NOT {OUTPUT_GONE})
+  OR (outputs.source IS NOT NULL AND records.shown_slot % {SLOT} >= COALESCE(positions.position,
+      0)))
 """
 
 
@@ -78,16 +85,18 @@ GUARANTEE = Guarantee(
     requires=(TRANSACTIONS,),
     opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
     violations=f"""
-SELECT CASE WHEN w.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind, k.p,
-  v.shown_slot % {SLOT} AS off, v.invoke_ns AS at_ns, k.asked_ns AS until_ns, k.grp, v.value_id,
-  k.position, w.client, w.txn, (SELECT MAX(t.late) FROM txn_p t) AS late,
-  CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 1 ELSE 0 END AS spoiled
+SELECT CASE WHEN outputs.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind,
+  positions.p, records.shown_slot % {SLOT} AS off, records.invoke_ns AS at_ns,
+  positions.asked_ns AS until_ns, positions.grp, records.value_id, positions.position,
+  outputs.client, outputs.txn, (SELECT MAX(late) FROM txn_p) AS late,
+  CASE WHEN records.invoke_ns < partitions.spoilt_ns OR records.invoke_ns < {SPOILT_NS} THEN 1
+       ELSE 0 END AS spoiled
 {_WRONG}""",
     excuses=EXCUSES,
     explain=_explain,
-    tie="j.value_id, j.grp",
+    tie="finding.value_id, finding.grp",
     compares_times=True,
     needs=("txns", "sends", "commits", "commit_reads", "passes"),
-    reads=("vals", "parts", "txn_p", "group_positions", "parts.spoilt_ns"),
+    reads=("records", "partitions", "txn_p", "group_positions", "partitions.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
 )

@@ -21,25 +21,27 @@ from urteil.harness.verify.reference import (
 
 _READ = f"""
 FROM {OF_TXN}
-JOIN reads r ON r.value_id = v.value_id
-JOIN clients c ON c.client = r.client AND c.session = r.session
-WHERE c.isolation = 'read_committed'
+JOIN reads ON reads.value_id = records.value_id
+JOIN clients ON clients.client = reads.client AND clients.session = reads.session
+WHERE clients.isolation = 'read_committed'
 """
 
 _FIRST = f"""
-SELECT v.sent_p AS p, t.client, t.txn, t.tid, t.commit_ns, MIN(v.ack_off) AS off,
-  MIN(v.complete_ns) AS acked_ns, MAX(t.late) AS late, {SPOILS} AS spoiled
+SELECT records.sent_p AS p, transactions.client, transactions.txn, transactions.tid,
+  transactions.commit_ns, MIN(records.ack_off) AS off, MIN(records.complete_ns) AS acked_ns,
+  MAX(transactions.late) AS late, {SPOILS} AS spoiled
 FROM {OF_TXN}
-WHERE v.outcome = 'ok' AND v.ack_off IS NOT NULL AND t.fate = 'committed'
-GROUP BY v.sent_p, t.client, t.txn, t.tid, t.commit_ns
+WHERE records.outcome = 'ok' AND records.ack_off IS NOT NULL AND transactions.fate = 'committed'
+GROUP BY records.sent_p, transactions.client, transactions.txn, transactions.tid,
+  transactions.commit_ns
 """
 """The first record of a committed transaction in each partition, acknowledged at `acked_ns` at the
 earliest."""
 
 _TOLD = f"""
-FROM ({_FIRST}) f JOIN answers a ON a.p = f.p
-WHERE a.kind = 'stable' AND a.error IS NULL AND a.offset >= 0
-  AND a.invoke_ns > f.acked_ns AND a.complete_ns < f.commit_ns
+FROM ({_FIRST}) first_records JOIN answers ON answers.p = first_records.p
+WHERE answers.kind = 'stable' AND answers.error IS NULL AND answers.offset >= 0
+  AND answers.invoke_ns > first_records.acked_ns AND answers.complete_ns < first_records.commit_ns
 """
 
 
@@ -108,22 +110,27 @@ GUARANTEE = Guarantee(
     requires=(TRANSACTIONS,),
     opportunities=f"SELECT COUNT(*) AS n {_READ}",
     violations=f"""
-SELECT 'record' AS sub_kind, v.sent_p AS p, r.offset AS off, MIN(v.invoke_ns) AS at_ns,
-  MIN(r.read_ns) AS until_ns, t.client, t.txn, t.tid, v.value_id, MIN(r.client) AS reader,
-  CAST(NULL AS BIGINT) AS told, MAX(t.late) AS late, {SPOILS} AS spoiled
-{_READ} AND r.read_ns < t.commit_ns
-GROUP BY v.sent_p, r.offset, t.client, t.txn, t.tid, v.value_id
+SELECT 'record' AS sub_kind, records.sent_p AS p, reads.offset AS off,
+  MIN(records.invoke_ns) AS at_ns, MIN(reads.read_ns) AS until_ns, transactions.client,
+  transactions.txn, transactions.tid, records.value_id, MIN(reads.client) AS reader,
+  CAST(NULL AS BIGINT) AS told, MAX(transactions.late) AS late, {SPOILS} AS spoiled
+{_READ} AND reads.read_ns < transactions.commit_ns
+GROUP BY records.sent_p, reads.offset, transactions.client, transactions.txn, transactions.tid,
+  records.value_id
 UNION ALL
-SELECT 'end', f.p, f.off, MIN(a.invoke_ns), MIN(a.complete_ns), f.client, f.txn, f.tid,
-  CAST(NULL AS STRING), CAST(MIN(a.node) AS STRING), MAX(a.offset), MAX(f.late), MAX(f.spoiled)
-{_TOLD} AND a.offset > f.off
-GROUP BY f.p, f.off, f.client, f.txn, f.tid""",
+SELECT 'end', first_records.p, first_records.off, MIN(answers.invoke_ns), MIN(answers.complete_ns),
+  first_records.client, first_records.txn, first_records.tid, CAST(NULL AS STRING),
+  CAST(MIN(answers.node) AS STRING), MAX(answers.offset), MAX(first_records.late),
+  MAX(first_records.spoiled)
+{_TOLD} AND answers.offset > first_records.off
+GROUP BY first_records.p, first_records.off, first_records.client, first_records.txn,
+  first_records.tid""",
     excuses=EXCUSES,
     explain=_explain,
-    tie="j.client, j.txn",
+    tie="finding.client, finding.txn",
     compares_times=True,
     needs=("txns", "sends", "reads"),
-    reads=("vals", "parts", "answers", "txn_p", "clients", "reads", "parts.spoilt_ns"),
+    reads=("records", "partitions", "answers", "txn_p", "clients", "reads", "partitions.spoilt_ns"),
     rests_on=("txns", "sends", "reads", "clients", "offset_answers"),
     reference=_reference,
 )

@@ -12,16 +12,18 @@ from urteil.harness.verify.guarantees.transactions.unprocessed import COPIED, PR
 from urteil.harness.verify.plurals import times
 
 _MADE = f"""
-SELECT w.source, COUNT(*) AS copies, MIN(w.shown_slot) % {SLOT} AS first_copy,
-  MAX(w.shown_slot) % {SLOT} AS last_copy, MAX(t.late) AS late
-FROM vals w JOIN txn_p t ON t.client = w.client AND t.session = w.session AND t.txn = w.txn
-JOIN parts q ON q.p = w.sent_p
-WHERE w.source IS NOT NULL AND w.rc_shown = 1 GROUP BY w.source, q.topic_id, COALESCE(t.grp, '')
+SELECT records.source, COUNT(*) AS copies, MIN(records.shown_slot) % {SLOT} AS first_copy,
+  MAX(records.shown_slot) % {SLOT} AS last_copy, MAX(transactions.late) AS late
+FROM records JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+JOIN partitions ON partitions.p = records.sent_p
+WHERE records.source IS NOT NULL AND records.rc_shown = 1 GROUP BY records.source,
+  partitions.topic_id, COALESCE(transactions.grp, '')
 """
 """Copies in transactions that readers of committed records see, by what they were made of, the
 topic that they are in, and the group whose positions moved with them."""
 
-_ONCE = "GREATEST(1, v.n_slots)"
+_ONCE = "GREATEST(1, records.n_slots)"
 """How often the input itself was seen: a producer without idempotence may have sent it twice."""
 
 GUARANTEE = Guarantee(
@@ -43,24 +45,28 @@ GUARANTEE = Guarantee(
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) m) AS n {COPIED} AND w.seen_slots > 0""",
+SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) outputs) AS n {COPIED}
+  AND copies.seen_slots > 0""",
     violations=f"""
-SELECT 'twice' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, w.seen_slots AS copies,
-  w.first_seen % {SLOT} AS first_copy, w.last_seen % {SLOT} AS last_copy, {PROMISE}
-{COPIED} AND w.seen_slots > {_ONCE}
+SELECT 'twice' AS sub_kind, records.sent_p AS p, records.first_slot % {SLOT} AS off,
+  records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
+  copies.seen_slots AS copies, copies.first_seen % {SLOT} AS first_copy,
+  copies.last_seen % {SLOT} AS last_copy, {PROMISE}
+{COPIED} AND copies.seen_slots > {_ONCE}
 UNION ALL
-SELECT 'twice', v.sent_p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  m.copies, m.first_copy, m.last_copy, CASE WHEN m.late = 1 THEN 'late'
-    WHEN v.invoke_ns < {SPOILT_NS} THEN 'spoiled' ELSE 'exactly-once' END
-FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""",
+SELECT 'twice', records.sent_p, records.shown_slot % {SLOT}, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, outputs.copies, outputs.first_copy, outputs.last_copy,
+  CASE WHEN outputs.late = 1 THEN 'late'
+    WHEN records.invoke_ns < {SPOILT_NS} THEN 'spoiled' ELSE 'exactly-once' END
+FROM ({_MADE}) outputs JOIN records ON records.value_id = outputs.source
+  WHERE outputs.copies > {_ONCE}""",
     excuses=(
         Excuse(
-            when="x.promised = 'at-least-once'",
+            when="violation.promised = 'at-least-once'",
             reason="the application promises at least once",
         ),
-        LATE_END.where("x.promised = 'late'"),
-        SPOILED.where("x.promised = 'spoiled'"),
+        LATE_END.where("violation.promised = 'late'"),
+        SPOILED.where("violation.promised = 'spoiled'"),
     ),
     explain=lambda row: (
         f"{row['value_id']} at {place(row)} is {times(row['copies'])} in the output, first at "
@@ -68,7 +74,7 @@ FROM ({_MADE}) m JOIN vals v ON v.value_id = m.source WHERE m.copies > {_ONCE}""
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("vals", "parts", "settings", "txn_p", "mirrors", "parts.spoilt_ns"),
+    reads=("records", "partitions", "settings", "txn_p", "mirrors", "partitions.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits"),
-    subjects=("parts.copies", "txn_p"),
+    subjects=("partitions.copies", "txn_p"),
 )

@@ -27,68 +27,83 @@ from urteil.harness.verify.reference import (
 )
 
 LATE_END = Excuse(
-    when="x.late = 1",
+    when="violation.late = 1",
     reason="the end of an earlier transaction may have arrived in it (KAFKA-17754)",
 )
 SPOILED = Excuse(
-    when="x.spoiled = 1",
+    when="violation.spoiled = 1",
     reason="settings or faults took committed records, or markers, from every replica in sync",
 )
 EXCUSES = (LATE_END, SPOILED)
 
-OF_TXN = """txn_p t JOIN vals v ON v.client = t.client AND v.session = t.session AND v.txn = t.txn
-JOIN parts q ON q.p = v.sent_p"""
+OF_TXN = """txn_p transactions JOIN records ON records.client = transactions.client
+  AND records.session = transactions.session AND records.txn = transactions.txn
+JOIN partitions ON partitions.p = records.sent_p"""
 
-SPOILS = "MAX(CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END)"
+SPOILS = "MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END)"
 
 COORDINATOR = """
-(SELECT COALESCE(MAX(CASE WHEN k.topic = '__transaction_state' THEN k.spoiled END), MIN(k.spoiled))
- FROM (SELECT q.topic, CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END
-         AS spoiled FROM parts q) k)
+(SELECT COALESCE(MAX(CASE WHEN topic = '__transaction_state' THEN spoiled END), MIN(spoiled))
+ FROM (SELECT topic, CASE WHEN unclean_on = 1 OR lost_floor IS NOT NULL THEN 1 ELSE 0 END
+         AS spoiled FROM partitions) topics)
 """
 """Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
 
-_ASKED = "CASE WHEN q.has_log = 0 AND v.n_reads > 0 THEN v.read_asked ELSE v.rc_asked END"
-_PLACE = f"v.sent_p * {SLOT} + COALESCE(v.first_slot % {SLOT}, v.ack_off, 0)"
+_ASKED = (
+    "CASE WHEN partitions.has_log = 0 AND records.n_reads > 0 THEN records.read_asked "
+    "ELSE records.rc_asked END"
+)
+_PLACE = f"records.sent_p * {SLOT} + COALESCE(records.first_slot % {SLOT}, records.ack_off, 0)"
 
 _RECORDS = f"""
-SELECT t.client, t.session, t.txn, t.tid, t.fate, t.outcome, t.begin_ns, t.end_ns, t.late,
-  v.sent_p, {_PLACE} AS slot, v.shown_slot, v.unserved, v.rc_asked, v.rc_shown, q.has_log,
-  v.seen_slots, CASE WHEN t.begin_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled,
-  CASE WHEN v.outcome = 'ok' AND {_ASKED} = 1 AND v.rc_shown = 0 THEN 1 ELSE 0 END AS missing,
-  CASE WHEN v.outcome = 'fail' THEN 0 ELSE v.rc_lacks END AS lacks,
-  BIT_OR(v.given) OVER (PARTITION BY t.client, t.session, t.txn, v.sent_p) AS delivered
+SELECT transactions.client, transactions.session, transactions.txn, transactions.tid,
+  transactions.fate, transactions.outcome, transactions.begin_ns, transactions.end_ns,
+  transactions.late, records.sent_p, {_PLACE} AS slot, records.shown_slot, records.unserved,
+  records.rc_asked, records.rc_shown, partitions.has_log, records.seen_slots,
+  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled,
+  CASE WHEN records.outcome = 'ok' AND {_ASKED} = 1 AND records.rc_shown = 0 THEN 1
+       ELSE 0 END AS missing,
+  CASE WHEN records.outcome = 'fail' THEN 0 ELSE records.rc_lacks END AS lacks,
+  BIT_OR(records.given) OVER (PARTITION BY transactions.client, transactions.session,
+                              transactions.txn, records.sent_p) AS delivered
 FROM {OF_TXN}
-WHERE v.sent = 1 AND q.compacted = 0
+WHERE records.sent = 1 AND partitions.compacted = 0
 """
 """The records of transactions, where one bit is one pass: `lacks` has the passes that went over the
 record's place without it, `delivered` those that delivered a record of its transaction in its
 partition. A pass that is in both tore the transaction."""
 
 _SUMMED = f"""
-SELECT k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns,
-  MAX(k.late) AS late, COUNT(*) AS records, COUNT(DISTINCT k.sent_p) AS parts,
-  SUM(k.rc_shown) AS shown, SUM(k.missing) AS missing,
-  SUM(CASE WHEN k.has_log = 1 OR k.seen_slots > 0 THEN k.missing ELSE 0 END) AS withheld,
-  MIN(CASE WHEN k.missing = 1 THEN k.slot END) AS missing_slot,
-  SUM(CASE WHEN (k.lacks & k.delivered) <> 0 THEN 1 ELSE 0 END) AS torn,
-  MIN(CASE WHEN (k.lacks & k.delivered) <> 0 THEN k.slot END) AS torn_slot,
-  SUM(CASE WHEN k.lacks <> 0 AND k.rc_shown = 1 AND k.unserved = 0 THEN 1 ELSE 0 END) AS between,
-  SUM(CASE WHEN k.lacks <> 0 THEN 1 ELSE 0 END) AS lacking,
-  MIN(CASE WHEN k.lacks <> 0 THEN k.slot END) AS lacking_slot,
-  MIN(CASE WHEN k.rc_shown = 1 THEN k.shown_slot END) AS shown_slot, MAX(k.spoiled) AS spoiled
-FROM ({_RECORDS}) k
-GROUP BY k.client, k.session, k.txn, k.tid, k.fate, k.outcome, k.begin_ns, k.end_ns
-HAVING SUM(k.rc_asked) > 0
+SELECT txn_records.client, txn_records.session, txn_records.txn, txn_records.tid, txn_records.fate,
+  txn_records.outcome, txn_records.begin_ns, txn_records.end_ns, MAX(txn_records.late) AS late,
+  COUNT(*) AS records, COUNT(DISTINCT txn_records.sent_p) AS parts,
+  SUM(txn_records.rc_shown) AS shown, SUM(txn_records.missing) AS missing,
+  SUM(CASE WHEN txn_records.has_log = 1 OR txn_records.seen_slots > 0 THEN txn_records.missing
+           ELSE 0 END) AS withheld,
+  MIN(CASE WHEN txn_records.missing = 1 THEN txn_records.slot END) AS missing_slot,
+  SUM(CASE WHEN (txn_records.lacks & txn_records.delivered) <> 0 THEN 1 ELSE 0 END) AS torn,
+  MIN(CASE WHEN (txn_records.lacks & txn_records.delivered) <> 0
+           THEN txn_records.slot END) AS torn_slot,
+  SUM(CASE WHEN txn_records.lacks <> 0 AND txn_records.rc_shown = 1 AND txn_records.unserved = 0
+           THEN 1 ELSE 0 END) AS between,
+  SUM(CASE WHEN txn_records.lacks <> 0 THEN 1 ELSE 0 END) AS lacking,
+  MIN(CASE WHEN txn_records.lacks <> 0 THEN txn_records.slot END) AS lacking_slot,
+  MIN(CASE WHEN txn_records.rc_shown = 1 THEN txn_records.shown_slot END) AS shown_slot,
+  MAX(txn_records.spoiled) AS spoiled
+FROM ({_RECORDS}) txn_records
+GROUP BY txn_records.client, txn_records.session, txn_records.txn, txn_records.tid,
+  txn_records.fate, txn_records.outcome, txn_records.begin_ns, txn_records.end_ns
+HAVING SUM(txn_records.rc_asked) > 0
 """
 
 _KINDS = f"""
-SELECT t.*, CASE WHEN t.fate = 'aborted' THEN CASE WHEN t.shown > 0 THEN 'visible' END
-    WHEN t.missing > 0 AND t.shown > 0 AND t.fate = 'unknown' THEN 'partly'
-    WHEN t.fate = 'committed' AND t.missing > 0 AND (t.shown > 0 OR t.withheld > 0) THEN 'missing'
-    WHEN t.torn > 0 THEN 'in one pass'
-    WHEN t.fate = 'committed' AND t.between > 0 THEN 'between passes' END AS sub_kind
-FROM ({_SUMMED}) t
+SELECT sums.*, CASE WHEN sums.fate = 'aborted' THEN CASE WHEN sums.shown > 0 THEN 'visible' END
+    WHEN sums.missing > 0 AND sums.shown > 0 AND sums.fate = 'unknown' THEN 'partly'
+    WHEN sums.fate = 'committed' AND sums.missing > 0 AND (sums.shown > 0 OR sums.withheld > 0)
+    THEN 'missing'
+    WHEN sums.torn > 0 THEN 'in one pass'
+    WHEN sums.fate = 'committed' AND sums.between > 0 THEN 'between passes' END AS sub_kind
+FROM ({_SUMMED}) sums
 """
 """Without logs, what is missing as a whole is lost (lost_write), and a record that some passes have
 and others do not has vanished (vanished_read)."""
@@ -250,21 +265,21 @@ GUARANTEE = Guarantee(
         "some passes deliver and others do not (`vanished_read`).",
     ),
     requires=(TRANSACTIONS,),
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) t",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) sums",
     violations=f"""
-SELECT t.sub_kind, t.slot DIV {SLOT} AS p, t.slot % {SLOT} AS off, t.begin_ns AS at_ns,
-  t.end_ns AS until_ns, t.client, t.session, t.txn, t.tid, t.outcome, t.records, t.parts, t.shown,
-  t.missing, t.lacking, t.late, t.spoiled
-FROM (SELECT k.*, CASE k.sub_kind WHEN 'visible' THEN k.shown_slot
-          WHEN 'in one pass' THEN k.torn_slot WHEN 'between passes' THEN k.lacking_slot
-          ELSE k.missing_slot END AS slot
-      FROM ({_KINDS}) k WHERE k.sub_kind IS NOT NULL) t""",
+SELECT sub_kind, slot DIV {SLOT} AS p, slot % {SLOT} AS off, begin_ns AS at_ns,
+  end_ns AS until_ns, client, session, txn, tid, outcome, records, parts, shown,
+  missing, lacking, late, spoiled
+FROM (SELECT *, CASE sub_kind WHEN 'visible' THEN shown_slot
+          WHEN 'in one pass' THEN torn_slot WHEN 'between passes' THEN lacking_slot
+          ELSE missing_slot END AS slot
+      FROM ({_KINDS}) judged_txns WHERE sub_kind IS NOT NULL) torn_txns""",
     excuses=EXCUSES,
     explain=_explain,
-    tie="j.client, j.txn",
+    tie="finding.client, finding.txn",
     compares_times=True,
     needs=("txns", "sends", "passes"),
-    reads=("vals", "parts", "txn_p", "parts.spoilt_ns"),
+    reads=("records", "partitions", "txn_p", "partitions.spoilt_ns"),
     rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
     reference=_reference,
 )

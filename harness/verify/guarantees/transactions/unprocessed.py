@@ -17,44 +17,48 @@ from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPO
 from urteil.harness.verify.limits import FOREVER_NS
 
 _JOINED = """
-FROM vals v JOIN parts q ON q.p = v.sent_p
-LEFT JOIN vals w ON w.value_id = 'copy/' || v.value_id
-LEFT JOIN txn_p t ON t.client = v.client AND t.session = v.session AND t.txn = v.txn
+FROM records JOIN partitions ON partitions.p = records.sent_p
+LEFT JOIN records copies ON copies.value_id = 'copy/' || records.value_id
+LEFT JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
 """
 _INPUT = """
-WHERE v.sent = 1 AND v.log_slots > 0 AND q.copies = 0 AND q.ours = 1 AND q.compacted = 0
-  AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.seen_end IS NOT NULL)
-  AND (NOT EXISTS (SELECT 1 FROM mirrors m) OR q.p IN (SELECT m.source_p FROM mirrors m))
-  AND CASE WHEN v.rc_asked = 1 THEN v.rc_shown = 1
-        ELSE v.txn IS NULL OR COALESCE(t.fate, '') = 'committed' END
+WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.copies = 0 AND partitions.ours = 1
+  AND partitions.compacted = 0 AND EXISTS (SELECT 1 FROM partitions WHERE copies = 1
+                                            AND seen_end IS NOT NULL)
+  AND (NOT EXISTS (SELECT 1 FROM mirrors) OR partitions.p IN (SELECT source_p FROM mirrors))
+  AND CASE WHEN records.rc_asked = 1 THEN records.rc_shown = 1
+        ELSE records.txn IS NULL OR COALESCE(transactions.fate, '') = 'committed' END
 """
 COPIED = f"{_JOINED} {_INPUT}"
 """Records of the input that readers of committed records may see, each with its copy."""
 
 _KEYS = """
-SELECT y.sent_key, COUNT(*) AS n FROM vals y
-WHERE y.sent = 1 AND y.log_slots > 0
-  AND EXISTS (SELECT 1 FROM parts o WHERE o.copies = 1 AND o.compacted = 1)
-GROUP BY y.sent_key
+SELECT records.sent_key, COUNT(*) AS n FROM records
+WHERE records.sent = 1 AND records.log_slots > 0
+  AND EXISTS (SELECT 1 FROM partitions WHERE copies = 1 AND compacted = 1)
+GROUP BY records.sent_key
 """
 _DELETED_NS = f"""
-(SELECT MAX(CASE WHEN o.retention_ns IS NULL OR o.retention_bytes >= 0 OR o.trimmed = 1
-   THEN {FOREVER_NS} ELSE o.ends_ns - o.retention_ns END)
- FROM parts o WHERE o.copies = 1 AND o.log_start > 0)
+(SELECT MAX(CASE WHEN retention_ns IS NULL OR retention_bytes >= 0 OR trimmed = 1
+   THEN {FOREVER_NS} ELSE ends_ns - retention_ns END)
+ FROM partitions WHERE copies = 1 AND log_start > 0)
 """
 _MISSING = f"""
-{_JOINED} LEFT JOIN ({_KEYS}) y ON y.sent_key = v.sent_key
-{_INPUT} AND COALESCE(w.seen_slots, 0) = 0 AND v.last_slot % {SLOT} >= q.log_start
-  AND v.invoke_ns >= COALESCE({_DELETED_NS}, v.invoke_ns) AND COALESCE(y.n, 0) <= 1
+{_JOINED} LEFT JOIN ({_KEYS}) shown_keys ON shown_keys.sent_key = records.sent_key
+{_INPUT} AND COALESCE(copies.seen_slots, 0) = 0
+AND records.last_slot % {SLOT} >= partitions.log_start
+AND records.invoke_ns >= COALESCE({_DELETED_NS}, records.invoke_ns)
+AND COALESCE(shown_keys.n, 0) <= 1
 """
 """Records without a copy that were not deleted, nor their copies: what was copied so early may have
 been, where the output's log does not begin with its first record, and a compacted one may have
 another record's copy in its stead, of the same key."""
 
-PASSED = f"{INPUTS} AND v.shown_slot % {SLOT} < k.position"
+PASSED = f"{INPUTS} AND records.shown_slot % {SLOT} < positions.position"
 
-PROMISE = f"""CASE WHEN v.invoke_ns < {SPOILT_NS} THEN 'spoiled'
-  ELSE (SELECT MAX(z.promise) FROM settings z) END AS promised"""
+PROMISE = f"""CASE WHEN records.invoke_ns < {SPOILT_NS} THEN 'spoiled'
+  ELSE (SELECT MAX(promise) FROM settings) END AS promised"""
 
 GUARANTEE = Guarantee(
     name="unprocessed",
@@ -80,33 +84,38 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) + (SELECT COUNT(*) {PASSED}) AS n {COPIED}",
     violations=f"""
-SELECT 'missing' AS sub_kind, v.sent_p AS p, v.first_slot % {SLOT} AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, v.value_id, v.client, {PROMISE}
+SELECT 'missing' AS sub_kind, records.sent_p AS p, records.first_slot % {SLOT} AS off,
+  records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
+  {PROMISE}
 {_MISSING}
 UNION ALL
-SELECT 'missing', k.p, v.shown_slot % {SLOT}, v.invoke_ns, v.complete_ns, v.value_id, v.client,
-  CASE WHEN v.invoke_ns < q.spoilt_ns OR v.invoke_ns < {SPOILT_NS} THEN 'spoiled'
-    WHEN (SELECT MAX(l.late) FROM txn_p l) = 1 THEN 'late' END
-{PASSED} AND w.source IS NULL AND NOT {OUTPUT_GONE}""",
+SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client,
+  CASE WHEN records.invoke_ns < partitions.spoilt_ns OR records.invoke_ns < {SPOILT_NS}
+       THEN 'spoiled'
+    WHEN (SELECT MAX(late) FROM txn_p) = 1 THEN 'late' END
+{PASSED} AND outputs.source IS NULL AND NOT {OUTPUT_GONE}""",
     excuses=(
-        Excuse(when="x.promised = 'at-most-once'", reason="the application promises no more"),
-        LATE_END.where("x.promised = 'late'"),
-        SPOILED.where("x.promised = 'spoiled'"),
+        Excuse(
+            when="violation.promised = 'at-most-once'", reason="the application promises no more"
+        ),
+        LATE_END.where("violation.promised = 'late'"),
+        SPOILED.where("violation.promised = 'spoiled'"),
     ),
     explain=lambda row: f"{row['value_id']} at {place(row)} was never copied to the output.",
     excused_by_times=True,
     copies_lost_elsewhere=True,
     reads=(
-        "vals",
-        "parts",
+        "records",
+        "partitions",
         "settings",
         "txn_p",
         "group_positions",
         "mirrors",
-        "parts.spoilt_ns",
-        "parts.trimmed",
+        "partitions.spoilt_ns",
+        "partitions.trimmed",
     ),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
-    subjects=("parts.copies", "group_positions"),
+    subjects=("partitions.copies", "group_positions"),
     needs_whole_passes=True,
 )

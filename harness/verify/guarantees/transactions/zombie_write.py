@@ -26,18 +26,23 @@ from urteil.harness.verify.reference import (
     is_number,
 )
 
-_SENT = f"FROM {OF_TXN} WHERE v.sent = 1 AND v.invoke_ns > t.fenced_ns"
-_ASKED = "FROM txn_p t WHERE t.commit_ns > t.fenced_ns"
-_REFUSED = "FROM txn_p t WHERE t.outcome = 'fenced' AND t.fenced_ns IS NOT NULL"
+_SENT = f"FROM {OF_TXN} WHERE records.sent = 1 AND records.invoke_ns > transactions.fenced_ns"
+_ASKED = "FROM txn_p transactions WHERE transactions.commit_ns > transactions.fenced_ns"
+_REFUSED = (
+    "FROM txn_p transactions WHERE transactions.outcome = 'fenced' "
+    "AND transactions.fenced_ns IS NOT NULL"
+)
 
 
 _GIVEN = """
-(SELECT i.*, LAG(i.epoch) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_epoch,
-   LAG(i.init_ns) OVER (PARTITION BY i.tid, i.pid ORDER BY i.init_ns) AS prev_ns
- FROM (SELECT t.transactional_id AS tid, t.producer_id AS pid, t.epoch, t.init_invoke_ns, t.init_ns,
-         MIN(t.client) AS client, MIN(t.txn) AS txn
-       FROM txns t WHERE t.producer_id >= 0 AND t.epoch >= 0
-       GROUP BY t.transactional_id, t.producer_id, t.epoch, t.init_invoke_ns, t.init_ns) i)
+(SELECT *, LAG(epoch) OVER (PARTITION BY tid, pid ORDER BY init_ns) AS prev_epoch,
+   LAG(init_ns) OVER (PARTITION BY tid, pid ORDER BY init_ns) AS prev_ns
+ FROM (SELECT txns.transactional_id AS tid, txns.producer_id AS pid, txns.epoch,
+         txns.init_invoke_ns, txns.init_ns,
+         MIN(txns.client) AS client, MIN(txns.txn) AS txn
+       FROM txns WHERE txns.producer_id >= 0 AND txns.epoch >= 0
+       GROUP BY txns.transactional_id, txns.producer_id, txns.epoch, txns.init_invoke_ns,
+         txns.init_ns) initialisations)
 """
 """Epochs that InitProducerId gave, each with the one that was given before."""
 
@@ -139,38 +144,44 @@ GUARANTEE = Guarantee(
     requires=(TRANSACTIONS,),
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
-  + (SELECT COUNT(*) FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns) AS n {_SENT}""",
+  + (SELECT COUNT(*) FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns) AS n {_SENT}""",
     violations=f"""
-SELECT 'record' AS sub_kind, v.sent_p AS p, v.ack_off AS off, v.invoke_ns AS at_ns,
-  v.complete_ns AS until_ns, t.client, t.txn, t.tid, v.value_id, CAST(NULL AS BIGINT) AS pid,
+SELECT 'record' AS sub_kind, records.sent_p AS p, records.ack_off AS off,
+  records.invoke_ns AS at_ns, records.complete_ns AS until_ns, transactions.client,
+  transactions.txn, transactions.tid, records.value_id, CAST(NULL AS BIGINT) AS pid,
   CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
-  CASE WHEN t.fenced_ns < q.spoilt_ns THEN 1 ELSE 0 END AS spoiled
-{_SENT} AND v.outcome = 'ok'
+  CASE WHEN transactions.fenced_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled
+{_SENT} AND records.outcome = 'ok'
 UNION ALL
-SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), t.commit_ns, t.end_ns, t.client, t.txn,
-  t.tid, NULL, NULL, NULL, NULL, {COORDINATOR}
-{_ASKED} AND t.outcome = 'committed'
+SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), transactions.commit_ns,
+  transactions.end_ns, transactions.client, transactions.txn, transactions.tid, NULL, NULL, NULL,
+  NULL, {COORDINATOR}
+{_ASKED} AND transactions.outcome = 'committed'
 UNION ALL
-SELECT 'older epoch', g.p, g.off, NULL, NULL, NULL, NULL, NULL, g.value_id, g.pid, g.pepoch,
-  g.prev_epoch, GREATEST(g.spoiled, {COORDINATOR})
-FROM (SELECT s.p, s.off, s.value_id, s.pid, s.pseq DIV {EPOCH} AS pepoch,
-        LAG(s.pseq DIV {EPOCH}) OVER (PARTITION BY s.p, s.pid ORDER BY s.off) AS prev_epoch,
-        CASE WHEN q.unclean_on = 1 OR q.lost_floor IS NOT NULL THEN 1 ELSE 0 END AS spoiled
-      FROM slots s JOIN parts q ON q.p = s.p
-      WHERE s.on_leader = 1 AND s.pseq IS NOT NULL AND s.marks >= 1 AND q.compacted = 0) g
-WHERE g.pepoch < g.prev_epoch
+SELECT 'older epoch', p, off, NULL, NULL, NULL, NULL, NULL, value_id, pid, pepoch,
+  prev_epoch, GREATEST(spoiled, {COORDINATOR})
+FROM (SELECT slots.p, slots.off, slots.value_id, slots.pid, slots.pseq DIV {EPOCH} AS pepoch,
+        LAG(slots.pseq DIV {EPOCH}) OVER (PARTITION BY slots.p, slots.pid
+            ORDER BY slots.off) AS prev_epoch,
+        CASE WHEN partitions.unclean_on = 1 OR partitions.lost_floor IS NOT NULL THEN 1
+             ELSE 0 END AS spoiled
+      FROM slots JOIN partitions ON partitions.p = slots.p
+      WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks >= 1
+        AND partitions.compacted = 0) appends
+WHERE pepoch < prev_epoch
 UNION ALL
-SELECT 'same epoch', NULL, NULL, i.init_invoke_ns, i.init_ns, i.client, i.txn, i.tid, NULL, i.pid,
-  i.epoch, i.prev_epoch, {COORDINATOR}
-FROM {_GIVEN} i WHERE i.prev_ns < i.init_invoke_ns AND i.epoch <= i.prev_epoch""",
+SELECT 'same epoch', NULL, NULL, init_invoke_ns, init_ns, client, txn, tid, NULL, pid,
+  epoch, prev_epoch, {COORDINATOR}
+FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns AND epoch <= prev_epoch""",
     excuses=(SPOILED,),
     explain=_explain,
-    tie="j.client, j.txn",
+    tie="finding.client, finding.txn",
     compares_times=True,
     needs=("txns",),
     reads=(
-        *("slots", "vals", "parts", "txn_p", "txns", "parts.lost_floor", "parts.spoilt_ns"),
-        *("parts.unclean_on",),
+        *("slots", "records", "partitions", "txn_p"),
+        *("txns", "partitions.lost_floor", "partitions.spoilt_ns"),
+        *("partitions.unclean_on",),
     ),
     rests_on=("txns", "sends", "replicas", "logs"),
     reference=_reference,

@@ -110,7 +110,7 @@ def judge(expected: str, promise: str, inputs: str, outputs: str) -> set[tuple[s
         "inputs": f"SELECT * FROM (VALUES {inputs}) t(topic, partition, off, value_id)",
         "outputs": f"SELECT * FROM (VALUES {outputs}) t(sink, position, key, value, value_id)",
         "expected_outputs": to_duckdb(expected),
-        "parts": "SELECT CAST(NULL AS BIGINT) AS spoilt_ns",
+        "partitions": "SELECT CAST(NULL AS BIGINT) AS spoilt_ns",
         "settings": f"SELECT '{promise}' AS promise",
     }
     with duckdb.connect() as base:

@@ -107,6 +107,6 @@ def test_only_undisturbed_time_counts(tmp_path: Path) -> None:
 
 
 def test_removed_quota_may_still_throttle() -> None:
-    tables = {"spans": [{"p": 0}]}
+    tables = {"state_spans": [{"p": 0}]}
     derived = Derived(tables=tables, faults=[fault("quota", "p0", BEGIN_NS, END_NS)])
     assert resumption_rows(derived, synthetic.scenario(ONE), []) == []

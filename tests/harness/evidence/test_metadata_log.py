@@ -1,0 +1,216 @@
+"""KRaft's metadata log yields every version of every fact, as ZooKeeper's log does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.evidence.metadata_files import SegmentWriter
+from urteil.harness.dependencies.kafka import kafka_jar
+from urteil.harness.evidence.readers.metadata_log import (
+    FOLDER,
+    MetadataLog,
+    RecordSchemas,
+    read_metadata,
+)
+from urteil.harness.evidence.readers.metadata_states import MetadataStates
+
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+TOPIC = ("TopicRecord", {"Name": "orders", "TopicId": TOPIC_ID})
+STATE = "/brokers/topics/orders/partitions/0/state"
+
+
+@pytest.fixture(scope="module")
+def schemas() -> RecordSchemas:
+    return RecordSchemas(kafka_jar("kafka-metadata"), kafka_jar("kafka-clients"))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> MetadataLog:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    return MetadataLog(folder)
+
+
+def partition(number: int = 0, **fields: Any) -> tuple[str, dict[str, Any]]:
+    start = {"Replicas": [1, 2, 3], "Isr": [1, 2, 3], "Leader": 1}
+    start |= {"LeaderEpoch": 0, "PartitionEpoch": 0}
+    return "PartitionRecord", {"PartitionId": number, "TopicId": TOPIC_ID} | start | fields
+
+
+def change(number: int = 0, **fields: Any) -> tuple[str, dict[str, Any]]:
+    return "PartitionChangeRecord", {"PartitionId": number, "TopicId": TOPIC_ID} | fields
+
+
+def store(log: MetadataLog, writer: SegmentWriter, base: int = 0) -> None:
+    (log.folder / f"{base:020}.log").write_bytes(writer.data)
+
+
+def states(log: MetadataLog, schemas: RecordSchemas) -> list[dict[str, Any]]:
+    return list(MetadataStates(0).rows(read_metadata(log, schemas)))
+
+
+def facts(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.get(column) for column in columns) for row in rows]
+
+
+def test_partition_changes_are_versions_of_its_state(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.lead(controller=2, epoch=7, wall_ms=1000)
+    writer.write(TOPIC, partition(), wall_ms=2000)
+    writer.write(change(Isr=[1, 2]))
+    writer.write(change(Leader=2, Isr=[2]))
+    writer.write(change(Leader=-1))
+    store(log, writer)
+    rows = [row for row in states(log, schemas) if row["path"] == STATE]
+    columns = ("version", "leader", "leader_epoch", "isr", "controller_epoch", "topic_id")
+    assert facts(rows, *columns) == [
+        (0, 1, 0, "[1, 2, 3]", 7, TOPIC_ID),
+        (1, 1, 0, "[1, 2]", 7, TOPIC_ID),
+        (2, 2, 1, "[2]", 7, TOPIC_ID),
+        (3, -1, 2, "[2]", 7, TOPIC_ID),
+    ]
+    assert (rows[0]["zxid"], rows[0]["at_ns"], rows[0]["wall_ms"]) == (2, 2_000_000_000, 2000)
+    assert not log.damage
+    assert (log.records, log.start, log.end) == (6, 0, 6)
+
+
+def test_topic_has_all_partitions_of_its_batch_before_their_states(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition(0), partition(1))
+    writer.write(change(0, Replicas=[2, 3, 4]))
+    store(log, writer)
+    rows = states(log, schemas)
+    topic = "/brokers/topics/orders"
+    assert [row["path"].removeprefix(topic) for row in rows] == [
+        "", "/partitions/0/state", "/partitions/1/state", "", "/partitions/0/state",
+    ]  # fmt: skip
+    assert [row["version"] for row in rows if row["path"] == topic] == [0, 1]
+    assert json.loads(rows[0]["replicas"]) == {"0": [1, 2, 3], "1": [1, 2, 3]}
+    assert json.loads(rows[3]["replicas"]) == {"0": [2, 3, 4], "1": [1, 2, 3]}
+
+
+def test_removed_topic_ends_each_partition(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition(0), partition(1))
+    writer.write(("RemoveTopicRecord", {"TopicId": TOPIC_ID}))
+    store(log, writer)
+    gone = [row["path"] for row in states(log, schemas) if row["version"] == -1]
+    assert gone == [STATE, STATE.replace("/0/", "/1/"), "/brokers/topics/orders"]
+
+
+def test_broker_is_present_while_it_is_unfenced(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": True}))
+    writer.write(("BrokerRegistrationChangeRecord", {"BrokerId": 1, "Fenced": -1}))
+    writer.write(("BrokerRegistrationChangeRecord", {"BrokerId": 1, "InControlledShutdown": 1}),
+                 version=1)  # fmt: skip
+    writer.write(("BrokerRegistrationChangeRecord", {"BrokerId": 1, "Fenced": 1}))
+    writer.write(("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": False}))
+    writer.write(("UnregisterBrokerRecord", {"BrokerId": 1}))
+    store(log, writer)
+    assert facts(states(log, schemas), "zxid", "path", "version") == [
+        (1, "/brokers/ids/1", 0),
+        (3, "/brokers/ids/1", -1),
+        (4, "/brokers/ids/1", 0),
+        (5, "/brokers/ids/1", -1),
+    ]
+
+
+def test_leader_of_the_quorum_is_the_controller_of_its_epoch(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.lead(controller=2, epoch=1)
+    writer.lead(controller=3, epoch=4)
+    store(log, writer)
+    rows = states(log, schemas)
+    assert facts(rows, "path", "controller", "controller_epoch") == [
+        ("/controller", 2, None),
+        ("/controller_epoch", None, 1),
+        ("/controller", 3, None),
+        ("/controller_epoch", None, 4),
+    ]
+
+
+def test_log_without_its_begin_continues_from_its_snapshot(log, schemas) -> None:
+    snapshot, writer = SegmentWriter(schemas), SegmentWriter(schemas, base=50)
+    snapshot.write(TOPIC, partition(LeaderEpoch=4, PartitionEpoch=9))
+    (log.folder / f"{50:020}-{3:010}.checkpoint").write_bytes(snapshot.data)
+    writer.write(change(Leader=3))
+    store(log, writer, base=50)
+    rows = [row for row in states(log, schemas) if row["path"] == STATE]
+    assert facts(rows, "zxid", "version", "leader_epoch") == [(49, 9, 4), (50, 10, 5)]
+    assert (log.start, log.end, log.damage) == (50, 51, [])
+
+
+def test_log_without_its_begin_and_snapshot_is_damaged(log, schemas) -> None:
+    writer = SegmentWriter(schemas, base=50)
+    writer.write(("NoOpRecord", {}))
+    store(log, writer, base=50)
+    assert not states(log, schemas)
+    assert log.damage == ["the log begins at offset 50 without a snapshot"]
+
+
+def test_change_of_a_partition_that_nothing_created_is_damage(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(change(Leader=3), ("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": False}))
+    store(log, writer)
+    folded = MetadataStates(0)
+    assert [row["path"] for row in folded.rows(read_metadata(log, schemas))] == ["/brokers/ids/1"]
+    (damage,) = folded.damage
+    assert damage.startswith("the PartitionChangeRecord at offset 0")
+
+
+def test_cut_tail_ends_the_log_with_file_and_position(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition())
+    whole = len(writer.data)
+    writer.write(change(Leader=3))
+    writer.data = writer.data[:-1]
+    store(log, writer)
+    rows = states(log, schemas)
+    assert [row["version"] for row in rows] == [0, 0]
+    (damage,) = log.damage
+    assert damage.startswith(f"{0:020}.log: the batch at {whole} is cut")
+
+
+def test_rotten_batch_ends_its_segment(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition())
+    writer.data = writer.data[:-1] + b"\xff"
+    store(log, writer)
+    assert not states(log, schemas)
+    assert log.damage == [f"{0:020}.log: the batch at offset 0 has a wrong CRC"]
+
+
+def test_missing_offsets_are_damage(log, schemas) -> None:
+    first, second = SegmentWriter(schemas), SegmentWriter(schemas, base=5)
+    first.write(("NoOpRecord", {}))
+    second.write(("NoOpRecord", {}))
+    store(log, first)
+    store(log, second, base=5)
+    states(log, schemas)
+    assert log.damage == [f"{5:020}.log: offsets 1 to 4 are missing"]
+
+
+def test_record_of_an_unknown_type_is_damage_and_passed_over(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer._batch([(None, b"\x01\xc8\x01\x00")], 0, 0)
+    writer.write(TOPIC, partition())
+    store(log, writer)
+    assert len(states(log, schemas)) == 2
+    assert log.damage == ["the record at offset 0: no record of type 200 in frame version 1"]
+
+
+def test_replica_that_was_moved_away_is_stray(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition())
+    writer.write(change(Replicas=[2, 3, 4]))
+    store(log, writer)
+    folded = MetadataStates(0)
+    list(folded.rows(read_metadata(log, schemas)))
+    assert folded.is_stray("orders", TOPIC_ID, 0, 1)
+    assert not folded.is_stray("orders", TOPIC_ID, 0, 4)
+    assert not folded.is_stray("orders", "another", 0, 1)

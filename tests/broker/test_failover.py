@@ -31,7 +31,7 @@ def full_isr(nodes: Nodes) -> bool:
 
 
 @pytest.mark.timeout(300)
-def test_no_acknowledged_record_is_lost_when_leaders_die(nodes: Nodes) -> None:
+def test_leader_crashes_lose_no_acknowledged_record(nodes: Nodes) -> None:
     with Traffic(nodes.bootstrap, TOPICS) as traffic:
         traffic.await_more(300)
         for _ in range(2):

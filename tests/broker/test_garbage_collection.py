@@ -51,15 +51,15 @@ async def collected(found: weakref.ref[Node], *, is_busy: bool) -> bool:
     return found() is None
 
 
-def test_old_garbage_is_collected_while_no_large_request_is_under_way() -> None:
+def test_old_garbage_is_collected_without_large_requests() -> None:
     assert asyncio.run(collected(old_garbage(), is_busy=False))
 
 
-def test_old_garbage_stays_while_a_large_request_is_under_way() -> None:
+def test_old_garbage_stays_during_a_large_request() -> None:
     assert not asyncio.run(collected(old_garbage(), is_busy=True))
 
 
-def test_growing_heap_starts_no_full_collection_by_itself() -> None:
+def test_heap_growth_starts_no_full_collection() -> None:
     before = gc.get_stats()[2]["collections"]
     kept = [Node() for _ in range(100_000)]
     assert gc.get_stats()[2]["collections"] == before

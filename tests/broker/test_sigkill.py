@@ -82,7 +82,7 @@ def replicas_of(folder: Path, partition: int) -> set[bytes]:
 
 
 @pytest.mark.timeout(3600)
-def test_no_acknowledged_record_is_lost_by_sigkill(
+def test_sigkill_loses_no_acknowledged_record(
     nodes: Nodes, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     rounds, seed = (pytestconfig.getoption(name) for name in ("--kill-rounds", "--kill-seed"))

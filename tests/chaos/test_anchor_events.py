@@ -177,7 +177,7 @@ def test_every_event_has_a_detector() -> None:
     assert all(EVENTS.values())
 
 
-def test_frame_of_a_link_event_is_held_until_the_watch_closes() -> None:
+def test_link_event_holds_its_frame_until_the_watch_closes() -> None:
     cluster = PaperCluster()
     watch = EventWatch("link:EndTxn:answer:2", cluster, AIM)
     assert watch.came.wait(60)

@@ -229,7 +229,7 @@ def test_slow_poll_accepts_only_group_members() -> None:
     assert not cluster.clients.acts
 
 
-def test_client_that_exited_by_itself_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_client_exit_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = controls()
 
     def ended(name: str) -> NodeStatus:

@@ -160,7 +160,7 @@ def test_unknown_option_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_fault_declares_what_the_list_prints(name: str) -> None:
+def test_fault_list_prints_the_declarations(name: str) -> None:
     fault = FAULTS[name]
     assert fault.about
     assert fault.proves
@@ -278,7 +278,7 @@ def test_node_that_exits_without_descriptors_is_started(
     assert fault.find_residual_effects(cluster) == ""
 
 
-def test_node_whose_exit_the_engine_reports_late_is_started(
+def test_node_with_a_late_exit_report_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The process is gone or a zombie, and the engine still reports it as running."""

@@ -161,7 +161,7 @@ def test_hanging_toxiproxy_is_restarted_with_its_faults(lab: Lab) -> None:
     until(lambda: lab.links.probe(other).answered)
 
 
-def test_link_that_reads_frames_is_cut_although_its_peer_does_not_read(lab: Lab) -> None:
+def test_frame_link_with_a_stalled_peer_is_cut(lab: Lab) -> None:
     link = Link("b1", "b2")
     deaf = socket.create_server((lab.plan.address("b2"), lab.plan.ports.internal))
     with deaf, socket.socket() as connection:

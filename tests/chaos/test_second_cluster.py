@@ -36,7 +36,7 @@ def test_far_applications_have_links_and_a_listener_of_their_own() -> None:
     assert WAN not in without.nodes
 
 
-def test_nodes_of_the_second_cluster_have_other_names_at_usual_addresses() -> None:
+def test_second_cluster_has_other_node_names() -> None:
     layout = Layout(first_broker_id=11, first_zookeeper_id=11)
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1, layout=layout)
     usual = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
@@ -91,7 +91,7 @@ def test_healing_restores_both_clusters(tmp_path: Path) -> None:
     assert west.states["b3"] is NodeState.RUNNING
 
 
-def test_fault_in_a_second_cluster_that_is_not_there_does_not_act(tmp_path: Path) -> None:
+def test_fault_in_an_absent_second_cluster_does_not_act(tmp_path: Path) -> None:
     spec = FaultSpec(fault="crash", target="west:leader", at_s=0.0, duration_s=0.1)
     faults = plan_schedule([spec], seed=1, topic="t")
     nemesis = Nemesis(PaperCluster(), faults, record=tmp_path / "f.jsonl", acked=lambda: 0)

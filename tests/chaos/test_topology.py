@@ -57,7 +57,7 @@ def test_first_broker_id_shifts_names_not_addresses() -> None:
     ]
 
 
-def test_fixed_port_lays_out_brokers_zookeepers_and_metrics_in_a_row() -> None:
+def test_fixed_port_gives_consecutive_ports() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=2, layout=Layout(port=9092))
     assert plan.bootstrap() == ["127.0.0.1:9092", "127.0.0.1:9093"]
     assert [plan.proxies(Link(CLIENT, one))[0].listen for one in plan.brokers] == plan.bootstrap()

@@ -36,7 +36,7 @@ def test_condition_is_read_once_even_if_the_deadline_has_passed() -> None:
     assert until(lambda: "", deadline_s=-1.0) == ""
 
 
-def test_condition_is_read_after_the_pause_in_which_the_deadline_passes() -> None:
+def test_condition_is_read_once_more_after_the_last_pause() -> None:
     values = ["", "late"]
     assert until(lambda: values.pop(0), deadline_s=0.01, poll_s=0.05) == "late"
 

@@ -42,7 +42,7 @@ def ten_commands(topic: str) -> Lab:
     )  # fmt: skip
 
 
-def test_ten_commands_of_the_labs_print_what_a_course_shows(pair: Pair) -> None:
+def test_lab_commands_print_the_course_output(pair: Pair) -> None:
     address = Address(bootstrap=pair.ours.bootstrap, zookeeper=pair.ours.zookeeper, config="")
     desk = Desk("ours", {"client": address}, Path("unused"), None)
     try:

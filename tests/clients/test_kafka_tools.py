@@ -56,9 +56,7 @@ def events(output: str, name: str) -> list[dict[str, object]]:
     return [one for one in found if one.get("name") == name]
 
 
-def test_console_consumer_of_a_group_resumes_where_the_first_one_ended(
-    side: Side, topic: str
-) -> None:
+def test_second_console_consumer_resumes_at_the_committed_offset(side: Side, topic: str) -> None:
     """The second consumer of a group begins where the first one ended."""
     lines = [f"key {n}|value {n}" for n in range(20)]
     codec = ["--compression-codec", "zstd", "--request-required-acks", "all"]

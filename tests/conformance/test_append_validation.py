@@ -211,9 +211,7 @@ def test_producer_id_without_epoch_is_answered_alike(pair: Pair, wanted: str) ->
 
 
 @pytest.mark.parametrize("inner", [(0, 1, 2), (5, 6, 7), (0, 2, 4)], ids=str)
-def test_offset_of_a_compressed_message_may_be_its_last_or_zero(
-    pair: Pair, inner: tuple[int, ...]
-) -> None:
+def test_compressed_message_offset_may_be_last_or_zero(pair: Pair, inner: tuple[int, ...]) -> None:
     """Its own offset is that of its last message, a higher one, or 0."""
     name = pair.name("wrapped")
     pair.run_on_both(lambda side: side.create(name))

@@ -39,7 +39,7 @@ def _create(one: Guarded) -> None:
         one.admin.create(topic, ((1, 2),), {"cleanup.policy": "compact"})
 
 
-def test_coordinator_below_min_isr_rejects_what_it_must_store(two: GuardedPair) -> None:
+def test_coordinator_below_min_isr_rejects_writes(two: GuardedPair) -> None:
     """Requests that must store records fail; deletions succeed."""
     answers = two.assert_same(_group_answers)
     assert [one["error_code"] for one in answers[2:5]] == [

@@ -104,7 +104,7 @@ def test_client_without_key_is_rejected(standing: Standing) -> None:
         assert proof.acted
 
 
-def test_fault_that_expires_while_it_begins_is_healed_after_its_begin(
+def test_fault_that_expires_during_begin_is_healed_afterwards(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not in the middle of its begin, whose second half nobody would undo."""
@@ -122,7 +122,7 @@ def test_fault_that_expires_while_it_begins_is_healed_after_its_begin(
         assert standing.cluster.acts == ["kill b1", "start b1"]
 
 
-def test_a_fault_whose_healing_failed_is_healed_with_its_session(
+def test_session_end_heals_a_fault_whose_healing_failed(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resume, failures = standing.cluster.resume, iter([ActFailed("the cluster is busy")])

@@ -191,7 +191,7 @@ def test_a_file_may_have_every_fault_that_a_scenario_has(tmp_path: Path, name: s
     assert load_schedule(path, whole).faults == schedule_of(whole).faults
 
 
-def test_specs_of_entries_are_those_of_scenarios() -> None:
+def test_entry_specs_equal_their_scenarios() -> None:
     assert set(FaultSpec.__struct_fields__) | {"played"} == set(
         schedule_of(seeded(CHAOS, 1)).faults[0].__struct_fields__
     )

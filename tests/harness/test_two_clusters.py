@@ -72,7 +72,7 @@ def test_topics_fit_their_clusters() -> None:
         fit_topics(msgspec.structs.replace(PAIR, workload=twins))
 
 
-def test_clients_are_dealt_to_the_clusters_that_have_topics_for_them() -> None:
+def test_clients_are_assigned_to_clusters_with_their_topics() -> None:
     both = specs(fact("a"), fact("b", "west"))
     producer, consumer = client_kinds()["producer"], client_kinds()["consumer"]
     dealt = [both.spec(name, consumer) for name in ("c1", "c2", "c3")]
@@ -124,7 +124,7 @@ def test_states_of_the_second_cluster_are_not_ordered_with_the_first() -> None:
     assert row == {"zxid": SECOND_ZXID + 7, "controller_epoch": None, "leader_epoch": 2}
 
 
-def test_settings_of_a_topic_are_those_of_its_cluster() -> None:
+def test_topic_settings_come_from_its_cluster() -> None:
     name = "min.insync.replicas"
     assert setting(fact("a"), PAIR, name) == "2"
     assert setting(fact("b", "west"), PAIR, name) == "1", "two brokers"

@@ -26,7 +26,7 @@ def _result(name: str, **statuses: Status) -> Result:
     return msgspec.convert(fields, Result, from_attributes=True)
 
 
-def test_scenario_whose_guarantees_hold_is_expected() -> None:
+def test_scenario_with_holding_guarantees_is_expected() -> None:
     assert_expected(SCENARIOS["calm"], [_result("calm")])
 
 
@@ -54,7 +54,7 @@ def test_acks_below_all_permit_no_other_anomaly() -> None:
         assert_expected(SCENARIOS["leader-moves"], [divergent])
 
 
-def test_anomaly_that_a_scenario_has_to_show_is_found_and_permitted() -> None:
+def test_required_anomaly_is_found_and_permitted() -> None:
     found = _result("unclean-on", lost_write=Status.PERMITTED)
     assert_expected(SCENARIOS["unclean-on"], [found])
     missed = msgspec.structs.replace(found, must_find={"lost_write": False})

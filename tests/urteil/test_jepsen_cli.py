@@ -121,7 +121,7 @@ def test_store_without_a_history_is_wrong_usage(
     assert "holds no history.edn" in " ".join(capsys.readouterr().err.split())
 
 
-def test_pictures_are_drawn_on_request_and_bokeh_is_not_loaded_otherwise(tmp_path: Path) -> None:
+def test_bokeh_is_loaded_only_for_pictures(tmp_path: Path) -> None:
     (tmp_path / "h.edn").write_text(CLEAN)
     asked = ["import", "h.edn", "--out", "runs"]
     code = f"""

@@ -55,7 +55,7 @@ def test_wait_for_another_apt(tmp_path):
 """
 
 
-def test_missed_part_is_installed_again_and_a_wait_is_reported_on_the_terminal(
+def test_missing_part_is_installed_again_and_its_wait_printed(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)

@@ -31,7 +31,7 @@ STANDING = """
 import pytest
 
 
-def test_a_cluster_that_stands(urteil_cluster, urteil_history):
+def test_standing_cluster_is_used(urteil_cluster, urteil_history):
     urteil_cluster.create_topic("t", partitions=3, replication_factor=3)
     with urteil_history.load("t", rate=300) as load:
         load.await_acked(400, deadline_s=30)
@@ -41,7 +41,7 @@ def test_a_cluster_that_stands(urteil_cluster, urteil_history):
     assert statuses["replica_divergence"] == "not judged"
 
 
-def test_its_keeper_alone_may_break_it(request):
+def test_lock_is_broken_only_by_its_owner(request):
     with pytest.raises(Exception, match="a standing cluster belongs to its keeper"):
         request.getfixturevalue("urteil_nemesis")
 """
@@ -134,7 +134,7 @@ def own_project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_marker_settings_reach_the_cluster_and_a_failure_shows_its_logs(own_project: Path) -> None:
+def test_marker_settings_apply_and_a_failure_shows_logs(own_project: Path) -> None:
     done = pytest_in(own_project, "test_markers.py", "--strict-markers")
     assert "1 failed, 1 passed" in done.stdout, done.stdout
     section = done.stdout.partition("- urteil -")[2]

@@ -39,7 +39,7 @@ def test_ambiguous_room_lists_both() -> None:
         room_named("log", KNOWN)
 
 
-def test_every_test_module_is_in_a_room_that_its_path_names() -> None:
+def test_path_of_a_test_module_names_its_room() -> None:
     known = rooms()
     folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert folders <= set(known)

@@ -44,7 +44,7 @@ def test_missing_topic_is_created_for_all_keys(tmp_path: Path, zookeeper: ZooKee
         until(lambda: errors(nodes) == {ErrorCode.NONE}, "a coordinator for each key")
 
 
-def test_missing_topic_that_cannot_be_created_is_tried_once_for_all_keys(
+def test_failed_topic_creation_is_tried_once_for_all_keys(
     tmp_path: Path, zookeeper: ZooKeeperServer
 ) -> None:
     with Nodes(tmp_path, zookeeper, "/tried", 1, offsets_topic_replication_factor="3") as nodes:

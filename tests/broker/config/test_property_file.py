@@ -53,7 +53,7 @@ def test_keys_separators_and_escapes() -> None:
         ("", {}),
     ],
 )
-def test_line_ends_and_continuations_are_those_of_java(text: str, found: dict[str, str]) -> None:
+def test_line_ends_and_continuations_equal_java(text: str, found: dict[str, str]) -> None:
     assert parse_properties(text) == found
 
 

@@ -88,7 +88,7 @@ def test_unknown_variable_stays_with_a_warning(
         ("${directory:DIR/secrets:../secrets.properties}", {}, False),
     ],
 )  # fmt: skip
-def test_parameters_limit_what_a_provider_reads(
+def test_parameters_limit_provider_reads(
     folder: Path, value: str, params: dict[str, str], known: bool
 ) -> None:
     assert (found(folder, value, **params) != value.replace("DIR", str(folder))) is known

@@ -59,7 +59,7 @@ def test_changes_of_loaded_topics_are_applied() -> None:
     run(scenario())
 
 
-def test_late_notification_of_a_deleted_topic_does_not_affect_its_successor() -> None:
+def test_late_notification_of_a_deleted_topic_is_ignored() -> None:
     async def scenario() -> None:
         known, configs, _ = settings()
         configs.notify("t", {})

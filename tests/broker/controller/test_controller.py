@@ -233,7 +233,7 @@ def test_isr_changes_are_written_and_answered(zookeeper: ZooKeeperServer, chroot
     run(scenario)
 
 
-def test_without_the_isr_there_is_no_leader_unless_unclean_is_allowed(
+def test_partition_without_isr_needs_unclean_election_for_a_leader(
     zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
     async def scenario() -> None:

@@ -118,7 +118,7 @@ def test_repeated_proposal_returns_the_current_state() -> None:
     assert (answer.error_code, answer.isr, answer.partition_epoch) == (0, (1, 2), 7)
 
 
-def test_brokers_in_shutdown_do_not_join_the_isr_but_a_leader_may_stay() -> None:
+def test_brokers_in_shutdown_do_not_join_the_isr() -> None:
     made = context()
     made.shutting_down = {1, 3}
     assert evaluate_proposals(made, request(), 3).answers == {TP: ErrorCode.INELIGIBLE_REPLICA}

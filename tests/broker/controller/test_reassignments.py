@@ -51,7 +51,7 @@ def test_the_table_in_the_comment_of_apache_kafkas_controller() -> None:
         ((1, 4, 5), (1, 2, 3), False),
     ],
 )
-def test_complete_when_all_targets_are_in_sync_and_one_can_lead(
+def test_reassignment_completes_with_targets_in_sync_and_a_leader(
     isr: tuple[int, ...], live: tuple[int, ...], complete: bool
 ) -> None:
     assert ReplicaAssignment((1, 2, 3)).to((4, 5)).is_complete(isr, live) is complete

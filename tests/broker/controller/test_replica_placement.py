@@ -61,7 +61,7 @@ def test_with_racks_as_in_kafkas_admin_utils() -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_six_brokers_on_two_racks_are_as_even_as_apache_kafka(seed: int) -> None:
+def test_placement_on_two_racks_is_as_even_as_apache_kafka(seed: int) -> None:
     """10 x 3 over 6 brokers: replicas [4,4,5,5,6,6] or better, leaders [1,1,2,2,2,2]."""
     racks = {broker: f"r{broker % 2}" for broker in range(1, 7)}
     made = assign_replicas(dict(racks), 10, 3, random.Random(seed))

@@ -183,7 +183,7 @@ def test_deleted_topics_remove_groups_without_offsets() -> None:
 PENDING = Committed(OffsetCommitValue(offset=5, metadata="", commit_timestamp=NOW_MS), 50)
 
 
-def test_an_open_transaction_does_not_keep_a_group_that_is_deleted() -> None:
+def test_open_transaction_does_not_prevent_group_deletion() -> None:
     shard = shard_with(group_of(), a=NEW_MS)
     shard.pending.add(7, ("g", "a", 0), PENDING)
     coordinator = Tombstones(shard)

@@ -242,9 +242,7 @@ def test_unflushed_segment_shortened_by_power_loss_ends_the_log(
 
 
 @pytest.mark.parametrize("keeps", [0, 2])
-def test_compacted_log_shortened_by_power_loss_ends_before_an_empty_segment(
-    tmp_path: Path, keeps: int
-) -> None:
+def test_truncated_compacted_log_ends_before_an_empty_segment(tmp_path: Path, keeps: int) -> None:
     """It had just rolled: else the log would end behind records that it has not, and no leader
     would be asked for them."""
     config = replace(CONFIG, cleanup_policy="compact")
@@ -329,7 +327,7 @@ def test_sealed_segment_without_an_index_is_recovered(tmp_path: Path) -> None:
     assert again.log_end_offset == 40
 
 
-def test_unfinished_files_are_removed_and_a_lost_log_restarts_at_its_start(tmp_path: Path) -> None:
+def test_recovery_removes_unfinished_files(tmp_path: Path) -> None:
     log = open_log(tmp_path, config=CONFIG)
     for _ in range(20):
         append(log, batch([b"x" * 50]))

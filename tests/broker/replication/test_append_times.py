@@ -16,7 +16,7 @@ KEY = ("t", 0)
 BROKER_TIME = {"message.timestamp.type": "LogAppendTime", "compression.type": "gzip"}
 
 
-def test_append_time_grows_with_the_offset_when_a_large_batch_is_overtaken(tmp_path: Path) -> None:
+def test_append_time_of_an_overtaken_batch_grows_with_the_offset(tmp_path: Path) -> None:
     """A batch of 2 MiB is validated beside the loop, and a small append overtakes it."""
     large = build_batch([(b"k", bytes(2 << 20), (), 0)])
 

@@ -151,7 +151,7 @@ def test_repeated_state_does_not_cancel_a_proposal(tmp_path: Path) -> None:
     assert not plain.partition.isr.is_in_flight
 
 
-def test_follower_that_stops_while_joining_does_not_delay_the_high_watermark(
+def test_stopped_joining_follower_does_not_delay_the_high_watermark(
     tmp_path: Path,
 ) -> None:
     plain = Plain(tmp_path / "t-0")

@@ -124,7 +124,7 @@ def test_only_the_producer_of_the_epoch_may_end(
     assert one.end(producer, epoch, commit=True, by_client=True, now_ms=NOW_MS) is error
 
 
-def test_no_step_begins_while_one_is_pending() -> None:
+def test_step_does_not_begin_while_another_is_pending() -> None:
     one = txn(TxnState.ONGOING)
     one.begin(step_of(one.add(frozenset({("z", 0)}), NOW_MS)))
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS

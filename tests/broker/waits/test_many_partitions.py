@@ -49,7 +49,7 @@ def delete(client: Client, name: str) -> int:
 
 
 @pytest.mark.parametrize("partitions", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)])
-def test_topic_of_many_partitions_is_made_and_deleted_while_others_are_served(
+def test_topic_of_many_partitions_does_not_delay_other_clients(
     nodes: Nodes, partitions: int
 ) -> None:
     waits = {}

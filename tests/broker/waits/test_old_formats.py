@@ -62,7 +62,7 @@ def assert_undisturbed(bystander: Bystander) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, pytest.param(1, marks=pytest.mark.thorough)])
-def test_old_message_of_zeros_is_refused_beyond_the_limit_while_others_are_served(
+def test_old_message_of_zeros_beyond_the_limit_is_rejected(
     nodes: Nodes, bystander: Bystander, magic: int
 ) -> None:
     topic, bomb = f"old-zeros-{magic}", old_zeros(magic, Compression.GZIP, ZEROS_MIB)
@@ -89,7 +89,7 @@ def test_many_old_messages_are_taken_while_others_are_served(
 
 @pytest.mark.parametrize("magic", [1, pytest.param(0, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_many_records_are_read_in_an_old_format_while_others_are_served(
+def test_read_in_an_old_format_does_not_delay_other_clients(
     nodes: Nodes, bystander: Bystander, magic: int, codec: Compression
 ) -> None:
     topic, batch = f"new-many-{magic}-{codec.name}", tiny_records(codec, RECORDS)

@@ -108,7 +108,7 @@ def assert_undisturbed(bystander: Bystander) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_batch_of_zeros_is_taken_and_found_by_time_while_others_are_served(
+def test_batch_of_zeros_does_not_delay_other_clients(
     nodes: Nodes, bystander: Bystander, codec: Compression
 ) -> None:
     topic, bomb = f"zeros-{codec.name}", zeros(codec, ZEROS_MIB[codec])
@@ -125,7 +125,7 @@ def test_batch_of_zeros_is_taken_and_found_by_time_while_others_are_served(
     "codec",
     [CODECS[0], *(pytest.param(codec, marks=pytest.mark.thorough) for codec in CODECS[1:])],
 )
-def test_batch_of_many_records_is_taken_while_others_are_served(
+def test_batch_of_many_records_does_not_delay_other_clients(
     nodes: Nodes, bystander: Bystander, codec: Compression
 ) -> None:
     topic, bomb = f"tiny-{codec.name}", tiny_records(codec, RECORDS)

@@ -50,7 +50,7 @@ def test_kill_is_recorded_and_followed_by_a_session(lab: WorkloadClients, tmp_pa
     assert lab.start_next_session("p1.2") == "p1.3"
 
 
-def test_client_that_exited_by_itself_was_not_killed(tmp_path: Path) -> None:
+def test_unexpected_client_exit_is_no_kill(tmp_path: Path) -> None:
     """Its exit is a failure of the run."""
     clients = Clients(tmp_path, spawn_process)
     lab = WorkloadClients(tmp_path, clients, lambda *_: None)

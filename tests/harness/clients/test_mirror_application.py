@@ -62,7 +62,7 @@ def test_unknown_bug_is_rejected(tmp_path: Path) -> None:
         application_of(load)
 
 
-def test_mirror_is_ready_when_each_way_has_a_task_and_the_second_cluster_answers(
+def test_mirror_is_ready_with_a_task_for_each_direction(
     tmp_path: Path,
 ) -> None:
     both = context(tmp_path, "mirror-active")

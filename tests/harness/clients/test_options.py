@@ -71,7 +71,7 @@ def test_options_of_scenarios_are_valid(name: str) -> None:
     check_workload(SCENARIOS[name].workload)
 
 
-def test_promises_of_the_command_line_are_those_of_the_option() -> None:
+def test_command_line_promises_equal_the_option() -> None:
     (promise,) = [row for row in describe(ApplicationOptions) if row.name == "promise"]
     assert set(PROMISES) == set(promise.values.split(" or "))
 

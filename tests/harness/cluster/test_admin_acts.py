@@ -165,5 +165,5 @@ def test_rejected_act_raises_and_is_logged(cluster: Cluster) -> None:
     assert "InvalidReplicationFactor" in acts(cluster)[-1]["after"]
 
 
-def test_no_decided_transaction_waits_for_its_markers(cluster: Cluster) -> None:
+def test_decided_transactions_have_their_markers(cluster: Cluster) -> None:
     assert cluster.controls().admin.decided_transactions() == []

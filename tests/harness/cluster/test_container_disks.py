@@ -54,7 +54,7 @@ def disks(box: Box) -> ContainerDisks:
     return ContainerDisks(lambda _node: [data / "disk1", data / "disk2"], box)
 
 
-def test_log_directories_are_those_of_the_home(box: Box) -> None:
+def test_log_directories_are_read_from_the_home(box: Box) -> None:
     assert disks(box).broker_log_dirs("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
     with disks(box).open_log_directories("b1") as log_dirs:
         assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]

@@ -223,7 +223,7 @@ sys.stdin.read()
 """
 
 
-def test_no_fault_outlives_a_lab_that_was_killed(keeper: Keeper, tmp_path: Path) -> None:
+def test_killed_lab_leaves_no_fault(keeper: Keeper, tmp_path: Path) -> None:
     lab = subprocess.Popen(
         [sys.executable, "-c", LAB, keeper.file, tmp_path],
         stdin=subprocess.PIPE,

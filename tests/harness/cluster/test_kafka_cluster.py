@@ -78,7 +78,7 @@ def test_controls_report_the_state_and_properties_of_the_cluster(cluster: Cluste
     assert cluster.versions()["kafka"] == "3.9.1"
 
 
-def test_follower_cut_off_in_one_direction_leaves_the_isr_and_returns(cluster: Cluster) -> None:
+def test_one_way_partition_removes_a_follower_from_the_isr(cluster: Cluster) -> None:
     controls = cluster.controls()
     before = controls.partitions(TOPIC)[0]
     assert before.leader is not None

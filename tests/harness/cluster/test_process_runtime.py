@@ -96,7 +96,7 @@ def test_hanging_node_dumps_stacks_into_its_log(
     assert 'File "<string>", line 1 in <module>' in runtime.log("b1")
 
 
-def test_a_node_that_ends_by_itself_is_noticed(runtime: ProcessRuntime, tmp_path: Path) -> None:
+def test_unexpected_node_exit_is_reported(runtime: ProcessRuntime, tmp_path: Path) -> None:
     runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path)
     until(runtime.unexpected_ends)
     assert runtime.unexpected_ends()[0].exit_code == 3
@@ -109,7 +109,7 @@ def test_second_node_of_the_same_name_is_rejected(runtime: ProcessRuntime, tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_the_lab(tmp_path: Path, number: signal.Signals) -> None:
+def test_lab_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     argv = [sys.executable, "-c", LAB, str(tmp_path)]
     lab = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None

@@ -111,9 +111,7 @@ def free_port_block() -> int:
 
 
 @pytest.mark.parametrize("target", ["urteil", pytest.param("kafka", marks=pytest.mark.thorough)])
-def test_addresses_ids_racks_and_settings_are_those_of_the_options(
-    target: str, free_port_block: int
-) -> None:
+def test_options_set_addresses_ids_racks_and_settings(target: str, free_port_block: int) -> None:
     request = StandingRequest(
         name=NAME,
         brokers=2,

@@ -73,7 +73,7 @@ def check_stacks(cluster: Cluster) -> None:
     assert cluster.controls().controller() == "b1"
 
 
-def test_a_node_that_died_by_itself_fails_the_lab(tmp_path: Path) -> None:
+def test_unexpected_node_exit_fails_the_lab(tmp_path: Path) -> None:
     with Cluster(ClusterSpec(brokers=2), UrteilTarget(), tmp_path) as cluster:
         controls = cluster.controls()
         controls.check()

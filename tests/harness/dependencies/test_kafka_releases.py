@@ -42,7 +42,7 @@ def test_the_pom_alone_is_that_of_the_default_release() -> None:
     assert line.maven_options == [f"-Dscala.version={line.scala}"]
 
 
-def test_a_release_before_jaxb_and_scala_2_13_has_maven_options() -> None:
+def test_old_release_has_maven_options_for_jaxb_and_scala() -> None:
     assert release_line("0.11.0.3").maven_options == ["-Dscala.version=2.12", "-Pjaxb"]
     assert release_line("2.4.1").maven_options == ["-Dscala.version=2.13", "-Pzookeeper-client"]
 
@@ -56,7 +56,7 @@ def test_a_release_before_jaxb_and_scala_2_13_has_maven_options() -> None:
         ("latest", "there is no release latest"),
     ],
 )
-def test_unknown_release_is_rejected_with_those_there_are(version: str, reason: str) -> None:
+def test_unknown_release_is_rejected_with_known_ones(version: str, reason: str) -> None:
     answer = CliRunner().invoke(run, ["demo", "--target", f"kafka:{version}"])
     assert answer.exit_code == 2
     assert reason in answer.output

@@ -70,7 +70,7 @@ while lines < int(sys.argv[2]):
 """
 
 
-def test_a_reader_beside_the_writer_sees_whole_lines_in_their_order(path):
+def test_concurrent_reader_gets_complete_lines_in_order(path):
     path.touch()
     count = 100_000
     command = [sys.executable, "-c", READ_ALL, str(path), str(count)]

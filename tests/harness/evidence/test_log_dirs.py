@@ -7,7 +7,7 @@ from pathlib import Path
 from urteil.harness.evidence.collection import log_dirs
 
 
-def test_one_log_directory_is_the_data_itself(tmp_path: Path) -> None:
+def test_single_log_directory_is_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "urteil-0").mkdir()
     (tmp_path / "disk1-0").mkdir()  # of a topic with that name
     assert log_dirs(tmp_path) == [tmp_path]

@@ -93,7 +93,7 @@ def test_drawn_folders_without_damage_are_read_whole(folder):
     assert read_folders > 10
 
 
-def test_broker_time_of_a_compressed_message_counts_for_all_in_it(folder):
+def test_append_time_of_a_compressed_message_holds_for_its_records(folder):
     wrapper = old_messages(1, 1, sent((0, 1), 1))
     (folder / NAME).write_bytes(recoded(wrapper, attributes=1 | 8, time_ms=5))
     log, found = read(folder)

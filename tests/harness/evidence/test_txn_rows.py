@@ -36,7 +36,7 @@ def rows() -> dict[str, list[Row]]:
     return found
 
 
-def test_a_transaction_is_a_row_and_names_what_belongs_to_it() -> None:
+def test_transaction_row_names_its_records_and_offsets() -> None:
     found = rows()
     first, second = found["txns"]
     assert (first["txn"], first["outcome"], first["transactional_id"]) == (1, "committed", "g-t1")

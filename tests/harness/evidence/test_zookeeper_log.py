@@ -123,7 +123,7 @@ def test_rows(played):
     assert [row["controller_epoch"] for row in rows if row["path"] == "/controller_epoch"] == [1]
 
 
-def test_a_cut_log_keeps_what_is_before_the_cut(played, tmp_path):
+def test_truncated_log_keeps_earlier_records(played, tmp_path):
     (path,) = find_log_files(played[0])
     whole = path.read_bytes().rstrip(b"\0")
     everything = list(read_changes(played[0], LogFiles()))
@@ -154,7 +154,7 @@ def test_longest_log_of_an_ensemble_is_chosen(played, tmp_path):
     assert find_longest_log([tmp_path / "none"]) is None
 
 
-def test_among_equally_long_logs_the_one_without_a_gap_is_chosen(played, tmp_path):
+def test_gapless_log_is_chosen_among_equally_long_ones(played, tmp_path):
     """A server that was away took what it had missed as a snapshot: its log lacks that."""
     gap = tmp_path / "gap"
     (gap / "version-2").mkdir(parents=True)

@@ -88,7 +88,7 @@ def test_table_and_page_name_the_findings_of_both_releases(tmp_path: Path) -> No
         assert cell in html
 
 
-def test_night_plays_a_bug_and_after_a_finding_the_fixed_release(tmp_path: Path) -> None:
+def test_night_plays_the_fixed_release_after_a_finding(tmp_path: Path) -> None:
     night = Night(
         folder=tmp_path, scenarios=[], targets=["kafka"], mutants=[], first_seed=1, bugs=[BUG],
         play=lambda _job, _out: row(),

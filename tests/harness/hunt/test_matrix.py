@@ -31,7 +31,7 @@ def test_twin_is_played_once_per_scenario_and_seed() -> None:
     assert [job.seed for job in jobs if job.mutant is None] == [1, 2]
 
 
-def test_caught_requires_the_meant_guarantee_the_patched_line_and_a_passing_twin() -> None:
+def test_caught_requires_guarantee_hit_and_passing_twin() -> None:
     matrix = of(row(), caught())
     (line,) = matrix.lines
     assert (line.caught, line.ran, line.twins, line.first_s) == (1, 1, 1, [7.5])

@@ -67,7 +67,7 @@ def hunted(folder: Path, runs: int, **more: str) -> Night:
     return hunt
 
 
-def test_every_round_has_every_scenario_on_every_target_and_a_seed_of_its_own(
+def test_round_has_all_scenarios_and_targets_and_its_own_seed(
     tmp_path: Path,
 ) -> None:
     hunt = hunted(tmp_path, 10)
@@ -152,7 +152,7 @@ def test_a_full_disk_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         night(tmp_path, player(9)).hunt(time.monotonic() + LONG)
 
 
-def test_no_run_begins_that_would_end_too_late(tmp_path: Path) -> None:
+def test_run_that_would_end_too_late_does_not_begin(tmp_path: Path) -> None:
     hunt = night(tmp_path, player(10))
     hunt.hunt(time.monotonic() + 1)
     assert hunt.ledger.rows == []

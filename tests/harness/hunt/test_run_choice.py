@@ -59,7 +59,7 @@ def test_zero_weight_is_never_played() -> None:
     assert [one.scenario for one in found] == ["calm"]
 
 
-def test_one_of_twice_the_weight_is_played_about_twice_as_often() -> None:
+def test_double_weight_is_played_about_twice_as_often() -> None:
     weights = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 1.0}
     candidates = [Candidate(scenario=name, weight=weight) for name, weight in weights.items()]
     last: dict[str, str] = {}

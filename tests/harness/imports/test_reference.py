@@ -292,7 +292,7 @@ def batch(seed: int, *, transactional: bool) -> list[list[Op]]:
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("transactional", [False, True])
-def test_correct_histories_have_no_violation_and_pass_only_when_all_was_read(
+def test_correct_history_passes_only_when_fully_read(
     transactional: bool, isolation: str, tmp_path: Path
 ) -> None:
     for seed in range(SEEDS):

@@ -15,7 +15,7 @@ def numbers(release: str) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("bug", KNOWN_BUGS.values(), ids=list(KNOWN_BUGS))
-def test_declared_bug_names_what_exists(bug: KnownBug) -> None:
+def test_declared_bug_names_existing_parts(bug: KnownBug) -> None:
     guarantee = GUARANTEES[bug.guarantee]
     assert bug.scenario in SCENARIOS
     assert bug.sub_kinds

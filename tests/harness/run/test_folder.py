@@ -12,7 +12,7 @@ from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.stopwatch import Spent, Stopwatch, lines
 
 
-def test_a_run_has_a_folder_of_its_own_and_latest_is_the_newest(tmp_path: Path) -> None:
+def test_run_has_its_own_folder_and_latest_is_the_newest(tmp_path: Path) -> None:
     demo = SCENARIOS["demo"]
     first, second = new_run_dir(tmp_path, demo), new_run_dir(tmp_path, demo)
     assert first != second

@@ -26,7 +26,7 @@ def test_every_scenario_is_played_unchanged_where_nothing_is_lacking() -> None:
         assert fit_to_brokers(scenario, []) == scenario
 
 
-def test_producers_go_without_what_brokers_do_not_store() -> None:
+def test_producers_omit_unsupported_features() -> None:
     load = fit_to_brokers(PLAIN, [IDEMPOTENCE.name, RECORD_BATCHES.name]).workload
     assert not load.idempotent
     assert load.options == {"headers": "false"}
@@ -47,7 +47,7 @@ def test_demo_is_played_on_the_oldest_release() -> None:
         ("compaction", RECORD_BATCHES, "producer"),
     ],
 )
-def test_scenario_whose_clients_need_what_is_lacking_is_refused(
+def test_scenario_with_missing_dependency_is_rejected(
     scenario: str, lack: Capability, client: str
 ) -> None:
     with pytest.raises(NotPlayable, match=f"the client {client} cannot run: .*{lack.name}"):

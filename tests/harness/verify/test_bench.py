@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_history_that_is_timed_is_judged_sound(tmp_path: Path) -> None:
+def test_timed_history_is_judged_sound(tmp_path: Path) -> None:
     command = [sys.executable, "bench/verify.py", "--sends", "20000", "--partitions", "2"]
     process = subprocess.run(
         [*command, "--engine", "duckdb", "--json", "--scratch", str(tmp_path)],

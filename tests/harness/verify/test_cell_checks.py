@@ -100,7 +100,7 @@ def test_odd_cells_yield_no_finding_and_are_reasons(tmp_path: Path) -> None:
         assert part in sentences
 
 
-def test_a_version_of_a_state_that_stands_twice_is_one(tmp_path: Path) -> None:
+def test_repeated_state_version_counts_once(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"] += [dict(row) for row in tables["states"]]
     assert judged(tmp_path, tables).verdict is Verdict.PASS

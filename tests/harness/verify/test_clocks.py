@@ -38,7 +38,7 @@ def test_backward_step_is_reported_in_any_pieces(
 
 
 @pytest.mark.parametrize("piece", [5, 100])
-def test_late_answers_single_rows_other_clients_and_missing_times_are_no_step_back(
+def test_late_or_foreign_or_missing_times_are_no_clock_step(
     piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clocks, "ROWS", piece)
@@ -92,7 +92,7 @@ def test_impossible_times_are_a_reason_and_yield_no_finding(
     assert any(reason in one for one in result.reasons), result.reasons
 
 
-def test_states_of_a_cluster_that_stood_before_the_run_are_no_leap(tmp_path: Path) -> None:
+def test_states_before_the_run_are_no_clock_leap(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][0]["at_ns"] -= 3600 * S
     assert judged(tmp_path, tables).verdict is Verdict.PASS

@@ -78,7 +78,7 @@ def test_the_fused_plan_is_native_from_its_files_on(tmp_path: Path) -> None:
         assert left == {"AdaptiveSparkPlan"}, "the rest of the plan is Spark's own"
 
 
-def test_without_comet_a_large_run_has_sparks_own_operators_and_says_why(
+def test_large_run_without_comet_uses_spark_operators_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> Path:
@@ -95,7 +95,7 @@ def test_without_comet_a_large_run_has_sparks_own_operators_and_says_why(
 
 @pytest.mark.spark_long
 @pytest.mark.timeout(900)
-def test_native_operators_find_what_duckdb_finds_in_evidence_damaged_in_every_way(
+def test_native_operators_agree_with_duckdb_on_damaged_evidence(
     tmp_path: Path,
 ) -> None:
     copy = copy_of(healthy())
@@ -108,7 +108,7 @@ def test_native_operators_find_what_duckdb_finds_in_evidence_damaged_in_every_wa
 
 @pytest.mark.spark_long
 @pytest.mark.timeout(900)
-def test_native_operators_find_what_duckdb_finds_in_generated_histories(tmp_path: Path) -> None:
+def test_native_operators_agree_with_duckdb_on_generated_histories(tmp_path: Path) -> None:
     histories, rows, _ = runs.damaged([12])
     run = tmp_path / "run"
     synthetic.write_run(run, rows, runs.scenario(histories), runs.facts(histories))

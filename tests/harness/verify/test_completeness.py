@@ -43,7 +43,7 @@ def _cut_the_head_and_say_so(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("damage", [_cut_the_head, _cut_the_head_and_say_so])
-def test_nothing_that_kafka_keeps_for_a_week_goes_in_a_minute(
+def test_default_retention_deletes_nothing_within_a_minute(
     damage: Callable[[Tables], None], tmp_path: Path
 ) -> None:
     tables = healthy()

@@ -88,7 +88,7 @@ def test_every_query_is_translated_as_sqlglot_does() -> None:
         assert _plain(mine) == _plain(_by_sqlglot(query)), query
 
 
-def test_literals_are_left_alone_and_sums_become_bigint_with_their_windows() -> None:
+def test_dialect_keeps_literals_and_casts_sums_to_bigint() -> None:
     translation = to_duckdb(
         "SELECT 'DIV `SUM(' AS a, SUM(SUM(x)) OVER (PARTITION BY (y)) DIV 2 FROM t"
     )

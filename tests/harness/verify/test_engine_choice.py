@@ -44,7 +44,7 @@ def test_small_run_on_this_machine_is_judged_by_duckdb(run_dir: Path) -> None:
     assert count_rows(run_dir) >= ROWS
 
 
-def test_run_with_as_many_rows_as_the_threshold_is_judged_by_spark(
+def test_spark_judges_from_the_row_threshold_on(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = count_rows(run_dir)
@@ -83,7 +83,7 @@ def test_scenario_may_declare_its_engine(engine: str, run_dir: Path) -> None:
     assert decision == (engine, "the scenario bulk declares it")
 
 
-def test_bulk_is_judged_by_spark_and_every_other_scenario_by_its_rows() -> None:
+def test_only_bulk_is_judged_by_spark_whatever_its_rows() -> None:
     declared = {
         name: scenario.engine for name, scenario in SCENARIOS.items() if scenario.engine != "auto"
     }
@@ -127,7 +127,7 @@ def test_mount_table_of_this_machine_names_a_file_system(tmp_path: Path) -> None
     assert file_system(tmp_path)
 
 
-def test_large_run_without_spark_is_judged_by_duckdb_with_a_reason(
+def test_duckdb_judges_a_large_run_without_spark_with_a_reason(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "SPARK_ROWS", 1)

@@ -69,9 +69,7 @@ def _comparable(result: Result) -> dict[str, Any]:
 
 @pytest.mark.spark_long
 @pytest.mark.timeout(900)
-def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
-    session: Any, tmp_path: Path
-) -> None:
+def test_engines_agree_on_damaged_evidence(session: Any, tmp_path: Path) -> None:
     copy = copy_of(healthy())
     for one in DAMAGES:
         one(copy)
@@ -101,9 +99,7 @@ def test_both_engines_find_the_same_in_evidence_damaged_in_every_way(
 
 @pytest.mark.spark_long
 @pytest.mark.timeout(900)
-def test_both_engines_say_the_same_of_generated_histories_damaged_or_not(
-    session: Any, tmp_path: Path
-) -> None:
+def test_engines_agree_on_generated_histories(session: Any, tmp_path: Path) -> None:
     histories, rows, done = runs.damaged([11])
     results = {
         engine: runs.judged(tmp_path / engine, histories, rows, engine=engine, session=session)
@@ -182,9 +178,7 @@ def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -
 
 
 @pytest.mark.timeout(600)
-def test_small_run_on_spark_has_the_verdict_that_duckdb_gives_it(
-    session: Any, tmp_path: Path
-) -> None:
+def test_small_run_has_the_same_verdict_on_spark_and_duckdb(session: Any, tmp_path: Path) -> None:
     """The one run of the default tests that Spark judges, canary included."""
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     by_spark = judge(tmp_path, session=session)

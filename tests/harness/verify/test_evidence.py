@@ -19,7 +19,7 @@ def test_rewritten_part_is_counted_again(tmp_path: Path) -> None:
     assert counts == [3, 5, 2]
 
 
-def test_changed_rows_do_not_change_what_the_next_caller_reads(tmp_path: Path) -> None:
+def test_changed_rows_do_not_affect_the_next_caller(tmp_path: Path) -> None:
     evidence.write_rows(tmp_path / "evidence" / "faults", SCHEMAS["faults"], [{"fault": "crash"}])
     (first,) = evidence.rows(tmp_path, "faults")
     first["fault"] = "latency"

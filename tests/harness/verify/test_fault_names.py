@@ -48,7 +48,7 @@ def find_comparisons(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-def test_no_module_of_verify_names_a_fault() -> None:
+def test_verify_names_no_fault() -> None:
     named = [
         f"{path.relative_to(VERIFY)}:{node.lineno} {node.value}"
         for path in modules()
@@ -59,7 +59,7 @@ def test_no_module_of_verify_names_a_fault() -> None:
     assert not named
 
 
-def test_no_module_of_verify_looks_at_the_name_of_a_fault() -> None:
+def test_verify_does_not_read_fault_names() -> None:
     looks = [
         f"{path.relative_to(VERIFY)}:{line}"
         for path in modules()
@@ -68,7 +68,7 @@ def test_no_module_of_verify_looks_at_the_name_of_a_fault() -> None:
     assert not looks
 
 
-def test_no_query_looks_at_the_name_of_a_fault() -> None:
+def test_queries_do_not_read_fault_names() -> None:
     queries = [
         node.value
         for path in modules()

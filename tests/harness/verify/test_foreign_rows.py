@@ -17,7 +17,7 @@ AT = 200
 
 
 @pytest.mark.parametrize("table", ["sends", "reads", "replicas"])
-def test_rows_of_another_run_are_a_reason_and_yield_no_finding(table: str, tmp_path: Path) -> None:
+def test_foreign_rows_are_a_reason_and_yield_no_finding(table: str, tmp_path: Path) -> None:
     tables = healthy()
     mixed = tables[table][AT] | {"run": "other"}
     tables[table].append(mixed | {"value_id": mixed["value_id"].replace(RUN, "other")})

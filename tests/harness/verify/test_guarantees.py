@@ -52,7 +52,7 @@ def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
     assert set(result.canary.values()) == {"found", "not tried: the topic has one partition"}
 
 
-def test_earlier_scenario_is_served_by_what_its_guarantee_was_split_into(tmp_path: Path) -> None:
+def test_split_guarantee_serves_earlier_scenarios(tmp_path: Path) -> None:
     """`kept_too_long` is not judged here; `leftover_log`, which was a part of it, holds."""
     scenario = synthetic.scenario(ONE, guarantees=("kept_too_long",))
     result = judged(tmp_path / "split", healthy(), scenario=scenario)
@@ -290,7 +290,7 @@ def test_answer_of_a_lookup_by_time_matches_its_record(
 
 
 @pytest.mark.parametrize(("second", "found"), [(5, []), (4, ["shared id"])])
-def test_no_two_producers_are_given_one_id(second: int, found: list[str], tmp_path: Path) -> None:
+def test_producer_ids_are_unique(second: int, found: list[str], tmp_path: Path) -> None:
     tables = healthy()
     asked = tables["offset_answers"][0] | {"query": "producer", "error": None}
     tables["offset_answers"] += [asked | {"offset": 4}, asked | {"offset": second, "node": 1}]
@@ -390,7 +390,7 @@ def test_findings_show_each_source_of_the_offset(tmp_path: Path) -> None:
     assert {one["offset"] for one in finding.records} == {50}
 
 
-def test_only_the_first_hundred_findings_are_kept_and_all_are_counted(tmp_path: Path) -> None:
+def test_result_keeps_a_hundred_findings_and_counts_all(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] >= 150]
     one = alone("lost_write", tmp_path, tables)

@@ -86,7 +86,7 @@ def test_a_loss_is_where_every_in_sync_replica_was_hurt(
     assert [loss.floor for loss in losses(spans, hurt)] == floors
 
 
-def test_a_loss_concerns_what_was_sent_before_it() -> None:
+def test_loss_concerns_earlier_sends() -> None:
     whole = Floor(from_ns=LONG_AGO, to_ns=FOREVER_NS, any_floor=0, unclean_floor=NO_OFFSET)
     early, late = losses([span(1, 1, 1)], [cut(2, 1, 30), cut(9, 1, 20)])
     found = with_losses([whole], [early, late])
@@ -113,7 +113,7 @@ def _cut(tables: made_up_runs.Tables, *brokers: int, low: int = FLOOR) -> None:
     fault["harm"] = json.dumps({"at_ns": CRASH_NS, "brokers": logs})
 
 
-def test_a_power_cut_on_all_permits_the_loss_of_the_unflushed_suffix(tmp_path: Path) -> None:
+def test_power_cut_on_all_permits_loss_of_the_unflushed_suffix(tmp_path: Path) -> None:
     tables = healthy()
     _cut(tables, 1, 2, 3)
     _sent_and_lost(tables, FLOOR + 3)
@@ -133,7 +133,7 @@ def test_power_cut_permits_no_loss_of_flushed_or_later_records(tmp_path: Path) -
     assert alone("lost_write", tmp_path, tables).violations == 2
 
 
-def test_a_power_cut_permits_nothing_while_an_in_sync_replica_lives(tmp_path: Path) -> None:
+def test_power_cut_with_a_live_isr_member_permits_no_loss(tmp_path: Path) -> None:
     tables = healthy()
     _cut(tables, 1, 2)
     _sent_and_lost(tables, FLOOR + 3)
@@ -142,7 +142,7 @@ def test_a_power_cut_permits_nothing_while_an_in_sync_replica_lives(tmp_path: Pa
     assert named(result, "inconsistent_offset").status is Status.VIOLATED
 
 
-def test_a_record_that_was_read_and_vanished_is_permitted_only_below_that_moment(
+def test_vanished_read_is_permitted_only_before_the_power_cut(
     tmp_path: Path,
 ) -> None:
     for number, cut_low in enumerate((FLOOR, FLOOR + 100)):

@@ -46,6 +46,6 @@ def test_every_damage_is_found_where_it_was_done(tmp_path: Path) -> None:
         assert [str(one) for one in done if not findings(result, one)] == []
 
 
-def test_there_are_damages_of_every_kind_of_history() -> None:
+def test_every_history_kind_has_damages() -> None:
     assert OF_KIND.keys() == set(KINDS)
     assert len({apply for some in OF_KIND.values() for apply in some}) >= 40

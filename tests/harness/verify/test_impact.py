@@ -183,7 +183,7 @@ def test_undisturbed_transactions_end_as_requested(tmp_path: Path) -> None:
     assert finding.sentence.endswith("although 3 were tried.")
 
 
-def test_transactions_that_are_aborted_for_what_was_refused_are_no_progress(tmp_path: Path) -> None:
+def test_transactions_aborted_after_rejections_are_no_progress(tmp_path: Path) -> None:
     (finding,) = alone("no_progress", tmp_path, _transactions(*["refused"] * 3)).findings
     assert finding.sub_kind == "transactions stopped"
 
@@ -339,7 +339,7 @@ def test_leader_that_could_not_know_its_isr_is_excused(
     assert one.status is status
 
 
-def test_a_leader_is_judged_by_what_it_acknowledged_before_it_was_a_target(tmp_path: Path) -> None:
+def test_leader_is_judged_by_acknowledgements_before_the_fault(tmp_path: Path) -> None:
     """That it died in the end excuses nothing of the time when it knew."""
     tables = healthy()
     first, second = sorted(tables["states"], key=lambda row: row["zxid"])[:2]

@@ -50,7 +50,7 @@ def test_an_impossible_number_makes_the_verdict_unknown(
     assert absurd_number(table, column, value) in result.reasons
 
 
-def test_each_impossible_number_of_a_run_is_a_reason_and_no_finding(tmp_path: Path) -> None:
+def test_impossible_number_is_a_reason_and_no_finding(tmp_path: Path) -> None:
     tables = healthy()
     several = {(table, column): value for table, column, value in NUMBERS}
     for (table, column), value in several.items():
@@ -95,7 +95,7 @@ def test_a_row_without_its_identity_makes_the_verdict_unknown(
     assert any(one.startswith(expected) for one in result.reasons)
 
 
-def test_each_column_of_an_identity_that_is_empty_is_a_reason(tmp_path: Path) -> None:
+def test_empty_identity_column_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     for table, column in IDENTITIES:
         tables[table][1][column] = None
@@ -133,7 +133,7 @@ def test_unknown_word_makes_the_verdict_unknown(
     assert unknown_word(table, column, word) in result.reasons
 
 
-def test_each_word_that_no_check_knows_is_a_reason(tmp_path: Path) -> None:
+def test_unknown_word_is_a_reason(tmp_path: Path) -> None:
     tables = healthy()
     for table, column, word in WORDS:
         tables[table][1][column] = word

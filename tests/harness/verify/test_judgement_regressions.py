@@ -35,7 +35,7 @@ def _then(tables: Tables, **changes: Any) -> None:
     tables["states"].append(last | after | changes)
 
 
-def test_a_leader_needs_an_epoch_of_its_own_and_a_place_in_the_isr(tmp_path: Path) -> None:
+def test_leader_needs_its_own_epoch_and_isr_membership(tmp_path: Path) -> None:
     tables = healthy()
     _then(tables, leader=2)
     _then(tables, leader=-1, leader_epoch=4, isr="[1]")
@@ -93,7 +93,7 @@ def test_acks_one_permits_misplaced_acks_only_where_an_election_truncated(tmp_pa
     assert (misplaced.violations, misplaced.permitted) == (2, 2)
 
 
-def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Path) -> None:
+def test_read_without_key_and_absurd_offset_are_found(tmp_path: Path) -> None:
     tables = healthy()
     final = next(row for row in tables["reads"] if row["client"] == "final" and row["offset"] == 9)
     final |= {"key": None, "intact": False}
@@ -104,7 +104,7 @@ def test_a_lone_read_without_its_key_and_an_absurd_offset_are_found(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("sent", "shown"), [(None, ""), ("", None)])
-def test_no_key_is_another_one_than_an_empty_key(
+def test_null_key_differs_from_an_empty_key(
     sent: str | None, shown: str | None, tmp_path: Path
 ) -> None:
     """In the batch itself, on every disk and for all readers."""
@@ -120,7 +120,7 @@ def test_no_key_is_another_one_than_an_empty_key(
 
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
-def test_a_record_that_lost_its_key_on_one_disk_is_found(broker: int, tmp_path: Path) -> None:
+def test_record_without_key_on_one_replica_is_found(broker: int, tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["replicas"]:
         row["key"] = None if (row["broker"], row["offset"]) == (broker, 50) else row["key"]
@@ -231,9 +231,7 @@ def test_recreated_topic_has_its_own_offsets(
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_acks_zero_may_be_reordered_and_acks_one_with_one_in_flight_may_not(
-    acks: int, tmp_path: Path
-) -> None:
+def test_acks_zero_excuses_reordering_and_one_in_flight_does_not(acks: int, tmp_path: Path) -> None:
     shape = Shape(records=400, partitions=1, acks=acks, idempotent=False)
     tables = healthy(shape)
     for name in LOGGED:

@@ -61,7 +61,7 @@ def test_linearizability_agrees_with_an_exhaustive_search(ops: list[Op]) -> None
     assert (broken_reads(ops) == []) == explained(ops)
 
 
-def test_a_read_may_see_either_side_of_a_write_that_overlaps_it() -> None:
+def test_read_during_a_write_may_return_either_value() -> None:
     ops = [write(1, 2, 5), write(3, 6, 7), read(4, 8, 5), read(5, 7, 7)]
     assert broken_reads(ops) == []
     assert broken_reads([*ops, read(9, 10, 5)]) == [read(9, 10, 5)]

@@ -23,7 +23,7 @@ NUMBERS = {("o", 0): 0, ("o", 1): 1, ("m", 0): 2, ("m", 1): 3}
 PAIR = [{"p": 2, "source_p": 0}]
 
 
-def test_mirror_is_a_topic_with_copies_behind_the_name_of_the_other_cluster() -> None:
+def test_mirror_is_a_prefixed_topic_with_copies() -> None:
     assert mirror_rows([ORDERS, MIRROR], NUMBERS) == [*PAIR, {"p": 3, "source_p": 1}]
     own = TopicFact(name="out", topic_id="m", partitions=2, replication_factor=1, copies=True)
     assert mirror_rows([ORDERS, own], NUMBERS) == []
@@ -41,7 +41,7 @@ def translated(tmp_path: Path, commits: list[Row], reads: list[Row]) -> list[tup
     return [(row["position"], row["processed"]) for row in rows]
 
 
-def test_translation_is_compared_with_what_was_committed_by_then(tmp_path: Path) -> None:
+def test_translation_is_compared_with_earlier_commits(tmp_path: Path) -> None:
     commits = [commit("o", 5, 10), commit("o", 9, 20), commit("o", 99, 15, "fail")]
     reads = [commit("m", 4, 12), commit("m", 4, 30), commit("m", 8, 30), commit("m", 2, 5)]
     assert translated(tmp_path, commits, reads) == [(2, 0), (4, 5), (8, 9)]

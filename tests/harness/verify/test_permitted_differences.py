@@ -69,9 +69,7 @@ def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: P
 
 
 @pytest.mark.parametrize("tombstone", [False, True])
-def test_a_key_may_show_what_was_written_before_a_last_value_that_may_be_lost(
-    tombstone: bool, tmp_path: Path
-) -> None:
+def test_losable_last_value_excuses_an_older_one(tombstone: bool, tmp_path: Path) -> None:
     """The older value lies below where the epoch began that took the last one."""
     tables = healthy(ACKS_ONE)
     for name in ("sends", "reads", "replicas"):
@@ -85,7 +83,7 @@ def test_a_key_may_show_what_was_written_before_a_last_value_that_may_be_lost(
     assert (found.violations, found.permitted) == (0, 1)
 
 
-def test_of_a_last_value_that_was_written_twice_the_first_may_be_cleaned(tmp_path: Path) -> None:
+def test_first_copy_of_a_repeated_last_value_may_be_cleaned(tmp_path: Path) -> None:
     """A retry without idempotence: one leader has both still, another served the second alone."""
     tables = healthy(ACKS_ONE)
     first, second = HALF - 20, HALF - 10
@@ -221,7 +219,7 @@ def test_unclean_election_that_did_not_happen_excuses_nothing(
     assert [finding.sub_kind for finding in one.findings] == ["beyond its end"] * (not happened)
 
 
-def test_no_unclean_election_shows_an_epoch_that_never_was(tmp_path: Path) -> None:
+def test_unclean_election_does_not_excuse_an_unknown_epoch(tmp_path: Path) -> None:
     tables = healthy()
     _unclean(tables)
     next(row for row in tables["reads"] if row["offset"] == HALF + 3)["leader_epoch"] = 500

@@ -162,7 +162,7 @@ def test_failures_of_the_lab_precede_missing_evidence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ran", "verdict"), [(False, Verdict.UNKNOWN), (True, Verdict.PASS)])
 @pytest.mark.usefixtures("few")
-def test_mutant_whose_line_did_not_run_makes_the_run_unknown(
+def test_mutant_without_hit_makes_the_run_unknown(
     ran: bool, verdict: Verdict, tmp_path: Path
 ) -> None:
     facts = synthetic.facts(ONE, mutant="no_crc_check", mutant_ran=ran)
@@ -251,7 +251,7 @@ def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("few")
-def test_no_evidence_at_all_is_unknown_and_not_an_exception(tmp_path: Path) -> None:
+def test_run_without_evidence_is_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, {}, facts=synthetic.facts(ONE, topics=[]), canary=True)
     assert result.verdict is Verdict.UNKNOWN
     assert not [one for one in result.guarantees if one.status is Status.UNKNOWN]
@@ -265,7 +265,7 @@ def test_fault_requested_twice_must_act_twice(tmp_path: Path) -> None:
     assert "only 1 of 2 faults left a row in the evidence" in result.reasons
 
 
-def test_the_result_is_on_disk_and_the_work_folder_gone(tmp_path: Path) -> None:
+def test_result_is_on_disk_and_the_work_folder_removed(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     result = judge(tmp_path, engine="duckdb")
     assert msgspec.json.encode(load_result(tmp_path)) == msgspec.json.encode(result)

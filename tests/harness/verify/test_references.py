@@ -201,7 +201,7 @@ def each() -> tuple[list[str], Counter[tuple[str, str]]]:
     return compare(EACH)
 
 
-def test_queries_find_what_reference_checks_find_after_each_change(
+def test_queries_agree_with_reference_checks_after_each_change(
     each: tuple[list[str], Counter[tuple[str, str]]],
 ) -> None:
     assert each[0] == []
@@ -233,12 +233,12 @@ RUNS = st.lists(TOPICS, min_size=1, max_size=80)
 
 @settings(max_examples=3, derandomize=True, suppress_health_check=QUIET, phases=PHASES)
 @given(RUNS)
-def test_queries_find_what_reference_checks_find(topics: list[Topic]) -> None:
+def test_queries_agree_with_reference_checks(topics: list[Topic]) -> None:
     assert compare(topics)[0] == []
 
 
 @pytest.mark.thorough
 @settings(max_examples=EXAMPLES, suppress_health_check=QUIET, phases=PHASES)
 @given(RUNS)
-def test_queries_find_what_reference_checks_find_in_many_runs(topics: list[Topic]) -> None:
+def test_queries_agree_with_reference_checks_in_many_runs(topics: list[Topic]) -> None:
     assert compare(topics)[0] == []

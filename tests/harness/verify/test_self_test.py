@@ -29,7 +29,7 @@ def test_every_damage_is_found_in_a_run_of_several_partitions(tmp_path: Path) ->
     assert result.verdict is Verdict.PASS
 
 
-def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) -> None:
+def test_every_damage_is_found_in_any_row_order(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2)
     tables = healthy(shape)
     for rows in tables.values():
@@ -39,7 +39,7 @@ def test_every_damage_is_found_whatever_order_the_rows_stand_in(tmp_path: Path) 
     assert result.verdict is Verdict.PASS
 
 
-def test_the_sequence_that_is_broken_follows_another_of_its_producer() -> None:
+def test_broken_sequence_follows_another_of_its_producer() -> None:
     """The first record of a producer may have any sequence; so may the first of an epoch. Records
     of aborted transactions are markers in a copy."""
     who = [(1, 0)] * 10 + [(2, 0)] * 10 + [(2, 1)] * 10

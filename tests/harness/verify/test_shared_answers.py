@@ -76,7 +76,7 @@ def test_table_with_other_rows_has_another_version(tmp_path: Path) -> None:
             shutil.rmtree(tmp_path / "work", ignore_errors=True)
 
 
-def test_a_table_made_anew_in_one_judgement_has_its_new_rows(tmp_path: Path) -> None:
+def test_recreated_table_has_its_new_rows(tmp_path: Path) -> None:
     engine = shared_answers.SharedDuck(tmp_path)
     try:
         for rows in ([1, 2, 3], [4], [1, 2, 3]):

@@ -95,9 +95,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, str]]:
 
 @pytest.mark.spark_long
 @pytest.mark.timeout(300)
-def test_two_workers_find_what_one_process_finds(
-    cluster: tuple[Cluster, str], tmp_path: Path
-) -> None:
+def test_two_workers_agree_with_one_process(cluster: tuple[Cluster, str], tmp_path: Path) -> None:
     spark, url = cluster
     run = tmp_path / "run"
     copy = copy_of(healthy())

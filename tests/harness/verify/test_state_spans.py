@@ -69,12 +69,12 @@ def test_floors_are_where_later_epochs_start() -> None:
     assert at(25) == (NO_OFFSET, NO_OFFSET)
 
 
-def test_where_the_first_versions_are_not_known_an_election_may_have_come_before() -> None:
+def test_missing_first_versions_may_hide_an_election() -> None:
     (floor,) = floors(_spans((0, 1, 0, [1]), (5, 1, 3, [1]))[1:], {3: 40}, 200)[-1:]
     assert floor.any_floor == 40
 
 
-def test_an_epoch_that_wrote_nothing_starts_where_the_next_one_does() -> None:
+def test_empty_epoch_starts_with_the_next_one() -> None:
     spans = _spans((0, 1, 0, [1, 2]), (10, 2, 1, [2, 1]), (20, 1, 2, [1, 2]))
     assert floors(spans, {0: 0, 2: 150}, 200)[1].any_floor == 150
     assert floors(spans, {0: 0}, 200)[0].any_floor == NO_OFFSET

@@ -64,7 +64,7 @@ def test_unwritable_query_is_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("violations", [0, FINDINGS])
-def test_up_to_the_first_hundred_there_is_nothing_to_write(tmp_path: Path, violations: int) -> None:
+def test_first_hundred_findings_need_no_file(tmp_path: Path, violations: int) -> None:
     engine = Duck(tmp_path / "work")
     result = broken(tmp_path / "run", violations)
     save_all_findings(engine, tmp_path, [result])
@@ -72,7 +72,7 @@ def test_up_to_the_first_hundred_there_is_nothing_to_write(tmp_path: Path, viola
     assert not (tmp_path / "findings").exists()
 
 
-def test_every_kind_of_violation_is_known_and_when_it_came_first(tmp_path: Path) -> None:
+def test_stored_findings_have_each_sub_kind_with_its_first_time(tmp_path: Path) -> None:
     """The first hundred by place have neither every kind nor the earliest of one."""
     found = broken(tmp_path, MANY)
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()

@@ -34,9 +34,7 @@ def config(subject: str, name: str, value: str | None) -> dict[str, Any]:
         ([{"act": "elect unclean", "subject": "t-1", "after": None}], True),
     ],
 )
-def test_unclean_elections_are_those_of_the_partition(
-    ops: list[dict[str, Any]], asked: bool
-) -> None:
+def test_unclean_elections_belong_to_the_partition(ops: list[dict[str, Any]], asked: bool) -> None:
     assert unclean_asked(ops, "t", 1) is asked
 
 

@@ -332,9 +332,7 @@ def test_transaction_that_ended_before_its_start_is_a_reason(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("table", ["commits", "states", "faults"])
 @pytest.mark.usefixtures("few")
-def test_columns_of_a_wrong_type_yield_no_finding_and_stop_nothing(
-    table: str, run_dir: Path
-) -> None:
+def test_columns_of_a_wrong_type_yield_no_finding(table: str, run_dir: Path) -> None:
     part = run_dir / "evidence" / table / "part-0.parquet"
     rows = pq.read_table(part)
     for name in ("zxid", "offset", "begin_ns"):
@@ -349,7 +347,7 @@ def test_columns_of_a_wrong_type_yield_no_finding_and_stop_nothing(
 
 
 @pytest.mark.usefixtures("few")
-def test_links_that_lead_nowhere_or_out_are_no_files_of_the_run(
+def test_dangling_and_outward_links_are_ignored(
     run_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """A link in place of a part is a reason; a link in place of a folder is not followed."""

@@ -13,7 +13,7 @@ DAY = date(2026, 11, 27)
 FIRST, SECOND = ALL[:2]
 
 
-def test_page_keeps_rows_of_earlier_runs_and_replaces_those_of_played_labs() -> None:
+def test_page_replaces_only_the_rows_of_played_labs() -> None:
     old = row_of(LabResult(FIRST, commands=3, equal=3), DAY)
     text = page_with("", {FIRST.name: old})
     new = row_of(LabResult(FIRST, commands=3, equal=2, reasons=["`a`: random"]), DAY)

@@ -68,14 +68,14 @@ def logged(word: str) -> Callable[[Context, str], str]:
     return missing
 
 
-def test_ready_process_is_followed_by_the_last_step_of_the_start(open_app: Open) -> None:
+def test_last_start_step_follows_readiness(open_app: Open) -> None:
     steps: list[str] = []
     running = open_app("echo up; sleep 60", submit=lambda context: steps.append(context.group))
     running.await_ready()
     assert steps == ["urteil-group"]
 
 
-def test_process_that_ends_while_it_starts_is_reported_with_its_log(open_app: Open) -> None:
+def test_process_exit_during_start_is_reported_with_its_log(open_app: Open) -> None:
     running = open_app("echo first; echo no such topic >&2; exit 7", missing=logged("up"))
     with pytest.raises(LabFailure, match=r"(?s)shell: a1 did not.*ended.*first\nno such topic"):
         running.await_ready()
@@ -88,7 +88,7 @@ def test_process_that_never_becomes_ready_is_reported_with_its_log(open_app: Ope
         running.await_ready()
 
 
-def test_process_that_ends_by_itself_is_a_failure_with_its_log(open_app: Open) -> None:
+def test_unexpected_process_exit_is_a_failure_with_its_log(open_app: Open) -> None:
     running = open_app("echo giving up; exit 3")
     until(lambda: not running._clients.running_clients(["a1"]))
     tails = {"a1": log_tail(running.context.log("a1"))}
@@ -97,9 +97,7 @@ def test_process_that_ends_by_itself_is_a_failure_with_its_log(open_app: Open) -
     assert failure.endswith("its log ends:\ngiving up")
 
 
-def test_stores_of_a_dead_process_are_emptied_and_its_other_files_are_kept(
-    open_app: Open, tmp_path: Path
-) -> None:
+def test_only_state_stores_of_a_dead_process_are_emptied(open_app: Open, tmp_path: Path) -> None:
     running = open_app("sleep 60")
     folder = running.context.process_folder("a1")
     (folder / "state" / "0_1").mkdir(parents=True)
@@ -151,7 +149,7 @@ def test_finite_process_may_end_with_exit_code_0_only(open_app: Open) -> None:
     assert failures == ["client a1 ended with exit code 3 (logs/client-a1.log)"]
 
 
-def test_processes_and_temporary_files_of_a_run_do_not_outlive_it(open_app: Open) -> None:
+def test_run_end_removes_processes_and_temporary_files(open_app: Open) -> None:
     running = open_app("mkdir -p $TMP; sleep 61 & echo $! >$TMP/x; mv $TMP/x $TMP/library; wait")
     context = running.context
     until((context.temporary("a1") / "library").exists)
@@ -174,7 +172,7 @@ def test_progress_counts_from_when_the_last_session_is_ready(open_app: Open) -> 
     assert logs == ["up\n"]
 
 
-def test_wait_for_progress_ends_with_what_remains(open_app: Open) -> None:
+def test_wait_for_progress_returns_the_remaining_records(open_app: Open) -> None:
     remains: Sequence[dict[str, int] | set[str]] = ({"urteil-0": 3}, {"r/p1/4", "r/p1/7"})
     texts = [
         open_app("sleep 60", remaining=lambda _context, value=value: value).await_processed(0.1)

@@ -117,7 +117,7 @@ def test_acknowledged_records_have_the_reported_offsets(run_dir: Path) -> None:
             assert value_id not in disk
 
 
-def test_no_record_was_sent_before_its_invocation(run_dir: Path) -> None:
+def test_record_time_is_not_before_the_invocation(run_dir: Path) -> None:
     """Java's producer sets the timestamp when it sends: the real time, which the tool does not
     report."""
     sends = {row["value_id"]: row for row in rows(run_dir, "sends")}

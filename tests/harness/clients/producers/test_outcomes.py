@@ -207,7 +207,7 @@ class _FullBatch:
         return self._loop.create_future()
 
 
-def test_records_of_a_partition_keep_their_order_while_a_batch_is_full(tmp_path: Path) -> None:
+def test_full_batch_keeps_the_order_of_a_partition(tmp_path: Path) -> None:
     with JournalWriter(tmp_path / "p1.jsonl") as journal:
         producer = AiokafkaProducer(spec(tmp_path, "aiokafka"), journal)
         full: Any = _FullBatch(producer._loop)

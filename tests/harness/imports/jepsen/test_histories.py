@@ -214,7 +214,7 @@ def polls(tmp_path: Path, *, transactional: bool) -> int:
     return (tmp_path / "h.edn").read_text().count(":f :poll")
 
 
-def test_readers_of_uncommitted_records_are_left_out_of_runs_with_transactions(
+def test_transaction_runs_leave_out_uncommitted_readers(
     tmp_path: Path,
 ) -> None:
     """Jepsen takes what anybody polled for committed, and would speak of aborted reads."""

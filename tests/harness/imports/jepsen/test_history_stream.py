@@ -134,7 +134,7 @@ def test_numbers_as_keys_of_other_maps_remain_numbers(value: str, tmp_path: Path
     assert list(operations(path)) == list(operations(path, quick=False))
 
 
-def test_keywords_as_keys_and_values_are_read_by_the_fast_reader(tmp_path: Path) -> None:
+def test_fast_reader_accepts_keyword_keys_and_values(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     text = "[[:send :x [0 :a]] [:poll {:x [[0 :b] [1 :ok]], 5 [[1 :c]], :y []}] [:send :ok :d]]"
     op = COMMON.replace("[[:send 5 [0 12]]]", f"{text}, :rebalance-log [{{:keys [:x :y]}}]")

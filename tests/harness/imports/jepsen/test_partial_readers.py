@@ -138,7 +138,7 @@ INVERTED: dict[str, tuple[Op, ...]] = {
 }  # fmt: skip
 
 
-def test_records_of_a_transaction_that_polls_show_to_be_committed_stand_in_order(
+def test_committed_transaction_shown_by_polls_is_in_order(
     tmp_path: Path,
 ) -> None:
     found = [
@@ -166,7 +166,7 @@ def test_record_that_one_of_several_passes_lacks_is_not_torn(tmp_path: Path) -> 
     assert violated(judged(tmp_path, ops)) == {"vanished_read": [4], "poll_skip": [4]}
 
 
-def test_transaction_of_one_record_that_no_pass_has_is_lost_and_not_torn(tmp_path: Path) -> None:
+def test_missing_single_record_transaction_is_lost_and_not_torn(tmp_path: Path) -> None:
     ops = (*five(0), *whole(1, FIVE.replace("[4 :c] ", "")))
     found = violated(judged(tmp_path, ops))
     assert found["lost_write"] == [4]
@@ -217,7 +217,7 @@ def test_torn_transaction_is_described_as_the_passes_show_it(
     assert [finding.sentence for finding in torn] == [sentence]
 
 
-def test_reader_of_a_lost_record_that_sent_a_surviving_one_shows_causal_loss(
+def test_record_sent_after_reading_a_lost_one_shows_causal_loss(
     tmp_path: Path,
 ) -> None:
     ops = (
@@ -263,7 +263,7 @@ def test_transactions_that_received_each_others_records_are_a_circle(
     assert violated(judged(tmp_path, ops)) == {"g1c": [0]}
 
 
-def test_circle_through_writes_counts_records_whose_places_readers_show(tmp_path: Path) -> None:
+def test_write_cycle_counts_records_with_places_from_reads(tmp_path: Path) -> None:
     ops = (
         ("invoke", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
         ("invoke", 1, "txn", "[[:send :x :b] [:send :y :d]]"),

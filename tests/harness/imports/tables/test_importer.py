@@ -65,7 +65,7 @@ def test_history_with_few_tables_passes(columns: Any, tmp_path: Path) -> None:
     assert {"lost_write", "phantom", "duplicate", "inconsistent_offset", "stale_append"} <= holds
 
 
-def test_places_in_polls_order_what_one_poll_brought(tmp_path: Path) -> None:
+def test_places_in_polls_order_the_records_of_a_poll(tmp_path: Path) -> None:
     """Whatever the order of the rows; without them the rows do."""
     tables = healthy()
     bring(tmp_path / "in", tables, SUBSETS["polls without places"])
@@ -144,9 +144,7 @@ def test_record_skipped_by_all_later_readers_is_a_reason(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_unread_record_without_offset_between_known_offsets_that_were_read_over_is_lost(
-    first: int, tmp_path: Path
-) -> None:
+def test_unread_record_between_passed_offsets_is_lost(first: int, tmp_path: Path) -> None:
     """The first records of the partition are read by nobody where `first` is 1."""
     tables = healthy()
     tables["reads"] = [row for row in tables["reads"] if row["offset"] >= first]

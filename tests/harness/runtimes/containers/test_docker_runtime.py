@@ -249,7 +249,7 @@ def test_an_upgrade_changes_the_images_of_brokers(engine: Engine, tmp_path: Path
     assert re.findall(r"Kafka version: ([\d.]+)", said) == ["3.8.0", "3.9.1", "3.9.1"]
 
 
-def test_nothing_outlives_a_lab_that_is_killed(engine: Engine, tmp_path: Path) -> None:
+def test_killed_lab_leaves_nothing(engine: Engine, tmp_path: Path) -> None:
     lab = subprocess.Popen(
         [sys.executable, "-c", LAB, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )

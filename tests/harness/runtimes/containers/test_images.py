@@ -115,9 +115,7 @@ def layers(engine: Engine, reference: str) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_replaced_images_of_a_checkout_go_unless_a_container_uses_them(
-    engine: Engine, checkout: Path
-) -> None:
+def test_unused_replaced_images_of_a_checkout_are_removed(engine: Engine, checkout: Path) -> None:
     references = [changed_toxiproxy(engine, checkout)]
     container = engine.client.containers.create(references[0])
     try:
@@ -185,7 +183,7 @@ def test_zookeeper_and_kafka_share_java(engine: Engine, built: dict[str, str]) -
     assert b"3.9.1" in done
 
 
-def test_the_pins_of_the_broker_image_are_those_of_the_lock() -> None:
+def test_broker_image_pins_equal_the_lock() -> None:
     pinned = (ROOT / "compose/broker/requirements.txt").read_text()
     names = re.findall(r"^([a-z0-9-]+)==", pinned, re.MULTILINE)
     wanted = ["cffi", "crc32c", "cryptography", "kazoo", "pyarrow", "pycparser", "uvloop"]

@@ -151,7 +151,7 @@ def reaches(engine: Engine, network: str, address: str, *, patience_s: float) ->
         return False
 
 
-def test_an_engines_name_is_one_that_containerd_and_a_bridge_can_have() -> None:
+def test_engine_name_is_valid_for_containerd_and_bridges() -> None:
     """`urteil-zfmuimv_` was not: "namespace validation: identifier must match ..."."""
     namespace = re.compile(r"[A-Za-z0-9]+(?:[._-](?:[A-Za-z0-9]+))*")
     names = {run_name() for _ in range(500)}
@@ -185,7 +185,7 @@ def end(owner: subprocess.Popen[str]) -> None:
     owner.communicate(timeout=60)
 
 
-def test_nothing_is_left_soon_after_its_owner_was_killed(
+def test_reaper_removes_everything_of_a_killed_owner(
     owner: subprocess.Popen[str],
 ) -> None:
     run, bridge = read_started(owner)

@@ -82,7 +82,7 @@ def test_other_containers_use_a_secured_cluster_by_its_network(
             consumer.close()
 
 
-def test_network_goes_with_its_cluster_though_a_container_of_others_is_on_it(
+def test_network_with_a_foreign_container_is_removed_with_its_cluster(
     engine: Engine, tools: str
 ) -> None:
     networks = engine.client.networks

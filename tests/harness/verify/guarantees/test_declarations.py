@@ -66,7 +66,7 @@ def test_fields_of_a_declaration_agree(one: Guarantee) -> None:
     assert not (one.failed_lab_excuses and one.host_load_excuses)
 
 
-def test_no_two_guarantees_of_a_subject_have_one_rank() -> None:
+def test_ranks_are_unique_within_a_subject() -> None:
     for subject, guarantees in SUBJECTS.items():
         ranks = [one.rank for one in guarantees]
         assert len(ranks) == len(set(ranks)), subject

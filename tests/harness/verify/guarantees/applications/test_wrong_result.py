@@ -95,7 +95,7 @@ def test_wrong_count_is_judged_by_the_promise(
     )
 
 
-def test_count_of_a_word_that_is_not_in_the_input_is_a_violation(tmp_path: Path) -> None:
+def test_count_of_an_unknown_word_is_a_violation(tmp_path: Path) -> None:
     result = judged(tmp_path, "streams-count", [*table(counts()), ("ghost", "1")])
     (finding,) = result.findings
     assert (finding.sub_kind, "ghost is 1, and no record" in finding.sentence) == (
@@ -139,7 +139,7 @@ def test_windows_that_closed_are_due_and_others_may_be_missing(tmp_path: Path) -
     assert [finding.sub_kind for finding in result.findings] == ["missing"]
 
 
-def test_final_count_that_is_written_twice_is_a_violation_of_exactly_once(tmp_path: Path) -> None:
+def test_repeated_final_count_violates_exactly_once(tmp_path: Path) -> None:
     due = closed(windows())
     result = judged(tmp_path / "once", "streams-windows", [*due, due[0]])
     assert [finding.sub_kind for finding in result.findings] == ["repeated"]

@@ -34,7 +34,7 @@ def test_brokers_that_live_are_counted_by_their_lives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [1, -6, -11, 134])
-def test_broker_that_exits_by_itself_is_found(code: int, tmp_path: Path) -> None:
+def test_unexpected_broker_exit_is_found(code: int, tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, _end(code, at_ns=CRASH_NS + S)).findings
     assert finding.sub_kind == "running"
     assert finding.sentence.startswith(f"Broker 1 exited by itself, with exit code {code};")
@@ -46,7 +46,7 @@ def test_broker_that_may_have_been_killed_yields_no_finding(code: int, tmp_path:
 
 
 @pytest.mark.parametrize(("fault_on", "found"), [("b1", 1), ("zk1", 0)])
-def test_exit_at_a_start_is_excused_by_faults_on_other_nodes(
+def test_faults_on_other_nodes_excuse_an_exit_at_start(
     fault_on: str, found: int, tmp_path: Path
 ) -> None:
     end = _end(1, starting=True, at_ns=CRASH_NS + S)

@@ -42,7 +42,7 @@ def _stamped() -> RunFacts:
 
 
 @pytest.mark.parametrize("where", ["a read", "every replica", "everywhere"])
-def test_a_record_with_another_time_is_not_what_was_sent(where: str, tmp_path: Path) -> None:
+def test_record_with_changed_time_is_corrupt(where: str, tmp_path: Path) -> None:
     tables = healthy()
     if where != "a read":
         for row in _rows(tables, "replicas", 100):
@@ -138,7 +138,7 @@ def test_foreign_times_of_sends_yield_no_finding(tmp_path: Path) -> None:
     assert _accused(judged(tmp_path, tables)) == set()
 
 
-def test_an_epoch_may_begin_later_where_its_first_records_were_cleaned(tmp_path: Path) -> None:
+def test_epoch_with_cleaned_first_records_may_begin_later(tmp_path: Path) -> None:
     """A replica that fetched a cleaned log: its epoch begins with the first that was left."""
     tables = healthy()
     for row in tables["logs"]:
@@ -165,9 +165,7 @@ def _lost_at_the_tail(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_loss_without_an_offset_where_a_log_begins_above_its_first(
-    early: bool, tmp_path: Path
-) -> None:
+def test_loss_without_offset_in_a_log_with_late_begin(early: bool, tmp_path: Path) -> None:
     """Sent before all that the log still has, it may have stood below the log's begin."""
     tables = healthy()
     _lost_at_the_tail(tables)

@@ -75,7 +75,7 @@ def test_short_sessions_or_no_members_yield_no_finding(tmp_path: Path) -> None:
     assert not _sub_kinds(tmp_path / "lives", killed)
 
 
-def test_members_that_join_and_leave_disturb_nobody(tmp_path: Path) -> None:
+def test_abandoned_joins_do_not_disturb_the_group(tmp_path: Path) -> None:
     tables = _left(None)
     tables["faults"].append(fault("rebalance_storm", "group", LED_NS + S, LEFT_NS + 30 * S))
     assert _sub_kinds(tmp_path, tables) == ["left behind"]

@@ -134,7 +134,7 @@ def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
     ],
     ids=["done", "in another order", "ignored", "not known", "refused"],
 )
-def test_moves_that_were_cancelled(
+def test_cancelled_move_is_undone_in_time(
     cancel: dict[str, Any], found: list[str], tmp_path: Path
 ) -> None:
     """They had been asked for before, and none of them has to end any more."""

@@ -10,7 +10,7 @@ from tests.harness.verify.made_up_runs import alone, healthy
 
 
 @pytest.mark.parametrize(("replicas", "is_broken"), [("[2]", False), ("[1, 2, 3]", True)])
-def test_as_many_have_to_be_in_sync_as_there_are(
+def test_min_isr_is_capped_by_the_replica_count(
     replicas: str, is_broken: bool, tmp_path: Path
 ) -> None:
     tables = healthy()

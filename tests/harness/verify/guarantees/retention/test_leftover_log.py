@@ -101,7 +101,7 @@ def test_directory_marked_for_deletion_must_disappear(
     assert bool(_late(tmp_path, tables, _scenario(**config))) is is_late
 
 
-def test_restart_resets_what_a_broker_showed(tmp_path: Path) -> None:
+def test_restart_resets_broker_samples(tmp_path: Path) -> None:
     again = {"path": "/brokers/ids/4", "version": 0, "at_ns": END_NS + 50 * S}
     assert not _late(tmp_path, _rows(again, samples=[_aside(FOLDER, 300.0)]))
 
@@ -113,7 +113,7 @@ def test_failed_disk_or_clock_excuses_its_broker(fault: str, tmp_path: Path) -> 
     assert not _late(tmp_path, tables)
 
 
-def test_logs_of_a_topic_that_is_gone(tmp_path: Path) -> None:
+def test_logs_of_a_deleted_topic_are_leftovers(tmp_path: Path) -> None:
     tables = _rows()
     gone = tables["states"][0] | {"zxid": 10_000, "version": -1, "at_ns": END_NS + 30 * S}
     tables["states"].append(gone | dict.fromkeys(("leader", "leader_epoch", "isr")))

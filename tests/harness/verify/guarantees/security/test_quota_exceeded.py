@@ -66,7 +66,7 @@ def test_reader_with_every_record_holds(tmp_path: Path) -> None:
     assert [one.sub_kind for one in result.findings] == ["read"]
 
 
-def test_the_default_is_for_those_without_a_quota_of_their_own(tmp_path: Path) -> None:
+def test_default_quota_holds_for_clients_without_their_own(tmp_path: Path) -> None:
     ops = _limited("<default>"), _limited("p1", rate=1e9)
     result = _judged(tmp_path, _calm(), *ops)
     assert ["p0 has written" in one.sentence for one in result.findings] == [True]

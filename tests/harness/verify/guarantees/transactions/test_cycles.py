@@ -39,7 +39,7 @@ def _reads(tables: Tables, txn: int, offset: int) -> None:
     )
 
 
-def test_reads_in_one_direction_form_no_cycle_and_in_both_do(tmp_path: Path) -> None:
+def test_only_mutual_reads_form_a_cycle(tmp_path: Path) -> None:
     tables = made()
     _reads(tables, 7, 6 * BATCH)
     result = judged(tmp_path / "one", tables, "g1c", "g0")

@@ -91,7 +91,7 @@ def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("retention_ms", "found"), [("86400000", [("unmarked", ONE.records)]), ("1000", [])]
 )
-def test_of_what_is_cleaned_the_marker_stays_for_a_while(
+def test_marker_outlives_its_cleaned_records(
     retention_ms: str, found: list[tuple[str, int]], tmp_path: Path
 ) -> None:
     tables = _marked()
@@ -101,7 +101,7 @@ def test_of_what_is_cleaned_the_marker_stays_for_a_while(
     assert _found(tmp_path, tables, **config) == found
 
 
-def test_the_last_transaction_is_judged_by_what_is_stable(tmp_path: Path) -> None:
+def test_last_transaction_is_judged_by_the_stable_offset(tmp_path: Path) -> None:
     tables = _marked()
     _without(tables, LAST, "marker")
     assert not _found(tmp_path, tables)
@@ -109,7 +109,7 @@ def test_the_last_transaction_is_judged_by_what_is_stable(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("unclean", [False, True])
-def test_an_unclean_election_may_leave_a_transaction_to_the_next_ones_end(
+def test_unclean_election_may_merge_a_transaction_with_the_next(
     unclean: bool, copied: bool, tmp_path: Path
 ) -> None:
     """It took the markers; the producer went on, and aborted. So its records are aborted ones. When

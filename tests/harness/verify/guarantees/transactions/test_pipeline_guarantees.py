@@ -59,7 +59,7 @@ def judged(
     return judge(run_dir, tables, scenario, run_facts, NAMES)
 
 
-def test_an_application_that_copied_everything_once(tmp_path: Path) -> None:
+def test_complete_single_copies_have_no_finding(tmp_path: Path) -> None:
     result = judged(tmp_path, copied(values()), promise="exactly-once")
     assert {one.status for one in result.values()} == {Status.HOLDS}
 

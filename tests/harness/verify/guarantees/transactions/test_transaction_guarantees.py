@@ -306,7 +306,7 @@ def test_unavailable_transactional_id_is_found(
     assert [one.sub_kind for one in result.findings] == ["kept"] * (status is Status.VIOLATED)
 
 
-def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_path: Path) -> None:
+def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> None:
     tables = made()
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     expected = "of committed transactions beyond every final pass"
@@ -320,7 +320,7 @@ def test_committed_records_beyond_every_pass_of_their_readers_are_a_reason(tmp_p
 
 
 @pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])
-def test_its_coordinators_own_unclean_elections_excuse_a_kept_id_alone(
+def test_unclean_coordinator_election_excuses_a_kept_id(
     lax: str, permitted: int, tmp_path: Path
 ) -> None:
     tables = made()
@@ -439,7 +439,7 @@ def _own_keys(tables: Tables) -> Tables:
     return tables
 
 
-def test_an_aborted_record_may_be_cleaned_and_what_it_would_have_replaced_may_not(
+def test_aborted_record_may_be_cleaned_but_not_its_predecessor(
     tmp_path: Path,
 ) -> None:
     fine = _compacted(tmp_path / "fine", _clean(_own_keys(made()), 8))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
-from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+from urteil.harness.scenarios.protocol import IMPATIENT_BROKERS, REQUEST_TIMEOUT_MS
+from urteil.harness.scenarios.protocol_apis import STATE_CHANGES
+from urteil.harness.scenarios.transactions import CLEANUP, ENDS, copiers
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
@@ -188,6 +194,62 @@ CHAOS_ZOOKEEPER = Scenario(
     guarantees=GUARANTEES,
 )
 
+LATE_MS = 4_000
+FRAME_ACTS: dict[str, dict[str, Option | tuple[Option, ...]]] = {
+    "lose_request": {},
+    "lose_answer": {"goes_on": (False, True)},
+    "duplicate_request": {"times": (1, 3)},
+    "delay_answer": {"delay_ms": (300, LATE_MS)},
+    "close_at": {"moment": ("after request", "before answer")},
+}
+"""Acts on single frames, with the options that are drawn. LATE_MS is longer than clients and
+brokers of `chaos-protocol` wait."""
+FRAMES = (
+    *(
+        WeightedFault(
+            fault=act,
+            targets=(change.target,),
+            weight=change.weight,
+            duration_s=(3.0, 6.0) if change.weight >= 1 else (12.0, 14.0),
+            options={"api": change.api, **options},
+        )
+        for change in STATE_CHANGES.values()
+        for act, options in FRAME_ACTS.items()
+        if change.weight
+    ),
+    WeightedFault(
+        fault="answer_error",
+        targets=("client->leader",),
+        weight=2,
+        options={"api": "Produce", "error": ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT")},
+    ),
+)
+"""Rules on requests and answers of all APIs that the clients of `chaos-protocol` or what its faults
+cause send. Rare ones are awaited for longer."""
+
+CHAOS_PROTOCOL = Scenario(
+    name="chaos-protocol",
+    about="single requests and answers of all APIs lost, repeated, late or cut by the seed, four "
+    "rules at once, under transactions, a copying group, topics that come and go, and writers that "
+    "die",
+    suites=(),
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
+    workload=msgspec.structs.replace(copiers(), request_timeout_ms=REQUEST_TIMEOUT_MS),
+    faults=tuple(
+        spec
+        for at_s in range(6, 36, 7)
+        for spec in (
+            fault("topic_churn", "topic", at_s, 2, count=2),
+            fault("kill_client", "transactional", at_s + 3, 1),
+            fault("kill_client", "copier", at_s + 3.5, 1),
+        )
+    ),
+    draw=RandomSchedule(choices=FRAMES, at_once=4, pause_s=(0.5, 2.0)),
+    duration_s=46.0,
+    recovery_deadline_s=60.0,
+    guarantees=(*REPLICATION, *ENDS, "offsets_not_atomic", "processed_twice"),
+)
+
 FAMILY = (
     CHAOS,
     CHAOS_LONG,
@@ -195,4 +257,5 @@ FAMILY = (
     CHAOS_NETWORK,
     CHAOS_DISKS,
     CHAOS_ZOOKEEPER,
+    CHAOS_PROTOCOL,
 )

@@ -16,6 +16,7 @@ SUBJECTS = (
     "group_coordinator",
     "group_members",
     "leaders",
+    "lost_messages",
     "offset_lookup",
     "partition_log",
     "producer_states",

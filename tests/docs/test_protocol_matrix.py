@@ -1,0 +1,63 @@
+"""The page of APIs x acts, from the schedules and verdicts of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from docs.protocol_matrix import cell_of, page
+from urteil.harness.scenarios import lost_messages, protocol, protocol_matrix
+from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
+from urteil.harness.schedule import Entry, Played, Schedule, settle_schedule
+from urteil.harness.verify.result import Result, Verdict
+
+PLAYED = Played(begin_s=5.0, healed_s=8.0, targets=["client->b1"], acted=True)
+LOST = Entry(fault="lose_answer", at_s=5, options={"api": "EndTxn"}, played=PLAYED)
+KILLED = Entry(
+    fault="crash", target="leader", at_s=4, within_s=4, after_event="link:EndTxn:answer:1",
+    played=PLAYED,
+)  # fmt: skip
+
+
+def write_run(folder: Path, verdict: Verdict, *entries: Entry, mutant: str | None = None) -> Path:
+    folder.mkdir()
+    result = Result(
+        verdict=verdict, reasons=[], seed=1, scenario="s", target="urteil", runtime="process",
+        mutant=mutant, command="", run="r", engine="duckdb", versions={}, seconds={}, counts={},
+        guarantees=[], faults=[],
+    )  # fmt: skip
+    (folder / "result.json").write_bytes(msgspec.json.encode(result))
+    (folder / "schedule.json").write_bytes(msgspec.json.encode(Schedule(faults=entries)))
+    return folder
+
+
+def test_page_has_the_worst_verdict_of_each_cell(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "a", Verdict.PASS, LOST, KILLED),
+        write_run(tmp_path / "b", Verdict.FAIL, LOST),
+        write_run(tmp_path / "c", Verdict.FAIL, KILLED, mutant="m"),
+        tmp_path,
+    ]
+    (row,) = (line for line in page(runs).splitlines() if line.startswith("| EndTxn |"))
+    assert row == "| EndTxn | - | FAIL 1 of 2 | - | - | - | PASS |"
+
+
+def test_fault_that_did_not_act_is_in_no_cell() -> None:
+    late = msgspec.structs.replace(PLAYED, begin_s=8.1)
+    assert cell_of(msgspec.structs.replace(LOST, played=None)) is None
+    assert cell_of(msgspec.structs.replace(KILLED, played=late)) is None, "the frame never came"
+    idle = msgspec.structs.replace(PLAYED, acted=False)
+    assert cell_of(msgspec.structs.replace(LOST, played=idle)) is None
+
+
+def test_scenarios_act_on_every_api_that_changes_state() -> None:
+    cells = set()
+    for scenario in (*protocol.FAMILY, *protocol_matrix.FAMILY, *lost_messages.FAMILY):
+        for spec in settle_schedule(msgspec.structs.replace(scenario, seed=1)).faults:
+            played = msgspec.structs.replace(PLAYED, begin_s=spec.at_s or 0.0)
+            fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
+            cells.add(cell_of(Entry(**fields, played=played)))
+    frames = [act for act in ACTS if not act.startswith("kill")]
+    missing = [(api, act) for api in STATE_CHANGES for act in frames if (api, act) not in cells]
+    assert not missing

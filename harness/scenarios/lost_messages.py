@@ -77,8 +77,8 @@ MARKERS = Scenario(
 
 DEPOSED = Scenario(
     name="protocol-deposed",
-    about="followers get each answer late, while other brokers become coordinators, there and back, "
-    "twice: a commit that waited for followers is acknowledged by nobody, or still there",
+    about="followers get each answer late, while other brokers become coordinators, there and "
+    "back, twice: a commit that waited for followers is still there if it was acknowledged",
     suites=("protocol",),
     cluster=BROKERS,
     workload=WorkloadSpec(

@@ -166,7 +166,7 @@ class Links:
         names = {proxy.name for link in links for proxy in self._plan.proxies(link)}
         counts: Counter[str] = Counter()
         for node in _by_source(links):
-            for name, passed in self._servers[node].passed().items():
+            for name, passed in self._servers[node].passed_frames().items():
                 if name in names:
                     counts.update(passed["requests"])
                     counts["unread connections"] += passed["unread"]

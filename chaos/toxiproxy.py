@@ -159,7 +159,7 @@ class ToxiproxyServer:
         """The frames on which rules have acted since the server's start, in order."""
         return list(self._call("get", "/events").json()["events"])
 
-    def passed(self) -> dict[str, dict[str, Any]]:
+    def passed_frames(self) -> dict[str, dict[str, Any]]:
         """The frames that passed, by proxy: `requests` and `answers` by API, and the number of
         `unread` connections, whose content is no Kafka."""
         return dict(self._call("get", "/links").json())

@@ -109,7 +109,7 @@ async def yield_items(items: Iterable[Item], every: int = PACE) -> AsyncIterator
 WINDOW = 50
 
 
-async def pipelined(
+async def run_pipelined(
     call: Callable[[Item], Awaitable[Result]], items: Sequence[Item], width: int = WINDOW
 ) -> list[Result]:
     """Await the call of each item, at most `width` at a time; return the results in order.

@@ -53,7 +53,7 @@ class DynamicSettings:
         validate(self._properties, settings, per_broker=per_broker)
         layer = "own" if per_broker else "cluster_wide"
         try:
-            self._check(LiveProperties(self._properties.merged(**{layer: settings})))
+            self._check(LiveProperties(self._properties.merge(**{layer: settings})))
         except ConfigError as error:
             raise unchangeable(str(error)) from None
 
@@ -121,7 +121,7 @@ class DynamicSettings:
         layer = "own" if per_broker else "cluster_wide"
         usable = self.decode(settings, per_broker=per_broker)
         try:
-            merged = LiveProperties(self._properties.merged(**{layer: usable}))
+            merged = LiveProperties(self._properties.merge(**{layer: usable}))
             check_properties(merged)
             self._check(merged)
         except ConfigError as error:

@@ -37,7 +37,7 @@ class LiveProperties(Mapping[str, str]):
         self.static: Mapping[str, str] = dict(static)
         self.cluster_wide: Mapping[str, str] = {}
         self.own: Mapping[str, str] = {}
-        self._effective: Mapping[str, str] = self.merged()
+        self._effective: Mapping[str, str] = self.merge()
         self._subscribers: list[Subscriber] = []
 
     def __getitem__(self, name: str) -> str:
@@ -58,7 +58,7 @@ class LiveProperties(Mapping[str, str]):
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers.append(subscriber)
 
-    def merged(
+    def merge(
         self,
         *,
         cluster_wide: Mapping[str, str] | None = None,
@@ -86,7 +86,7 @@ class LiveProperties(Mapping[str, str]):
         own: Mapping[str, str] | None = None,
     ) -> None:
         """Replace dynamic settings; call the subscribers if any effective value changed."""
-        before, now = self._effective, self.merged(cluster_wide=cluster_wide, own=own)
+        before, now = self._effective, self.merge(cluster_wide=cluster_wide, own=own)
         if cluster_wide is not None:
             self.cluster_wide = dict(cluster_wide)
         if own is not None:

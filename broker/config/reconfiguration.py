@@ -107,10 +107,7 @@ def validate(properties: LiveProperties, configs: Mapping[str, str], *, per_brok
     for name, value in configs.items():
         check_value(name, value)
     check_names(configs, per_broker=per_broker)
-    if per_broker:
-        merged = properties.merged(own=configs)
-    else:
-        merged = properties.merged(cluster_wide=configs)
+    merged = properties.merge(**{"own" if per_broker else "cluster_wide": configs})
     if known_keys()["log.cleaner.threads"].parse(merged.get("log.cleaner.threads")) == 0:
         raise ConfigError("/ by zero")  # the complete message of Apache Kafka
     check_properties(merged)

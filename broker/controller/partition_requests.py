@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
-from urteil.broker.base.offload import pipelined, yield_items
+from urteil.broker.base.offload import run_pipelined, yield_items
 from urteil.broker.controller.api_error import ApiError
 from urteil.broker.controller.mutation_quota import Take
 from urteil.broker.controller.replica_assignment import ReplicaAssignment
@@ -115,7 +115,7 @@ async def _grow(
         )
 
     to_grow = [topic async for topic in yield_items(topics) if topic.name not in missing]
-    outcomes = await pipelined(grow, to_grow)
+    outcomes = await run_pipelined(grow, to_grow)
     results = {name: no_such_topic(name) async for name in yield_items(missing)}
     return results | dict(zip((topic.name for topic in to_grow), outcomes, strict=True))
 

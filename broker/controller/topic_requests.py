@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
-from urteil.broker.base.offload import pipelined, windows, yield_items
+from urteil.broker.base.offload import run_pipelined, windows, yield_items
 from urteil.broker.base.remote_time import waiting
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.descriptions import topic_settings
@@ -176,7 +176,7 @@ async def _create(
 
         for window in windows(new):
             async with _zookeeper_within(request.timeout_ms):
-                results |= {one.name: one for one in await pipelined(create, window)}
+                results |= {one.name: one for one in await run_pipelined(create, window)}
     except TimeoutError:
         log.warning("ZooKeeper does not answer: topics are not created")
     return results

@@ -163,7 +163,7 @@ class ClientKind:
 @cache
 def client_kinds() -> Mapping[str, ClientKind]:
     """All declared kinds by name, in the order in which clients start."""
-    kinds = sorted(_declared(), key=lambda kind: (kind.stage, kind.name))
+    kinds = sorted(_find_declarations(), key=lambda kind: (kind.stage, kind.name))
     return {kind.name: kind for kind in kinds}
 
 
@@ -174,7 +174,7 @@ def declared_options() -> list[type[WorkloadOptions]]:
     return list(dict.fromkeys(of_kinds + of_applications))
 
 
-def _declared() -> Iterator[ClientKind]:
+def _find_declarations() -> Iterator[ClientKind]:
     root = __name__.rpartition(".")[0]
     modules = [f"{root}.applications.client_kind"]
     for name in PACKAGES:

@@ -35,7 +35,7 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
         kinds = _types(cls)
         return cls(
             **{
-                name: _converted(name, text, kinds[name])
+                name: _convert(name, text, kinds[name])
                 for name, text in load.options.items()
                 if name in kinds
             }
@@ -76,7 +76,7 @@ def check_options(load: WorkloadSpec, declared: Iterable[type[WorkloadOptions]])
             near = difflib.get_close_matches(name, types, 3)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(types)}"
             raise OptionError(f"workload option {name!r} does not exist; {hint}")
-        _converted(name, text, types[name])
+        _convert(name, text, types[name])
 
 
 def impossible_options(
@@ -88,7 +88,7 @@ def impossible_options(
     for name, text in options.items():
         if name in types:
             try:
-                _converted(name, text, types[name])
+                _convert(name, text, types[name])
             except OptionError:
                 impossible[name] = _values(inspect.type_info(types[name]))
     return impossible
@@ -99,7 +99,7 @@ def _types(options: type[WorkloadOptions]) -> dict[str, Any]:
     return {one.name: one.type for one in msgspec.structs.fields(options)}
 
 
-def _converted(name: str, text: str, kind: Any) -> Any:
+def _convert(name: str, text: str, kind: Any) -> Any:
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:

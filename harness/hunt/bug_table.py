@@ -112,12 +112,12 @@ def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
         at_least=round(lower_bound(len(found), len(broken)), 4),
         first_s=[s for row in found if (s := row.first_s.get(bug.guarantee)) is not None],
         seconds=round(median(seconds), 1) if seconds else 0.0,
-        violated=_violated(broken),
-        fixed_violated=_violated(fixed),
+        violated=_count_violations(broken),
+        fixed_violated=_count_violations(fixed),
     )
 
 
-def _violated(rows: Sequence[Row]) -> dict[str, int]:
+def _count_violations(rows: Sequence[Row]) -> dict[str, int]:
     return dict(sorted(Counter(name for row in rows for name in row.violated).items()))
 
 

@@ -48,7 +48,7 @@ class Acl:
     pattern: int = LITERAL
     host: str = "*"
 
-    def encoded(self, permission: int) -> bytes:
+    def encode(self, permission: int) -> bytes:
         head = struct.pack(">b", self.type) + encode_string(self.name)
         head += struct.pack(">b", self.pattern)
         principal = encode_string(self.principal) + encode_string(self.host)
@@ -175,13 +175,13 @@ def list_acls(connection: Connection, principal: str) -> list[tuple[Acl, int]]:
 
 
 def create_acl(connection: Connection, acl: Acl, permission: int) -> int:
-    body = struct.pack(">i", 1) + acl.encoded(permission)
+    body = struct.pack(">i", 1) + acl.encode(permission)
     return _first_error(connection.call(encode_request(CREATE_ACLS, 1, body)))
 
 
 def delete_acl(connection: Connection, acl: Acl, permission: int) -> int:
     """The error of a filter that matches only this ACL."""
-    body = struct.pack(">i", 1) + acl.encoded(permission)
+    body = struct.pack(">i", 1) + acl.encode(permission)
     return _first_error(connection.call(encode_request(DELETE_ACLS, 1, body)))
 
 

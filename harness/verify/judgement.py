@@ -137,7 +137,7 @@ def _judge_readable(
 ) -> Result:
     """The result of the readable evidence, stage by stage."""
     run_dir = found.run_dir
-    with watch("verify/derived tables"), _uncollected():
+    with watch("verify/derived tables"), _pause_garbage_collection():
         derived = prepare(run_dir, scenario, facts)
     with threads(1) if canary else nullcontext() as pool:
         asked = (run_dir, scenario, facts, derived, watch)
@@ -155,7 +155,7 @@ def _judge_readable(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _pause_garbage_collection() -> Iterator[None]:
     """No garbage collection: rows of derived tables all stay, and the collector would visit them
     again and again."""
     was_enabled = gc.isenabled()
@@ -362,8 +362,8 @@ def _unknown_guarantees(
 
 def _is_judged(name: str, by_name: dict[str, GuaranteeResult]) -> bool:
     """Whether the guarantee, or one that was split from it, was judged."""
-    parts = [other.name for other in GUARANTEES.values() if other.split_from == name]
-    return any(by_name[one].status is not Status.NOT_JUDGED for one in (name, *parts))
+    split = [other.name for other in GUARANTEES.values() if other.split_from == name]
+    return any(by_name[one].status is not Status.NOT_JUDGED for one in (name, *split))
 
 
 def _counts(run_dir: Path, ticks: Sequence[Row]) -> dict[str, int]:

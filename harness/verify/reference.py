@@ -368,7 +368,7 @@ class FinalPass:
     def covers(self, offset: int) -> bool:
         return bool(self.row.from_offset <= offset < self.row.to_offset)
 
-    def delivered(self, offset: int, value_id: str | None) -> bool:
+    def has_delivered(self, offset: int, value_id: str | None) -> bool:
         return (offset, value_id) in self.slots
 
     @cached_property

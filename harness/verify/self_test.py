@@ -193,12 +193,12 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
 
 
 def _richest(derived: Derived) -> list[Row]:
-    parts = [part for part in derived.partitions if part["ours"] and part["has_log"]]
+    own = [part for part in derived.partitions if part["ours"] and part["has_log"]]
 
     def order(part: Row) -> tuple[int, int, int]:
         return part["copies"], part["compacted"], part["log_start"] - part["committed_end"]
 
-    return sorted(parts, key=order)[:2]
+    return sorted(own, key=order)[:2]
 
 
 def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy | None:

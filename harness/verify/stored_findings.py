@@ -42,7 +42,7 @@ def save_all_findings(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeR
     for one in judged:
         if one.violations + one.permitted <= len(one.findings):
             continue
-        query = GUARANTEES[one.name].judged()
+        query = GUARANTEES[one.name].judged_violations()
         note = ""
         try:
             engine.store(query, folder / one.name)

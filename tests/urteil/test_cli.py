@@ -13,7 +13,7 @@ import msgspec
 import psutil
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy, judged
+from tests.harness.verify.example_runs import ONE, healthy, judged
 from tests.waiting import LONG_S, until
 from urteil.cli import listing
 from urteil.cli.main import exit_code

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
 from urteil.cli.main import exit_code
 
 
 def test_exported_run_can_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made_up_runs.judged(tmp_path / "run", made_up_runs.healthy())
+    example_runs.judged(tmp_path / "run", example_runs.healthy())
     assert exit_code(["export", str(tmp_path / "run"), "--to", str(tmp_path / "h.edn")]) == 0
     capsys.readouterr()
     asked = ["import", str(tmp_path / "h.edn"), "--isolation", "read_uncommitted"]

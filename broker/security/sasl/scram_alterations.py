@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from urteil.broker.base.offload import pipelined, yield_items
+from urteil.broker.base.offload import run_pipelined, yield_items
 from urteil.broker.security.sanitized_names import desanitize, sanitize
 from urteil.broker.security.sasl.scram import (
     MAX_ITERATIONS,
@@ -71,7 +71,7 @@ class ScramAdmin:
         """Return the credentials of the named users, or of all (None or empty)."""
         if not users:
             names = [desanitize(node) for node in await self._configs.entities(USERS)]
-            described = await pipelined(self._describe, names)
+            described = await run_pipelined(self._describe, names)
             return [user for user in described if user.credentials]
         results = {
             name: _user_error(name, times)
@@ -81,7 +81,7 @@ class ScramAdmin:
         if len(names) >= LISTED_FROM:
             existing = set(await self._configs.entities(USERS))
             names = [name async for name in yield_items(names) if sanitize(name) in existing]
-        for user in await pipelined(self._describe, names):
+        for user in await run_pipelined(self._describe, names):
             if user.credentials:
                 results[user.user] = user
         return [user or _unknown(name) async for name, user in yield_items(results.items())]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from urteil.harness.clients.applications.connect import database, internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
-from urteil.harness.clients.applications.progress import uncommitted
+from urteil.harness.clients.applications.progress import uncommitted_offsets
 from urteil.harness.dependencies.connect import connect_folder, jdbc_folder
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario
@@ -62,12 +62,13 @@ def _submit(context: Context) -> None:
 
 def _remaining(context: Context) -> object:
     """Tasks that do not run, or records that the sink has not committed."""
-    return workers.restart_failed(context, (SINK,)) or uncommitted(context, group=f"connect-{SINK}")
+    restarted = workers.restart_failed(context, (SINK,))
+    return restarted or uncommitted_offsets(context, group=f"connect-{SINK}")
 
 
 def _outputs(context: Context) -> Iterator[Output]:
     """The rows of the table. Removes the database afterwards, since its files are large."""
-    with database.reopened(context):
+    with database.reopen(context):
         rows = database.query(context, f"SELECT line FROM {TABLE}")
     database.remove(context)
     for number, text in enumerate(rows, 1):

@@ -16,7 +16,7 @@ from urteil.harness.clients.applications.connect import internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.connect.rest import Refused, request
 from urteil.harness.clients.applications.declaration import AT_LEAST_ONCE, Application, Context
-from urteil.harness.clients.applications.progress import uncommitted, uncopied
+from urteil.harness.clients.applications.progress import uncommitted_offsets, uncopied_values
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.payload import decode
 from urteil.harness.dependencies.connect import connect_folder
@@ -89,9 +89,9 @@ def _remaining(context: Context) -> object:
     the source's committed position."""
     idle = workers.restart_failed(context, (SINK, SOURCE))
     return (
-        uncopied(context)
+        uncopied_values(context)
         or idle
-        or uncommitted(context, group=f"connect-{SINK}")
+        or uncommitted_offsets(context, group=f"connect-{SINK}")
         or _unread_bytes(context)
     )
 

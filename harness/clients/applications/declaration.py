@@ -81,15 +81,15 @@ class Context:
     @property
     def folder(self) -> Path:
         """The application's folder in the run's folder."""
-        return made(self.run_dir / "application")
+        return made_folder(self.run_dir / "application")
 
     def process_folder(self, process: str) -> Path:
         """The folder of one process. All its sessions share it."""
-        return made(self.folder / base_name(process))
+        return made_folder(self.folder / base_name(process))
 
     def temporary(self, process: str) -> Path:
         """The folder for temporary files of a process: a killed JVM leaves libraries there."""
-        return made(self.process_folder(process) / TEMPORARY)
+        return made_folder(self.process_folder(process) / TEMPORARY)
 
     def jvm(self, process: str, heap: str) -> list[str]:
         """The beginning of the command of a JVM, with a heap such as `256m`."""
@@ -190,7 +190,7 @@ def own_topic(load: WorkloadSpec, name: str) -> str:
     return f"{load.group}-{name}"
 
 
-def made(folder: Path) -> Path:
+def made_folder(folder: Path) -> Path:
     """The folder, made if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder

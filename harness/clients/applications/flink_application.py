@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from urteil.harness.clients.applications.declaration import AppProcess, Context
-from urteil.harness.clients.applications.progress import open_transactions, uncommitted
+from urteil.harness.clients.applications.progress import open_transactions, uncommitted_offsets
 from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.dependencies.flink import flink_classpath
 from urteil.harness.dependencies.java import java
@@ -129,7 +129,7 @@ def lacking_checkpoint(folder: Path) -> str:
 
 def remaining_with_transactions(context: Context, *outputs: str) -> dict[str, int] | str:
     """What the job has not read by a checkpoint, or has written to its topics and not committed."""
-    return uncommitted(context) or open_transactions(context, outputs)
+    return uncommitted_offsets(context) or open_transactions(context, outputs)
 
 
 def _command(context: Context, name: str, script: str, checkpoint: Path | None) -> list[str]:

@@ -10,7 +10,7 @@ from urteil.harness.clients.applications.flink_application import (
     sink,
     source,
 )
-from urteil.harness.clients.applications.progress import uncopied
+from urteil.harness.clients.applications.progress import uncopied_values
 
 
 def script(context: Context) -> str:
@@ -29,6 +29,6 @@ APPLICATION = Application(
     is_ordered=True,
     processes=(flink_process(script),),
     prepare=fetch_parts,
-    remaining=uncopied,
+    remaining=uncopied_values,
     variants=(FORGETFUL,),
 )

@@ -32,7 +32,7 @@ from msgspec import Meta
 
 from urteil.chaos.topology import EAST, WEST
 from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
-from urteil.harness.clients.applications.progress import uncopied
+from urteil.harness.clients.applications.progress import uncopied_values
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.dependencies.connect import logging_option
 from urteil.harness.dependencies.mirror import VERSION, mirror_folder
@@ -143,7 +143,7 @@ def _folder(scenario: Scenario) -> Path:
     return mirror_folder(MirrorOptions.of(scenario.workload).mirror)
 
 
-def mirrored(topic: str) -> str:
+def mirror_name(topic: str) -> str:
     """The name of the mirror of a topic of the first cluster (`DefaultReplicationPolicy`)."""
     return f"{EAST}.{topic}"
 
@@ -157,7 +157,7 @@ def missing(context: Context, name: str) -> str:
     for way in (f"{EAST}->{WEST}", *([f"{WEST}->{EAST}"] if both_ways else [])):
         if not re.search(rf"replicating \d+ topic-partitions {way}", text):
             return f"no task replicates {way}"
-    topic = mirrored(context.topic(FOLLOWED))
+    topic = mirror_name(context.topic(FOLLOWED))
     try:
         with closing(_admin(context.second_bootstrap)) as admin:
             return "" if topic in admin.list_topics() else f"{WEST} has no topic {topic}"
@@ -179,7 +179,7 @@ def change_followed(context: Context) -> None:
 
 def followed(context: Context) -> dict[str, str]:
     """The mirror of the followed topic as the second cluster describes it."""
-    topic = mirrored(context.topic(FOLLOWED))
+    topic = mirror_name(context.topic(FOLLOWED))
     with closing(_admin(context.second_bootstrap)) as admin:
         (described,) = admin.describe_topics([topic])
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
@@ -210,7 +210,7 @@ def remaining(context: Context) -> set[str]:
     except KafkaError as error:
         return {f"{WEST} does not answer: {error}"}
     late = {name for name, value in expected_settings().items() if found.get(name) != value}
-    return uncopied(context) | late
+    return uncopied_values(context) | late
 
 
 def outputs(context: Context) -> Iterable[Output]:

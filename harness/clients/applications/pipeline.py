@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
-from urteil.harness.clients.applications.progress import uncopied
+from urteil.harness.clients.applications.progress import uncopied_values
 from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.scenario import Scenario, TopicFact
 
@@ -49,5 +49,5 @@ APPLICATION = Application(
     name="pipeline",
     about="the user's own program, which copies one topic to another (--app)",
     processes=(AppProcess(count=instances, command=command),),
-    remaining=uncopied,
+    remaining=uncopied_values,
 )

@@ -20,20 +20,24 @@ PATIENCE_S = 60.0
 TIMEOUT_MS = 10_000
 
 
-def uncopied(context: Context) -> set[str]:
+def uncopied_values(context: Context) -> set[str]:
     """The acknowledged records of which no reader has received a copy."""
     acked = {
-        value for path in context.journals("producer") for value in _acknowledged(path, context.run)
+        value
+        for path in context.journals("producer")
+        for value in _acknowledged_values(path, context.run)
     }
-    return acked - {value for path in context.journals("consumer") for value in _copied(path)}
+    return acked - {
+        value for path in context.journals("consumer") for value in _copied_values(path)
+    }
 
 
-def _acknowledged(path: Path, run: str) -> list[str]:
+def _acknowledged_values(path: Path, run: str) -> list[str]:
     entries = JournalReader(path) if path.exists() else ()
     return [f"{run}/{path.stem}/{entry.op}" for entry in entries if isinstance(entry, Ok)]
 
 
-def _copied(path: Path) -> list[str]:
+def _copied_values(path: Path) -> list[str]:
     entries = JournalReader(path) if path.exists() else ()
     return [
         got.value_id.removeprefix(COPY)
@@ -45,7 +49,7 @@ def _copied(path: Path) -> list[str]:
     ]
 
 
-def uncommitted(
+def uncommitted_offsets(
     context: Context, topics: Iterable[str] = (), group: str = ""
 ) -> dict[str, int] | str:
     """The records between a group's committed offsets and the last stable offsets of topics, by
@@ -57,7 +61,7 @@ def uncommitted(
     from kafka.errors import KafkaError
 
     try:
-        committed = _committed(context, group or context.group)
+        committed = _committed_offsets(context, group or context.group)
         named = {*(topics or context.inputs), *(place.topic for place in committed)}
         ends = _stable_ends(context, named)
     except (KafkaError, OSError) as error:
@@ -69,7 +73,7 @@ def uncommitted(
 
 def unread(context: Context, positions: Mapping[tuple[str, int], int]) -> dict[str, int] | str:
     """The records between positions in the inputs, by topic and partition, and the last stable
-    offsets, as `uncommitted` returns them. A partition without a position counts from 0."""
+    offsets, as `uncommitted_offsets` returns them. A partition without a position counts from 0."""
     from kafka.errors import KafkaError
 
     try:
@@ -97,7 +101,7 @@ def open_transactions(context: Context, topics: Iterable[str]) -> dict[str, int]
     return {place: lag for place, lag in sorted(lags.items()) if lag > 0}
 
 
-def _committed(context: Context, group: str) -> dict[TopicPartition, int]:
+def _committed_offsets(context: Context, group: str) -> dict[TopicPartition, int]:
     from kafka.admin import KafkaAdminClient
 
     admin = KafkaAdminClient(

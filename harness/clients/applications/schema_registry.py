@@ -39,7 +39,7 @@ from urteil.harness.clients.applications.programs.avro_copy import (
     Job,
     Observation,
 )
-from urteil.harness.clients.applications.progress import uncopied
+from urteil.harness.clients.applications.progress import uncopied_values
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.dependencies.java import java
@@ -245,7 +245,7 @@ APPLICATION = Application(
     topics=(TopicSpec(name=TOPIC, config={"min.insync.replicas": "2"}),),
     prepare=fetch_parts,
     submit=require_compatibility,
-    remaining=uncopied,
+    remaining=uncopied_values,
     outputs=read_outputs,
     expected=lambda _scenario: EXPECTED,
     variants=(VOLATILE,),

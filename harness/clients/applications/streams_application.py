@@ -20,7 +20,7 @@ from urteil.harness.clients.applications.declaration import (
     AppProcess,
     Context,
 )
-from urteil.harness.clients.applications.progress import last_logged, uncommitted
+from urteil.harness.clients.applications.progress import last_logged, uncommitted_offsets
 from urteil.harness.clients.applications.result_topics import Decode, read_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.clients.spec import client_number
@@ -92,7 +92,7 @@ def streams_application(
         topics=(TopicSpec(name=RESULTS, config={"min.insync.replicas": "2"}),),
         options=(StreamsOptions,),
         prepare=_program,
-        remaining=uncommitted,
+        remaining=uncommitted_offsets,
         outputs=outputs,
         expected=expected,
         leader=leader,

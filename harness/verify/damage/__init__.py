@@ -20,12 +20,12 @@ from urteil.harness.verify.damage import (
     rights,
     transactions,
 )
-from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, declared_in
-from urteil.harness.verify.damage.made_up_topics import (
+from urteil.harness.verify.damage.added_topics import (
     MADE_UP_SETTINGS,
     MADE_UP_TOPICS,
     mirror_of,
 )
+from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, declared_in
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),

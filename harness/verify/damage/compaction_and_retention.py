@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from urteil.harness.scenario import TopicFact
-from urteil.harness.verify.damage.copy import Copy, Untried, damage, first, states
-from urteil.harness.verify.damage.made_up_topics import (
+from urteil.harness.verify.damage.added_topics import (
     BOUNDED,
     COMPACTED,
     DELETED,
     MADE_UP_IDS,
     RETAINED,
 )
+from urteil.harness.verify.damage.copy import Copy, Untried, damage, first, states
 from urteil.harness.verify.evidence import Row
 
 EACH = 4

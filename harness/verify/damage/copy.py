@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from urteil.harness.verify.damage.made_up_topics import MADE_UP_IDS
+from urteil.harness.verify.damage.added_topics import MADE_UP_IDS
 from urteil.harness.verify.evidence import Row
 
 S = 1_000_000_000

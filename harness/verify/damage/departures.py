@@ -10,9 +10,9 @@ import json
 from typing import Any
 
 from urteil.chaos.effects import Effect
+from urteil.harness.verify.damage.added_topics import RETAINED
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Copy, S, brokers, damage
-from urteil.harness.verify.damage.made_up_topics import RETAINED
 from urteil.harness.verify.evidence import Row
 
 

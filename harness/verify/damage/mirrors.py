@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from urteil.harness.clients.payload import COPY
+from urteil.harness.verify.damage.added_topics import MIRROR
 from urteil.harness.verify.damage.copy import Copy, S, Untried, damage
-from urteil.harness.verify.damage.made_up_topics import MIRROR
 from urteil.harness.verify.evidence import Row
 
 BROKER = 11
@@ -15,7 +15,7 @@ def mirror(copy: Copy) -> list[Row]:
     """The rows of the mirror's log, one for each victim, in log order. Made once."""
     rows = [row for row in copy.rows("replicas") if row["topic_id"] == MIRROR]
     if not rows and len(copy.victims) >= 8:
-        rows = [_mirrored(copy, victim, offset) for offset, victim in enumerate(copy.victims)]
+        rows = [_mirror_copy(copy, victim, offset) for offset, victim in enumerate(copy.victims)]
         copy.rows("replicas").extend(rows)
         place = {name: rows[0][name] for name in ("topic_id", "topic", "partition", "broker")}
         ends = {"log_start": 0, "log_end": len(rows), "high_watermark": len(rows)}
@@ -25,7 +25,7 @@ def mirror(copy: Copy) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["offset"]))
 
 
-def _mirrored(copy: Copy, victim: Row, offset: int) -> Row:
+def _mirror_copy(copy: Copy, victim: Row, offset: int) -> Row:
     like = copy.of("replicas", victim)[0]
     return like | {
         "topic_id": MIRROR, "topic": f"east.{victim['topic']}", "broker": BROKER, "offset": offset,

@@ -20,7 +20,7 @@ _ORDER = (
 """Subjects in the order of reports: what users lose first."""
 
 
-def _declared(subject: str) -> Iterator[Guarantee]:
+def _find_declarations(subject: str) -> Iterator[Guarantee]:
     package = import_module(f"{__name__}.{subject}")
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         declared = getattr(import_module(module.name), "GUARANTEE", None)
@@ -29,7 +29,7 @@ def _declared(subject: str) -> Iterator[Guarantee]:
 
 
 SUBJECTS: dict[str, tuple[Guarantee, ...]] = {
-    subject: tuple(sorted(_declared(subject), key=lambda one: (one.rank, one.name)))
+    subject: tuple(sorted(_find_declarations(subject), key=lambda one: (one.rank, one.name)))
     for subject in sorted(
         (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg),
         key=_ORDER.index,

@@ -155,7 +155,7 @@ class Guarantee:
         reads = {*self.reads, *(name for excuse in self.excuses for name in excuse.reads)}
         return frozenset({*self.rests_on, *self.needs}.union(*map(sources, reads)))
 
-    def judged(self) -> str:
+    def judged_violations(self) -> str:
         """The violations, each with its permission."""
         return (
             f"SELECT violation.*, {self.permitted} AS permitted FROM ({self.violations}) violation"
@@ -168,13 +168,13 @@ class Guarantee:
             "counts.n - counts.permitted AS violations, "
             f"counts.permitted FROM ({self.opportunities}) opportunities CROSS JOIN "
             f"(SELECT COUNT(*) AS n, COUNT(finding.permitted) AS permitted "
-            f"FROM ({self.judged()}) finding) counts"
+            f"FROM ({self.judged_violations()}) finding) counts"
         )
 
     def first(self, limit: int) -> str:
         """The first findings, violations before what is permitted."""
         return (
-            f"SELECT finding.* FROM ({self.judged()}) finding ORDER BY "
+            f"SELECT finding.* FROM ({self.judged_violations()}) finding ORDER BY "
             "CASE WHEN finding.permitted IS NULL THEN 0 ELSE 1 END, "
             "COALESCE(finding.p, -1), COALESCE(finding.off, -1), COALESCE(finding.at_ns, -1), "
             f"finding.sub_kind, {self.tie} "
@@ -187,7 +187,7 @@ def union(*queries: str) -> str:
     return "\nUNION ALL\n".join(query.strip("\n") for query in queries)
 
 
-def numbered(judged: str) -> str:
+def count_records(judged: str) -> str:
     """A query of how many records there are (`FROM records ...`); it reads their counts."""
     counted = judged.replace("FROM records", "FROM record_counts records")
     return f"SELECT COALESCE(SUM(records.n), 0) AS n {counted}"

@@ -25,7 +25,7 @@ REUSED_OFFSET = Excuse(
 )
 
 
-def truncated(off: str = "violation.off") -> Excuse:
+def truncation(off: str = "violation.off") -> Excuse:
     """An election after an acknowledgement with acks=1 truncates what no follower had."""
     return Excuse(
         when=f"violation.acks = 1 AND violation.n_reads = 0 AND {off} >= violation.any_floor",
@@ -42,7 +42,7 @@ def unclean_election(off: str = "violation.off") -> Excuse:
     )
 
 
-def destroyed(off: str = "violation.off") -> Excuse:
+def lost_disks(off: str = "violation.off") -> Excuse:
     """Disks lost what no other in-sync replica had."""
     return Excuse(
         when=f"{off} >= violation.lost_floor",
@@ -53,14 +53,14 @@ def destroyed(off: str = "violation.off") -> Excuse:
 
 def losable(off: str = "violation.off") -> tuple[Excuse, ...]:
     """Everything that may take away one acknowledged record."""
-    return (ACKS_ZERO, truncated(off), unclean_election(off), destroyed(off))
+    return (ACKS_ZERO, truncation(off), unclean_election(off), lost_disks(off))
 
 
 def _losses(shown_ns: str) -> tuple[Excuse, ...]:
     known = f"COALESCE({shown_ns} < violation.spoilt_ns, TRUE)"
     return tuple(
         replace(excuse, reads=(*excuse.reads, "partitions.spoilt_ns"))
-        for excuse in only_where(known, (unclean_election(), destroyed()))
+        for excuse in only_where(known, (unclean_election(), lost_disks()))
     )
 
 

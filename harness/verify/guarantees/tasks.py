@@ -11,7 +11,7 @@ TASK_TABLES = ("faults", "states")
 
 def count_tasks(*kinds: str) -> str:
     """The opportunities: all duties of these kinds."""
-    return f"SELECT COUNT(*) AS n FROM cluster_tasks WHERE kind IN ({_quoted(kinds)})"
+    return f"SELECT COUNT(*) AS n FROM cluster_tasks WHERE kind IN ({_quote(kinds)})"
 
 
 def overdue_tasks(*kinds: str) -> str:
@@ -20,8 +20,8 @@ def overdue_tasks(*kinds: str) -> str:
 SELECT kind AS sub_kind, p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns,
   to_ns AS until_ns, (to_ns - from_ns) / 1000000000.0 AS recovery_s,
   limit_s AS deadline_s, asked, stands
-FROM cluster_tasks WHERE late = 1 AND kind IN ({_quoted(kinds)})"""
+FROM cluster_tasks WHERE late = 1 AND kind IN ({_quote(kinds)})"""
 
 
-def _quoted(kinds: tuple[str, ...]) -> str:
+def _quote(kinds: tuple[str, ...]) -> str:
     return ", ".join(f"'{kind}'" for kind in kinds)

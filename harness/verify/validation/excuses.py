@@ -13,11 +13,13 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Finding, GuaranteeResult
 
 
-def may_be_excused(one: GuaranteeResult, parts: Sequence[Row]) -> bool:
+def may_be_excused(one: GuaranteeResult, partitions: Sequence[Row]) -> bool:
     """Whether each violation that is shown may be permitted, for all that is known without times:
     by `acks` of its record, or by what was lost in its partition."""
     guarantee = GUARANTEES[one.name]
-    spoilt = {(part["topic"], part["partition"]) for part in parts if part["spoilt_ns"] is not None}
+    spoilt = {
+        (part["topic"], part["partition"]) for part in partitions if part["spoilt_ns"] is not None
+    }
     broken = [finding for finding in one.findings if finding.permitted is None]
     anywhere = bool(spoilt) and guarantee.copies_lost_elsewhere
     return (

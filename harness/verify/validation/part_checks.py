@@ -58,7 +58,7 @@ def _impossible_numbers(part: pq.ParquetFile, columns: list[Column]) -> dict[str
     for column in columns:
         limits = column.limits
         if limits and pa.types.is_integer(part.schema_arrow.field(column.name).type):
-            bounds = {*ends(part, column.name), 0}
+            bounds = {*extremes(part, column.name), 0}
             if min(bounds) < limits[0] or max(bounds) > limits[1]:
                 examples[column.name] = min(bounds) if min(bounds) < limits[0] else max(bounds)
     return examples
@@ -100,7 +100,7 @@ def nulls(part: pq.ParquetFile, name: str) -> int:
     return found
 
 
-def ends(part: pq.ParquetFile, name: str) -> set[Any]:
+def extremes(part: pq.ParquetFile, name: str) -> set[Any]:
     """The least and the greatest values of a column's row groups; empty without such a column."""
     if name not in {column.path for column in part.schema}:
         return set()
@@ -144,4 +144,4 @@ def foreign_rows(run_dir: Path, run: str) -> dict[str, str]:
 @once_a_version
 def _runs(part: Path) -> frozenset[str]:
     """The first and the last name of a run in a part, in the order of text."""
-    return frozenset(ends(pq.ParquetFile(part), "run"))
+    return frozenset(extremes(pq.ParquetFile(part), "run"))

@@ -74,7 +74,7 @@ def _dangling(table: Table, to: Reference) -> RowCount:
     )
 
 
-def _declared() -> Iterator[RowCount]:
+def _declared_counts() -> Iterator[RowCount]:
     for table in TABLES.values():
         if any(isinstance(column.required, When) for column in table.columns):
             yield _lacking(table)
@@ -97,7 +97,7 @@ def _declared() -> Iterator[RowCount]:
 _STRAY = "without a partition of a topic in run.json"
 
 COUNTS = (
-    *_declared(),
+    *_declared_counts(),
     RowCount(
         noun="send",
         flaw=_STRAY,

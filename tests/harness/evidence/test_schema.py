@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import healthy
+from tests.harness.verify.example_runs import healthy
 from urteil.harness.evidence.columns import Column, When
 from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.verify.validation.part_checks import column_problems

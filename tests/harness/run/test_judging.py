@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy
+from tests.harness.verify.example_runs import ONE, healthy
 from urteil.harness.run import judging
 from urteil.harness.run.judging import judge_again
 from urteil.harness.verify import judge, synthetic

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.verify.made_up_runs import asked_for
+from tests.harness.verify.example_runs import asked_for
 from tests.harness.verify.shared_answers import open_shared
 from tests.harness.verify.shared_parts import content_version, write_shared
 from urteil.harness.verify import evidence, judgement, part_cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import Tables, healthy, judged
+from tests.harness.verify.example_runs import Tables, healthy, judged
 from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.result import Result, Status, Verdict
 from urteil.harness.verify.synthetic import RUN

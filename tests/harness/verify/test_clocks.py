@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import healthy, judged
+from tests.harness.verify.example_runs import healthy, judged
 from urteil.harness.verify.result import Verdict
 from urteil.harness.verify.validation import clocks
 from urteil.harness.verify.validation.clocks import backward_calls

@@ -12,8 +12,8 @@ import msgspec
 import pyspark
 import pytest
 
+from tests.harness.verify.example_runs import ONE, copy_of, healthy
 from tests.harness.verify.histories import runs
-from tests.harness.verify.made_up_runs import ONE, copy_of, healthy
 from urteil.harness.dependencies import comet
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.verify import synthetic

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables, topic
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from tests.harness.verify.guarantees.transactions.test_missing_markers import DAY, _marked
 from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
@@ -17,7 +18,6 @@ from tests.harness.verify.guarantees.transactions.test_transaction_guarantees im
     READER,
     made,
 )
-from tests.harness.verify.made_up_runs import Tables, topic
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.synthetic import END_NS
 

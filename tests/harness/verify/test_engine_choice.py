@@ -10,7 +10,7 @@ import msgspec
 import psutil
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy
+from tests.harness.verify.example_runs import ONE, healthy
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.engines import choice

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, copy_of, healthy, judged
 from tests.harness.verify.histories import runs
-from tests.harness.verify.made_up_runs import ONE, copy_of, healthy, judged
 from tests.harness.verify.test_guarantees import COUNTED
 from tests.waiting import until
 from urteil.harness.scenarios import SCENARIOS
@@ -73,14 +73,14 @@ def test_engines_agree_on_damaged_evidence(session: Any, tmp_path: Path) -> None
     copy = copy_of(healthy())
     for one in DAMAGES:
         one(copy)
-    facts = made_up_runs.two_partitions(synthetic.facts(ONE))
+    facts = example_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     sentences = {
         engine: _comparable(
             judged(
                 tmp_path / engine,
                 copy.tables,
-                scenario=made_up_runs.damaged_scenario(),
+                scenario=example_runs.damaged_scenario(),
                 facts=facts,
                 engine=engine,
                 session=session,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, Tables, asked_for, healthy, judged, named
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, Tables, asked_for, healthy, judged, named
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import S
@@ -30,7 +30,7 @@ def _of_another_boot(tables: Tables) -> None:
 
 
 def _judged(run_dir: Path, tables: Tables, **config: str) -> Status:
-    facts = synthetic.facts(ONE, topics=made_up_runs.topic(**config))
+    facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
     with asked_for("lost_write"):
         result = judged(run_dir, tables, facts=facts)
     found = named(result, "lost_write")

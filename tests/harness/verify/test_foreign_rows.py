@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy, judged
+from tests.harness.verify.example_runs import ONE, healthy, judged
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Verdict

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
 from urteil.harness.verify import check
 from urteil.harness.verify.damage import DAMAGES, Untried
 from urteil.harness.verify.derived.tables import DERIVED
 from urteil.harness.verify.guarantees import GUARANTEES
 
 
-def _healthy() -> made_up_runs.Tables:
-    return made_up_runs.healthy()
+def _healthy() -> example_runs.Tables:
+    return example_runs.healthy()
 
 
-def _damaged() -> made_up_runs.Tables:
-    copy = made_up_runs.copy_of(made_up_runs.healthy())
+def _damaged() -> example_runs.Tables:
+    copy = example_runs.copy_of(example_runs.healthy())
     for one in DAMAGES:
         try:
             one(copy)
@@ -28,18 +28,18 @@ def _damaged() -> made_up_runs.Tables:
     return copy.tables
 
 
-def _logless() -> made_up_runs.Tables:
-    return made_up_runs.healthy() | {name: [] for name in ("replicas", "logs", "states", "faults")}
+def _logless() -> example_runs.Tables:
+    return example_runs.healthy() | {name: [] for name in ("replicas", "logs", "states", "faults")}
 
 
 @pytest.mark.parametrize("tables", [_healthy, _damaged, _logless])
 def test_guarantee_without_subject_has_the_result_of_its_queries(
-    tables: Callable[[], made_up_runs.Tables], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Callable[[], example_runs.Tables], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = tables()
-    short = made_up_runs.judged(tmp_path / "short", rows)
+    short = example_runs.judged(tmp_path / "short", rows)
     monkeypatch.setattr(check, "has_subject", lambda *_: True)
-    complete = made_up_runs.judged(tmp_path / "complete", rows)
+    complete = example_runs.judged(tmp_path / "complete", rows)
     assert short.guarantees == complete.guarantees
 
 

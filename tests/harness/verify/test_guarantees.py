@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, alone, copy_of, healthy, judged, named, topic
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, alone, copy_of, healthy, judged, named, topic
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES, Damage
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -69,10 +69,10 @@ def test_split_guarantee_serves_earlier_scenarios(tmp_path: Path) -> None:
 def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:
     copy = copy_of(healthy())
     trace = one(copy)
-    facts = made_up_runs.two_partitions(synthetic.facts(ONE))
+    facts = example_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     only = {trace.guarantee}
-    results = judge_copy(tmp_path, copy, made_up_runs.damaged_scenario(), facts, only=only)
+    results = judge_copy(tmp_path, copy, example_runs.damaged_scenario(), facts, only=only)
     assert is_found(results, trace), (trace, results[trace.guarantee])
     counted = trace.guarantee in COUNTED
     assert (results[trace.guarantee].violations > 0) is not counted
@@ -211,7 +211,7 @@ def test_offsets_below_the_log_start_may_be_deleted(tmp_path: Path) -> None:
     for row in tables["passes"]:
         row["from_offset"] = 40 if row["final"] else 0
     facts = synthetic.facts(ONE)
-    facts.topics[:] = made_up_runs.topic(retention_ms="1000")
+    facts.topics[:] = example_runs.topic(retention_ms="1000")
     assert judged(tmp_path, tables, facts=facts).verdict is Verdict.PASS
 
 
@@ -222,7 +222,7 @@ def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None
         row | {"batch_crc": row["broker"]} for row in tables["replicas"] if kept[row["offset"]]
     ]
     tables["reads"] = [row for row in tables["reads"] if kept[row["offset"]]]
-    facts = synthetic.facts(ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
+    facts = synthetic.facts(ONE, topics=example_runs.topic(cleanup_policy="compact"))
     result = judged(tmp_path, tables, facts=facts)
     assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
 
@@ -233,7 +233,7 @@ def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
     (tables["offset_answers"][-1]) |= {"query": "time", "timestamp_ms": asked["timestamp_ms"]}
     tables["offset_answers"][-1] |= {"offset": 101, "error": None, "node": 2}
     cleaned = [r for r in tables["replicas"] if (r["broker"], r["offset"]) != (2, 100)]
-    topics = made_up_runs.topic(cleanup_policy="compact")
+    topics = example_runs.topic(cleanup_policy="compact")
     facts = synthetic.facts(ONE, topics=topics)
     (finding,) = alone("time_index_wrong", tmp_path, tables, facts=facts).findings
     assert (finding.sub_kind, finding.offset) == ("too late", 101)

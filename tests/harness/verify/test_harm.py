@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import alone, healthy, judged, named
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import alone, healthy, judged, named
 from urteil.harness.verify.derived.harm import Harm, losses, with_losses
 from urteil.harness.verify.derived.state_spans import Floor, Span
 from urteil.harness.verify.limits import FOREVER_NS, NO_OFFSET
@@ -98,7 +98,7 @@ def test_loss_concerns_earlier_sends() -> None:
 
 
 def _sent_and_lost(
-    tables: made_up_runs.Tables, offset: int, at_ns: int = CRASH_NS - S // 100
+    tables: example_runs.Tables, offset: int, at_ns: int = CRASH_NS - S // 100
 ) -> None:
     """A send that was acknowledged at an offset which another record has in the end."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
@@ -106,7 +106,7 @@ def _sent_and_lost(
     tables["sends"].append(row | {"node": 1 if at_ns < LED_NS else 2})
 
 
-def _cut(tables: made_up_runs.Tables, *brokers: int, low: int = FLOOR) -> None:
+def _cut(tables: example_runs.Tables, *brokers: int, low: int = FLOOR) -> None:
     """A power cut on these brokers in the middle of the load; the ISR stayed as it was."""
     logs = {f"b{broker}": {"urteil-0": [low, None]} for broker in brokers}
     (fault,) = tables["faults"]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, copy_of, healthy, judged, named
+from tests.harness.verify.example_runs import ONE, Tables, alone, copy_of, healthy, judged, named
 from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic

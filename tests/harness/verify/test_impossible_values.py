@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import healthy, judged, named
+from tests.harness.verify.example_runs import healthy, judged, named
 from urteil.harness.verify.result import Status, Verdict
 
 NUMBERS = [

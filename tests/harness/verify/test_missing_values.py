@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import Tables, healthy, judged, named
+from tests.harness.verify.example_runs import Tables, healthy, judged, named
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.result import Status, Verdict
 

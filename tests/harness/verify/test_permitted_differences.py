@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, alone, copy_of, healthy, judged, named
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, alone, copy_of, healthy, judged, named
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import records
@@ -23,12 +23,12 @@ LATE = 380
 """Sent and read long after the second epoch began."""
 
 
-def _lose(tables: made_up_runs.Tables, offsets: set[int]) -> None:
+def _lose(tables: example_runs.Tables, offsets: set[int]) -> None:
     for name in ("reads", "replicas"):
         tables[name] = [row for row in tables[name] if row["offset"] not in offsets]
 
 
-def _sent_before_the_election(tables: made_up_runs.Tables, offset: int) -> None:
+def _sent_before_the_election(tables: example_runs.Tables, offset: int) -> None:
     """A send from before epoch 1 whose offset lies where epoch 1 starts: truncated there."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
     at_ns = LED_NS - 1_500_000_000
@@ -60,7 +60,7 @@ def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: P
     for row in tables["sends"][-2:]:
         row["offset"] = None
     config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
-    facts = synthetic.facts(ONE, topics=made_up_runs.topic(**config))
+    facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
     result = judged(tmp_path, tables, facts=facts)
     for name in ("lost_write", "causal_loss"):
         found = {f.records[0]["value_id"]: f.permitted for f in named(result, name).findings}
@@ -77,7 +77,7 @@ def test_losable_last_value_excuses_an_older_one(tombstone: bool, tmp_path: Path
             row["key"] = "twice" if row["offset"] == HALF - 20 else f"k{row['offset']}"
     _sent_before_the_election(tables, HALF)
     tables["sends"][-1] |= {"key": "twice", "tombstone": tombstone}
-    facts = synthetic.facts(ACKS_ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
+    facts = synthetic.facts(ACKS_ONE, topics=example_runs.topic(cleanup_policy="compact"))
     name = "resurrected_key" if tombstone else "stale_value_visible"
     found = alone(name, tmp_path, tables, shape=ACKS_ONE, facts=facts)
     assert (found.violations, found.permitted) == (0, 1)
@@ -94,7 +94,7 @@ def test_first_copy_of_a_repeated_last_value_may_be_cleaned(tmp_path: Path) -> N
             row["key"] = f"k{second if row['offset'] == first else row['offset']}"
             row["value_id"] = value if row["offset"] == first else row["value_id"]
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != first]
-    facts = synthetic.facts(ACKS_ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
+    facts = synthetic.facts(ACKS_ONE, topics=example_runs.topic(cleanup_policy="compact"))
     found = alone("latest_value_lost", tmp_path, tables, shape=ACKS_ONE, facts=facts)
     assert (found.violations, found.permitted) == (0, 0)
 
@@ -153,7 +153,7 @@ def test_one_in_flight_keeps_the_order_without_idempotence(tmp_path: Path) -> No
     assert named(result, "reordered_send").status is Status.VIOLATED
 
 
-def _unclean(tables: made_up_runs.Tables) -> None:
+def _unclean(tables: example_runs.Tables) -> None:
     """Epoch 1 is led by a broker that had left the ISR, and begins at HALF."""
     states = sorted(tables["states"], key=lambda row: row["zxid"])
     states[0]["isr"] = json.dumps([states[0]["leader"]])
@@ -164,7 +164,7 @@ def test_unclean_election_permits_the_loss_of_a_suffix(tmp_path: Path) -> None:
     _unclean(tables)
     _sent_before_the_election(tables, HALF + 3)
     config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
-    facts = synthetic.facts(ONE, topics=made_up_runs.topic(**config))
+    facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
     result = judged(tmp_path, tables, facts=facts)
     assert named(result, "unclean_leader").status is Status.PERMITTED
     assert named(result, "lost_write").status is Status.PERMITTED
@@ -227,29 +227,29 @@ def test_unclean_election_does_not_excuse_an_unknown_epoch(tmp_path: Path) -> No
     assert (finding.sub_kind, finding.offset, finding.permitted) == ("read", HALF + 3, None)
 
 
-def _shown_another(tables: made_up_runs.Tables) -> None:
+def _shown_another(tables: example_runs.Tables) -> None:
     read, other = (_read_live(tables, offset) for offset in (LATE, LATE - 100))
     read |= {name: other[name] for name in ("value_id", "key", "timestamp_ms")}
 
 
-def _passed_by(tables: made_up_runs.Tables) -> None:
+def _passed_by(tables: example_runs.Tables) -> None:
     tables["reads"].remove(_read_live(tables, LATE))
 
 
-def _read_live(tables: made_up_runs.Tables, offset: int) -> dict[str, Any]:
+def _read_live(tables: example_runs.Tables, offset: int) -> dict[str, Any]:
     return next(r for r in tables["reads"] if (r["client"], r["offset"]) == ("c0", offset))
 
 
-def _acknowledged_elsewhere(tables: made_up_runs.Tables) -> None:
+def _acknowledged_elsewhere(tables: example_runs.Tables) -> None:
     next(row for row in tables["sends"] if row["offset"] == LATE)["offset"] += 100
 
 
-def _told_less(tables: made_up_runs.Tables) -> None:
+def _told_less(tables: example_runs.Tables) -> None:
     (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "latest")
     last["offset"] = LATE
 
 
-def _found_later(tables: made_up_runs.Tables) -> None:
+def _found_later(tables: example_runs.Tables) -> None:
     (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "time")
     last["offset"] = LATE
 
@@ -265,7 +265,7 @@ def _found_later(tables: made_up_runs.Tables) -> None:
     ],
 )
 def test_an_unclean_election_excuses_nothing_that_came_long_after_it(
-    damage: Callable[[made_up_runs.Tables], None], names: list[str], tmp_path: Path
+    damage: Callable[[example_runs.Tables], None], names: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()
     _unclean(tables)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, alone, healthy, judged, named
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, alone, healthy, judged, named
 from urteil.harness.scenario import FaultSpec
 from urteil.harness.verify import judge, judgement, synthetic
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -18,34 +18,34 @@ from urteil.harness.verify.result import Status, Verdict, load_result
 from urteil.harness.verify.synthetic import END_NS, S
 
 
-def _no_table(name: str) -> Callable[[made_up_runs.Tables], None]:
+def _no_table(name: str) -> Callable[[example_runs.Tables], None]:
     return lambda tables: tables.pop(name)  # type: ignore[return-value]
 
 
-def _fault(**changes: object) -> Callable[[made_up_runs.Tables], None]:
+def _fault(**changes: object) -> Callable[[example_runs.Tables], None]:
     return lambda tables: tables["faults"][0].update(changes)
 
 
-def _silent_fault(tables: made_up_runs.Tables) -> None:
+def _silent_fault(tables: example_runs.Tables) -> None:
     fault = tables["faults"][0]
     for row in tables["sends"]:
         if fault["begin_ns"] <= row["invoke_ns"] < fault["healed_ns"]:
             row["invoke_ns"] = fault["begin_ns"] - 1
 
 
-def _cut_pass(tables: made_up_runs.Tables) -> None:
+def _cut_pass(tables: example_runs.Tables) -> None:
     tables["passes"][0]["complete"] = False
 
 
-def _cut_journal(tables: made_up_runs.Tables) -> None:
+def _cut_journal(tables: example_runs.Tables) -> None:
     tables["manifest"][0]["ended_properly"] = False
 
 
-def _lost_rows(tables: made_up_runs.Tables) -> None:
+def _lost_rows(tables: example_runs.Tables) -> None:
     tables["manifest"].append({"file": "evidence/polls", "kind": "table", "rows": 9_999})
 
 
-def _crowd_of_commits(tables: made_up_runs.Tables) -> None:
+def _crowd_of_commits(tables: example_runs.Tables) -> None:
     """Commits whose outcome nobody knows and that each took effect: 2^14 sets of them."""
     for number in range(14):
         made_of = {"offset": number, "invoke_ns": END_NS + number, "complete_ns": None}
@@ -75,7 +75,7 @@ def _crowd_of_commits(tables: made_up_runs.Tables) -> None:
 )
 @pytest.mark.usefixtures("few")
 def test_missing_evidence_makes_the_verdict_unknown(
-    damage: Callable[[made_up_runs.Tables], None], reason: str, tmp_path: Path
+    damage: Callable[[example_runs.Tables], None], reason: str, tmp_path: Path
 ) -> None:
     tables = healthy()
     damage(tables)
@@ -106,7 +106,7 @@ def test_damaged_evidence_alone_yields_no_finding(table: str, tmp_path: Path) ->
     assert result.verdict is Verdict.UNKNOWN, result.reasons
 
 
-def _declare_rows(tables: made_up_runs.Tables, *names: str, part: str = "") -> None:
+def _declare_rows(tables: example_runs.Tables, *names: str, part: str = "") -> None:
     kind = "part" if part else "table"
     tables["manifest"] += [
         {"file": f"evidence/{name}{part}", "kind": kind, "rows": len(tables[name])}

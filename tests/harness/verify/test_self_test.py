@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made_up_runs import healthy, judged
+from tests.harness.verify.example_runs import healthy, judged
 from urteil.harness.verify import self_test, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.damage.copy import Copy, Untried

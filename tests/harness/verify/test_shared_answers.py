@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify import shared_answers, shared_parts
-from tests.harness.verify.made_up_runs import healthy, judged
+from tests.harness.verify.example_runs import healthy, judged
 from urteil.harness.verify import evidence, judgement, part_cache
 from urteil.harness.verify.engines.engine import Duck, open_engine
 from urteil.harness.verify.result import Result, Verdict

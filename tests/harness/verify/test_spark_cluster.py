@@ -13,7 +13,7 @@ import msgspec
 import pyspark
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, copy_of, healthy
+from tests.harness.verify.example_runs import ONE, copy_of, healthy
 from tests.waiting import until
 from urteil.harness.dependencies.java import java
 from urteil.harness.verify import synthetic

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import healthy, judged
+from tests.harness.verify.example_runs import healthy, judged
 from urteil.harness.verify.check import FINDINGS
 from urteil.harness.verify.engines.engine import Duck, to_duckdb
 from urteil.harness.verify.result import GuaranteeResult, Status

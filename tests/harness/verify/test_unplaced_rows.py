@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import Tables, alone, asked_for, healthy, judged
+from tests.harness.verify.example_runs import Tables, alone, asked_for, healthy, judged
 from urteil.harness.verify.result import Verdict
 
 START, READER = 120, "c0"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy, judged, named
+from tests.harness.verify.example_runs import ONE, healthy, judged, named
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness.verify import judgement, synthetic
 from urteil.harness.verify.result import Result, Status, Verdict, load_result

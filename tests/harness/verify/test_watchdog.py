@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, healthy, named
+from tests.harness.verify.example_runs import ONE, healthy, named
 from urteil.harness.verify import judge, judgement, synthetic, watchdog
 from urteil.harness.verify.engines import engine as engines
 from urteil.harness.verify.guarantees import GUARANTEES

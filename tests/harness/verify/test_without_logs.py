@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.verify.example_runs import ONE, Tables, alone, copy_of, healthy
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import READER, made
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, copy_of, healthy
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.result import GuaranteeResult

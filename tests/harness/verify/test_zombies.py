@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups import test_group_guarantees as groups
 from tests.harness.verify.guarantees.transactions import test_transaction_guarantees as transactions
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 

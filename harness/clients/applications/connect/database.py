@@ -16,7 +16,7 @@ from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
-from urteil.harness.clients.applications.declaration import HOST, AppProcess, Context, made
+from urteil.harness.clients.applications.declaration import HOST, AppProcess, Context, made_folder
 from urteil.harness.dependencies.java import utf8_locale
 from urteil.harness.dependencies.postgresql import USER, as_server_user, postgresql
 
@@ -55,7 +55,7 @@ def _command(context: Context) -> list[str]:
 
 
 def _data(context: Context) -> Path:
-    return made(context.folder / "database")
+    return made_folder(context.folder / "database")
 
 
 def _create(data: Path) -> None:
@@ -101,7 +101,7 @@ def missing(context: Context) -> str:
 
 
 @contextlib.contextmanager
-def reopened(context: Context) -> Iterator[None]:
+def reopen(context: Context) -> Iterator[None]:
     """The server once more after the run's processes have ended, until the block ends."""
     with (context.run_dir / "logs" / f"client-{NAME}.log").open("ab") as log:
         process = subprocess.Popen(

@@ -86,7 +86,7 @@ class KeyedSend:
         offset, value = self.logged[0], self.value_id
         here = self._history.partition_at[self._place]
         lacking = [one for one in here.final_passes
-                   if one.covers(offset) and not one.delivered(offset, value)]  # fmt: skip
+                   if one.covers(offset) and not one.has_delivered(offset, value)]  # fmt: skip
         if any(one in here.owing(offset, value) for one in lacking):
             return True
         over = self._history.committed_passes_over(self.row)
@@ -95,7 +95,7 @@ class KeyedSend:
             and here.is_transactional(offset, value)
             and over
             and not any(
-                all(one.delivered(place[2], value) for one in passes)
+                all(one.has_delivered(place[2], value) for one in passes)
                 for place, passes in over.items()
             )
         )
@@ -143,7 +143,7 @@ class Key:
             if send.is_acknowledged and send.offset == last and send.is_tombstone == tombstone:
                 yield send
 
-    def shown(self) -> Iterator[tuple[str, KeyedSend]]:
+    def shown_values(self) -> Iterator[tuple[str, KeyedSend]]:
         """Place and value that the key has in the end: in the log, and in each final pass."""
         for send in self.sends:
             if send.logged and send.offset == self.shown_offset and not send.is_tombstone:
@@ -160,11 +160,11 @@ class Key:
             if given and send.offset == max(given) and not send.is_tombstone:
                 yield send
 
-    def outdated(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:
+    def outdated_values(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:
         """Values from before the last record that the key shows, each with the place."""
         found: dict[str, tuple[str, KeyedSend]] = {}
         for latest in self.latest(tombstone=tombstone):
-            for place, send in self.shown():
+            for place, send in self.shown_values():
                 if send.offset is not None and send.offset < (latest.offset or 0):
                     known = found.get(send.value_id, (place, send))
                     found[send.value_id] = min(place, known[0]), send

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
 from urteil.harness.verify.guarantees.losses import (
     RETRIED,
     REUSED_OFFSET,
-    destroyed,
+    lost_disks,
     unclean_election,
 )
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, places_of
@@ -64,7 +64,7 @@ GUARANTEE = Guarantee(
         "record stands below its batch's base.",
     ),
     not_counted=("Repeated sends without idempotence.",),
-    opportunities=numbered(_JUDGED),
+    opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT 'renumbered' AS sub_kind, records.p,
   COALESCE(records.ack_off, records.shown_slot % {SLOT}) AS off, records.invoke_ns AS at_ns,
@@ -87,7 +87,7 @@ FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
 WHERE partitions.compacted = 1 AND partitions.ours = 1 AND replicas.offset < replicas.batch_base
 GROUP BY partitions.p, replicas.offset, replicas.value_id, partitions.unclean_on,
   partitions.unclean_floor""",
-    excuses=(RETRIED, REUSED_OFFSET, unclean_election(), destroyed()),
+    excuses=(RETRIED, REUSED_OFFSET, unclean_election(), lost_disks()),
     explain=_explain,
     excused_by_times=True,
     reads=("irregular_values", "record_counts", "partitions", "floors", "replicas"),

@@ -20,7 +20,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     Left out: passes that took longer than delete.retention.ms.
     """
     for key in keys_of(history):
-        for where, send in key.outdated(tombstone=True):
+        for where, send in key.outdated_values(tombstone=True):
             yield key.partition.violation(where, send.offset, send.value_id)
 
 

@@ -71,7 +71,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     Left out: how long the cleaner may take.
     """
     for key in keys_of(history):
-        for where, send in key.outdated(tombstone=False):
+        for where, send in key.outdated_values(tombstone=False):
             yield key.partition.violation(where, send.offset, send.value_id)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, LOST
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
@@ -73,7 +73,7 @@ GUARANTEE = Guarantee(
         "it sent one that survives.",
     ),
     not_counted=("What `lost_write` permits.",),
-    opportunities=numbered(
+    opportunities=count_records(
         "FROM records WHERE records.sent = 1 AND records.acks = -1 AND records.outcome = 'ok' "
         "AND records.log_slots > 0"
     ),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import IDEMPOTENCE
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
 from urteil.harness.verify.guarantees.losses import RETRIED
 from urteil.harness.verify.plurals import count_text, times
 from urteil.harness.verify.reference import SmallHistory, Violation, places_of
@@ -67,7 +67,7 @@ GUARANTEE = Guarantee(
         "final pass. The finding names the client library (KAFKA-14034).",
     ),
     requires=(IDEMPOTENCE,),
-    opportunities=numbered(
+    opportunities=count_records(
         "FROM records WHERE records.sent = 1 AND records.idempotent = 1 "
         "AND (records.log_slots > 0 OR records.seen_slots > 0)"
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
@@ -44,7 +44,7 @@ GUARANTEE = Guarantee(
         "`before its commit` until all brokers know of an unclean election, or of a disk that "
         "lost records (permitted).",
     ),
-    opportunities=numbered(_JUDGED),
+    opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT 'before its send' AS sub_kind, read_slot DIV {SLOT} AS p, read_slot % {SLOT} AS off,
   read_ns AS at_ns, invoke_ns AS until_ns, value_id, client, read_ns, invoke_ns,

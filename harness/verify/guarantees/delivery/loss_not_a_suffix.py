@@ -6,7 +6,7 @@ that began after its send is more than any of these elections could lose."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOST
 
 GUARANTEE = Guarantee(
@@ -24,7 +24,7 @@ GUARANTEE = Guarantee(
         "the start of every unclean epoch that began after its send.",
     ),
     not_counted=("Runs without unclean election.",),
-    opportunities=numbered(
+    opportunities=count_records(
         "FROM records JOIN partitions ON partitions.p = records.sent_p "
         "WHERE records.outcome = 'ok' AND records.acks = -1 "
         "AND partitions.unclean_on = 1 AND partitions.unclean_floor < partitions.log_end"

@@ -15,7 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, acks, numbered, only_where, place
+from urteil.harness.verify.guarantees.base import (
+    SLOT,
+    Guarantee,
+    acks,
+    count_records,
+    only_where,
+    place,
+)
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import NO_OFFSET, OF_COMMIT, OWED
 from urteil.harness.verify.plurals import count_text
@@ -136,7 +143,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if not records:
                 yield partition.violation(None, offset, value)
             elif any(
-                not one.delivered(record.offset, value)
+                not one.has_delivered(record.offset, value)
                 for record in records
                 for one in history.partition_at[record.topic, record.partition].owing(
                     record.offset, value
@@ -180,7 +187,7 @@ GUARANTEE = Guarantee(
         "there: the log has no record that was acknowledged before their send.",
         "Unknown sends that no consumer read.",
     ),
-    opportunities=numbered(JUDGED),
+    opportunities=count_records(JUDGED),
     violations=LOST,
     excuses=(
         *LOSABLE[:-1],

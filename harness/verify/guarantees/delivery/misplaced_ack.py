@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, only_where, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, only_where, place
 from urteil.harness.verify.guarantees.losses import (
     RETRIED,
     REUSED_OFFSET,
-    destroyed,
+    lost_disks,
     unclean_election,
 )
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, place_of
@@ -122,7 +122,7 @@ GUARANTEE = Guarantee(
         "may be cleaned or deleted (permitted), or where there are no logs and no read at the "
         "acknowledged offset (permitted).",
     ),
-    opportunities=numbered(f"FROM records {_WHERE} AND records.sent_p IS NOT NULL"),
+    opportunities=count_records(f"FROM records {_WHERE} AND records.sent_p IS NOT NULL"),
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, records.p, records.ack_off AS off, records.invoke_ns AS at_ns,
   records.complete_ns AS until_ns, records.value_id, records.client, records.acks,
@@ -150,7 +150,7 @@ FROM ({TIMED}) timed_copies JOIN irregular_values records
   ON records.value_id = timed_copies.value_id""",
     excuses=only_where(
         "violation.sub_kind = 'elsewhere'",
-        (RETRIED.where("violation.again = 1"), REUSED_OFFSET, unclean_election(), destroyed()),
+        (RETRIED.where("violation.again = 1"), REUSED_OFFSET, unclean_election(), lost_disks()),
     ),
     explain=_explain,
     excused_by_times=True,

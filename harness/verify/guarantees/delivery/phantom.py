@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
 from urteil.harness.verify.reference import SmallHistory, Violation, chosen_partition, place_of
 
 _ELSEWHERE = f"""(
@@ -90,7 +90,7 @@ GUARANTEE = Guarantee(
         "sent, or the payload of another run. No key and an empty key differ.",
     ),
     not_counted=("Values of a client whose journal was cut.",),
-    opportunities=numbered("FROM records WHERE records.shown_slot IS NOT NULL"),
+    opportunities=count_records("FROM records WHERE records.shown_slot IS NOT NULL"),
     violations=f"""
 SELECT CASE WHEN records.sent = 0 THEN 'no invocation'
     WHEN {_ELSEWHERE}

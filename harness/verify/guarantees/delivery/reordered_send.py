@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, numbered
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, count_records
 from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
 
@@ -92,7 +92,7 @@ GUARANTEE = Guarantee(
         "records got a record count.",
         "Late copies of records that were cleaned or deleted where they were acknowledged.",
     ),
-    opportunities=numbered(_JUDGED),
+    opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT 'inverted' AS sub_kind, ordered_sends.p, ordered_sends.first_slot % {SLOT} AS off,
   ordered_sends.invoke_ns AS at_ns, ordered_sends.complete_ns AS until_ns, ordered_sends.value_id,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
@@ -44,7 +44,7 @@ GUARANTEE = Guarantee(
         "Judged are acks=all records of all clients: one that was sent after another was "
         "acknowledged must stand behind it.",
     ),
-    opportunities=numbered(_SENDS),
+    opportunities=count_records(_SENDS),
     violations=f"""
 SELECT 'real-time order' AS sub_kind, appends.p, appends.off, appends.at_ns, appends.until_ns,
   appends.value_id, appends.done_off, partitions.unclean_on, partitions.unclean_floor,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, numbered, place
+from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOSABLE, UNCLEAN_FLOOR
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
@@ -76,7 +76,7 @@ GUARANTEE = Guarantee(
         "`told too late` in compacted topics, and where a disk lost records.",
         "If a final pass stopped short, the guarantee is unknown.",
     ),
-    opportunities=numbered(_JUDGED),
+    opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN 'before the begin'
     ELSE 'beyond the end' END AS sub_kind, unseen_records.p, unseen_records.ack_off AS off,

@@ -25,8 +25,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         places = {(row.offset, row.value_id) for row in partition.reads if row.value_id is not None}
         for offset, value in () if partition.is_compacted else places:
             owing = partition.owing(offset, value)
-            missing = [one for one in owing if not one.delivered(offset, value)]
-            is_in_any = any(one.delivered(offset, value) for one in partition.final_passes)
+            missing = [one for one in owing if not one.has_delivered(offset, value)]
+            is_in_any = any(one.has_delivered(offset, value) for one in partition.final_passes)
             if missing and offset >= partition.start:
                 kind = "between passes" if is_in_any else "gone"
                 yield partition.violation(kind, offset, value)

@@ -19,8 +19,8 @@ from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.groups.commit_went_back import (
     ANSWERS,
     EXCUSES,
-    answered,
     breaks,
+    describe_answer,
 )
 from urteil.harness.verify.reference import SmallHistory, Violation
 
@@ -41,10 +41,12 @@ WHERE commits.outcome = 'ok' AND commits.invoke_ns < commit_reads.invoke_ns
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "note":
-        return f"{answered(row)}, without the metadata or the leader epoch committed with it."
+        return (
+            f"{describe_answer(row)}, without the metadata or the leader epoch committed with it."
+        )
     if row["sub_kind"] == "unstable":
         return (
-            f"{answered(row)}, although it requested stable offsets and "
+            f"{describe_answer(row)}, although it requested stable offsets and "
             f"{row['acknowledged']} was part of an open transaction."
         )
     last = f"the last commit acknowledged before was {row['acknowledged']}"
@@ -52,7 +54,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         last = "no commit had been acknowledged before"
     elif row["acknowledged"] == -1:
         last = "the last offset had been deleted or had expired"
-    return f"{answered(row)}; {last}, and no order of the commits explains it."
+    return f"{describe_answer(row)}; {last}, and no order of the commits explains it."
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:

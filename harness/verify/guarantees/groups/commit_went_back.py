@@ -35,7 +35,7 @@ FROM commit_breaks WHERE kind = '{kind}'"""
 ANSWERS = "SELECT COUNT(*) AS n FROM commit_reads WHERE outcome = 'ok'"
 
 
-def answered(row: Mapping[str, Any]) -> str:
+def describe_answer(row: Mapping[str, Any]) -> str:
     """The fetching client and the returned offset."""
     answer = "no offset" if row["answered"] is None else f"offset {row['answered']}"
     return (
@@ -50,7 +50,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['client']} was given {row['topic']}-{row['partition']} of {row['grp']} and read "
             f"on from {row['answered']}, though {row['acknowledged']} had been acknowledged before."
         )
-    return f"{answered(row)}, though {row['acknowledged']} had been acknowledged."
+    return f"{describe_answer(row)}, though {row['acknowledged']} had been acknowledged."
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:

@@ -135,7 +135,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             for send in history.sends_in(txn)
         ]
         records = [one for one in records if not one.partition.is_compacted]
-        violation = _torn(history, txn, records)
+        violation = _find_torn(history, txn, records)
         if violation is not None:
             yield violation
 
@@ -171,7 +171,7 @@ class _Record:
         return self.history.committed_passes_over(self.send)
 
     def is_in(self, at: Place, one: FinalPass) -> bool:
-        return one.delivered(at[2], self.send.value_id)
+        return one.has_delivered(at[2], self.send.value_id)
 
     @cached_property
     def is_shown(self) -> bool:
@@ -204,13 +204,13 @@ class _Record:
         """Whether a final pass of other readers lacks it."""
         value = self.send.value_id
         return any(
-            not one.delivered(offset, value)
+            not one.has_delivered(offset, value)
             for topic, partition, offset in places_of(self.history.records_of[value])
             for one in self.history.partition_at[topic, partition].owing(offset, value)
         )
 
 
-def _torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Violation | None:
+def _find_torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Violation | None:
     if not any(one.due_passes for one in records):
         return None
     fate = history.fate_of(records[0].send)

@@ -43,7 +43,7 @@ def test_rows_survive_the_kill_of_the_server(tmp_path: Path) -> None:
     database.query(run, "CREATE TABLE records (line text); INSERT INTO records VALUES ('a b')")
     os.killpg(server.pid, signal.SIGKILL)
     server.wait(30)
-    with database.reopened(run):
+    with database.reopen(run):
         assert database.query(run, "SELECT line, 1 FROM records") == ["a b\t1"]
         with pytest.raises(LabFailure, match='relation "other" does not exist'):
             database.query(run, "SELECT * FROM other")
@@ -53,12 +53,12 @@ def test_rows_survive_the_kill_of_the_server(tmp_path: Path) -> None:
 
 def test_server_that_cannot_start_is_a_failure_of_the_lab(tmp_path: Path) -> None:
     run = context(tmp_path)
-    with database.reopened(run):
+    with database.reopen(run):
         pass
     (run.folder / "database" / "postgresql.conf").write_text("no setting\n")
     with (
         pytest.raises(LabFailure, match="cannot be read: it ended by itself"),
-        database.reopened(run),
+        database.reopen(run),
     ):
         pass
 

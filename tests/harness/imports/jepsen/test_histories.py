@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
 from urteil.harness.imports.jepsen.edn import read_all
 from urteil.harness.imports.jepsen.export import export
 from urteil.harness.imports.jepsen.importer import HistoryError, load
@@ -135,12 +135,12 @@ def _again(copy: Copy) -> None:
 def test_exported_history_has_the_same_findings_after_import(
     tmp_path: Path, damage: Callable[[Copy], None]
 ) -> None:
-    tables = made_up_runs.healthy()
+    tables = example_runs.healthy()
     for name in ("commits", "commit_reads", "assignments", "replicas", "logs"):
         tables.pop(name, None)
-    copy = made_up_runs.copy_of(tables)
+    copy = example_runs.copy_of(tables)
     damage(copy)
-    before = made_up_runs.judged(tmp_path / "run", copy.tables)
+    before = example_runs.judged(tmp_path / "run", copy.tables)
     assert export(tmp_path / "run", tmp_path / "history.edn") > 400
     load(tmp_path / "history.edn", tmp_path / "back")
     after = judge_run(tmp_path / "back", engine="duckdb", master=None, session=None, canary=False)
@@ -153,7 +153,7 @@ def test_exported_history_has_the_same_findings_after_import(
 
 
 def test_export_has_jepsens_form(tmp_path: Path) -> None:
-    made_up_runs.judged(tmp_path / "run", made_up_runs.healthy())
+    example_runs.judged(tmp_path / "run", example_runs.healthy())
     export(tmp_path / "run", tmp_path / "history.edn")
     ops = list(read_all((tmp_path / "history.edn").read_text()))
     assert [op["index"] for op in ops] == list(range(len(ops)))
@@ -203,13 +203,13 @@ def test_invalid_history_is_reported_with_its_place(
 
 def polls(tmp_path: Path, *, transactional: bool) -> int:
     """How many are in the export of a run in which one reader saw uncommitted records."""
-    tables = made_up_runs.healthy()
+    tables = example_runs.healthy()
     for row in tables["clients"]:
         row["isolation"] = "read_uncommitted" if row["client"] == "c0" else "read_committed"
     if transactional:
         message = {"client": "t1", "session": 1, "txn": 1, "outcome": "committed", "begin_ns": 1}
         tables["txns"] = [{"run": tables["clients"][0]["run"]} | message]
-    made_up_runs.judged(tmp_path, tables)
+    example_runs.judged(tmp_path, tables)
     export(tmp_path, tmp_path / "h.edn")
     return (tmp_path / "h.edn").read_text().count(":f :poll")
 
@@ -218,7 +218,7 @@ def test_transaction_runs_leave_out_uncommitted_readers(
     tmp_path: Path,
 ) -> None:
     """Jepsen takes what anybody polled for committed, and would speak of aborted reads."""
-    theirs = len([row for row in made_up_runs.healthy()["polls"] if row["client"] == "c0"])
+    theirs = len([row for row in example_runs.healthy()["polls"] if row["client"] == "c0"])
     assert theirs > 0
     everybody = polls(tmp_path / "plain", transactional=False)
     assert everybody - polls(tmp_path / "txns", transactional=True) == 2 * theirs

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, healthy
+from tests.harness.verify.example_runs import ONE, Tables, healthy
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.imports.tables.importer import load

@@ -31,13 +31,13 @@ def _tables(query: str) -> set[str]:
 @pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
 def test_reads_are_the_tables_of_the_queries(one: Guarantee) -> None:
     tables = {name for name in _declared(one) if "." not in name}
-    assert tables == _tables(one.judged()) | _tables(one.opportunities)
+    assert tables == _tables(one.judged_violations()) | _tables(one.opportunities)
     assert tables <= {*SCHEMAS, *DERIVED, *STAGES}
 
 
 @pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
 def test_reads_are_the_columns_with_sources_of_their_own(one: Guarantee) -> None:
-    tree = sqlglot.parse_one(one.judged(), read="spark")
+    tree = sqlglot.parse_one(one.judged_violations(), read="spark")
     columns = {column.name for column in tree.find_all(exp.Column)} & WITH_SOURCES
     declared = [name.split(".") for name in _declared(one) if "." in name]
     assert {column for _, column in declared} == columns

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups.test_group_guarantees import healthy, judge
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.clients.applications.streams_windows import GRACE_MS, SIZE_MS
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status

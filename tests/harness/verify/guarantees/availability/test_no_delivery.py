@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.scenario import Phase, RunFacts
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
@@ -28,7 +28,7 @@ PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
 
 def waiting(**client: Any) -> Tables:
     """A healthy run, and a member of a group of its own that polls and is given nothing."""
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     lives = {"kind": "group", "group": "late", "isolation": "read_uncommitted"}
     lives |= {"begin_ns": END_NS + S, "end_ns": OVER_NS}
     model = tables["clients"][0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import alone, healthy
+from tests.harness.verify.example_runs import alone, healthy
 from urteil.chaos.observations import Ended, NodeState, NodeStatus
 from urteil.harness.evidence.broker_lives import write_lives
 from urteil.harness.verify.result import GuaranteeResult, Status

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, topic
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, topic
 from urteil.harness.verify import synthetic
 
 OFFSET, ACTIVE = 150, 200

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify.made_up_runs import (
+from tests.harness.verify.example_runs import (
     ONE,
     Tables,
     alone,

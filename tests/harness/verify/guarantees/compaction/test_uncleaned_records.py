@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, topic
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.synthetic import END_NS, S

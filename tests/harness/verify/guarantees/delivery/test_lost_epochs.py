@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 from urteil.harness.verify.synthetic import LED_NS, S
@@ -56,7 +56,7 @@ def _write(tables: Tables) -> None:
 def _judged(name: str, run_dir: Path, tables: Tables) -> GuaranteeResult:
     config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
     return alone(
-        name, run_dir, tables, facts=synthetic.facts(ONE, topics=made_up_runs.topic(**config))
+        name, run_dir, tables, facts=synthetic.facts(ONE, topics=example_runs.topic(**config))
     )
 
 

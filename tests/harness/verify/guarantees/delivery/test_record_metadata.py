@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, Tables, healthy, judged, named
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, Tables, healthy, judged, named
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Result, Status, Verdict
@@ -37,7 +37,7 @@ def _rows(tables: Tables, table: str, offset: int, **have: Any) -> list[dict[str
 
 def _stamped() -> RunFacts:
     facts = synthetic.facts(ONE)
-    facts.topics[:] = made_up_runs.topic(message_timestamp_type="LogAppendTime")
+    facts.topics[:] = example_runs.topic(message_timestamp_type="LogAppendTime")
     return facts
 
 
@@ -144,7 +144,7 @@ def test_epoch_with_cleaned_first_records_may_begin_later(tmp_path: Path) -> Non
     for row in tables["logs"]:
         row["epochs"] = row["epochs"].replace("200", "207")
     tables["replicas"] = [row for row in tables["replicas"] if not 200 <= row["offset"] < 207]
-    facts = synthetic.facts(ONE, topics=made_up_runs.topic(cleanup_policy="compact"))
+    facts = synthetic.facts(ONE, topics=example_runs.topic(cleanup_policy="compact"))
     found = _accused(judged(tmp_path, tables, facts=facts))
     assert "epoch_lineage" not in {name for name, _, _ in found}
 
@@ -175,7 +175,7 @@ def test_loss_without_offset_in_a_log_with_late_begin(early: bool, tmp_path: Pat
         (first,) = _rows(tables, "sends", 39)
         send |= {name: first[name] for name in ("invoke_ns", "complete_ns")}
     facts = synthetic.facts(ONE)
-    facts.topics[:] = made_up_runs.topic(retention_ms="1000")
+    facts.topics[:] = example_runs.topic(retention_ms="1000")
     lost = named(judged(tmp_path, tables, facts=facts), "lost_write")
     assert lost.status is (Status.HOLDS if early else Status.VIOLATED)
     assert [one.records[0]["value_id"] for one in lost.findings] == (

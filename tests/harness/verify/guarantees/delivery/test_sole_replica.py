@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import alone, copy_of, healthy
+from tests.harness.verify.example_runs import alone, copy_of, healthy
 from urteil.harness.verify.damage.cluster import elect_by_deposed
 from urteil.harness.verify.damage.copy import S
 

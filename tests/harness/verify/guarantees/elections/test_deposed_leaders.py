@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, LED_NS, S

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     ONE,
     PLACE,
@@ -16,7 +17,6 @@ from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     healthy,
     judge,
 )
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.evidence.acts import FORGET
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.availability.test_no_delivery import (
     LED_NS,
     OVER_NS,
@@ -17,7 +18,6 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
     polled,
     waiting,
 )
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify.synthetic import END_NS, S
 
 LEFT_NS = LED_NS + 20 * S

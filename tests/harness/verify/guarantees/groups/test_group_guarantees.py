@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import Tables
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.shared_answers import SharedDuck
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.scenario import RunFacts, Scenario
@@ -35,7 +35,7 @@ Judged = dict[str, GuaranteeResult]
 
 
 def healthy() -> Tables:
-    return made_up_runs.healthy(ONE)
+    return example_runs.healthy(ONE)
 
 
 def judge_groups(run_dir: Path, tables: Tables, *, scenario: Scenario | None = None) -> Judged:
@@ -481,4 +481,4 @@ def _java_hash(text: str) -> int:
 
 
 def test_healthy_run_has_commits_of_both_members() -> None:
-    assert {row["client"] for row in made_up_runs.healthy()["commits"]} == {"g0", "g1"}
+    assert {row["client"] for row in example_runs.healthy()["commits"]} == {"g0", "g1"}

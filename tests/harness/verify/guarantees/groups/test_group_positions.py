@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     HALF,
     ONE,
@@ -18,7 +19,6 @@ from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     judge,
     judge_groups,
 )
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S

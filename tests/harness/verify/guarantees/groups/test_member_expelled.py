@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.availability.test_no_delivery import (
     LED_NS,
     PLACE,
@@ -16,7 +17,6 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
     waiting,
 )
 from tests.harness.verify.guarantees.groups.test_group_guarantees import add_coordinator_terms
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.verify.synthetic import S
 
 TAKEN_NS = LED_NS + 30 * S

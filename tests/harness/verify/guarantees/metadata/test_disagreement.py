@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import alone, healthy
+from tests.harness.verify.example_runs import alone, healthy
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 

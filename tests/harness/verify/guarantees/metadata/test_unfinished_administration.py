@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from tests.harness.verify.example_runs import ONE, alone, healthy
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S

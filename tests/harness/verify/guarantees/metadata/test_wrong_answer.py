@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
@@ -22,7 +22,7 @@ Answer = tuple[float, float, str, int]
 
 
 def _judged(run_dir: Path, *answers: Answer) -> GuaranteeResult:
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     who = {"run": "r", "client": "examiner1", "session": 1, "subject": "group.max.size"}
     tables["accesses"] = [
         who

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import alone, healthy
+from tests.harness.verify.example_runs import alone, healthy
 
 
 @pytest.mark.parametrize(("replicas", "is_broken"), [("[2]", False), ("[1, 2, 3]", True)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.made_up_runs import Tables, alone, healthy
+from tests.harness.verify.example_runs import Tables, alone, healthy
 
 TWICE, GONE = 30, 40
 

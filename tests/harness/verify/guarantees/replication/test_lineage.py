@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, judged, named
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, judged, named
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.derived.lineage import agreed_end
 from urteil.harness.verify.result import Status

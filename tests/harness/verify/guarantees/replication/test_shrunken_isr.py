@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from tests.harness.verify.example_runs import ONE, alone, healthy
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult

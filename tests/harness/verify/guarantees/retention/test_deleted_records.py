@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups.test_group_guarantees import healthy, judge_groups
 from tests.harness.verify.guarantees.transactions import test_pipeline_guarantees as pipeline
-from tests.harness.verify.made_up_runs import Tables
 
 LOW, START = 300, 310
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy, topic
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status

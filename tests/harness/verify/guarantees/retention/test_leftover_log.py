@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.made_up_runs import ONE, alone, healthy
+from tests.harness.verify.example_runs import ONE, alone, healthy
 from urteil.harness.evidence.readers.deleted_files import METRIC
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.verify import synthetic

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify import made_up_runs
-from tests.harness.verify.made_up_runs import ONE, Tables, alone, healthy
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import ONE, Tables, alone, healthy
 from urteil.harness.verify import synthetic
 
 HOUR_MS = 3_600_000
@@ -23,7 +23,7 @@ LIMITS = {
 
 def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, int | None]]:
     facts = synthetic.facts(ONE)
-    facts.topics[:] = made_up_runs.topic(**config)
+    facts.topics[:] = example_runs.topic(**config)
     result = alone("corrupt", run_dir, tables, facts=facts)
     return [(finding.sub_kind, finding.offset) for finding in result.findings]
 

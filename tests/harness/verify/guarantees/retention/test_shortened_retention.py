@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import ONE, alone, topic
 from tests.harness.verify.guarantees.retention.test_kept_too_long import BROKERS, LOOKS, of_segments
-from tests.harness.verify.made_up_runs import ONE, alone, topic
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
+from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.availability.test_no_delivery import fault
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
-from tests.harness.verify.made_up_runs import Tables
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.derived.expected_progress import resumption_rows
@@ -38,7 +38,7 @@ def _limited(
 
 def _calm() -> Tables:
     """Without the crash and the election that healthy evidence has."""
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     tables["faults"].clear()
     tables["states"] = [row for row in tables["states"] if row["at_ns"] <= BEGIN_NS]
     return tables

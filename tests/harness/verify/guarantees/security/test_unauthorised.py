@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify import made_up_runs
+from tests.harness.verify import example_runs
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
@@ -20,7 +20,7 @@ Event = tuple[float, str, int]
 
 
 def judged(run_dir: Path, events: list[Event]) -> GuaranteeResult:
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     tables["accesses"], tables["admin_ops"] = [], []
     for at_s, what, node in events:
         times = {"invoke_ns": BEGIN_NS + int(at_s * S), "complete_ns": BEGIN_NS + int(at_s * S) + 1}
@@ -104,12 +104,12 @@ def test_without_users_nothing_is_judged(tmp_path: Path) -> None:
 
 
 def test_answers_without_times_yield_no_finding(tmp_path: Path) -> None:
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     who = {"client": "visitor", "session": 1, "node": 1, "subject": SUBJECT}
     times = {"invoke_ns": BEGIN_NS + S, "complete_ns": None}
     tables["accesses"] = [who | times | {"outcome": "ok"}]
-    result = made_up_runs.judged(tmp_path, tables, shape=ONE)
-    assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
+    result = example_runs.judged(tmp_path, tables, shape=ONE)
+    assert example_runs.named(result, "unauthorised").status is Status.UNKNOWN
     expected = (
         "1 access attempt without complete_ns when the attempt was answered (evidence/accesses)"
     )
@@ -118,7 +118,7 @@ def test_answers_without_times_yield_no_finding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", ["subject", "invoke_ns", "act"])
 def test_changes_without_a_subject_yield_no_finding(lost: str, tmp_path: Path) -> None:
-    tables = made_up_runs.healthy(ONE)
+    tables = example_runs.healthy(ONE)
     fields = {
         "subject": SUBJECT,
         "invoke_ns": BEGIN_NS,
@@ -128,6 +128,6 @@ def test_changes_without_a_subject_yield_no_finding(lost: str, tmp_path: Path) -
     tables["admin_ops"] = [fields | {"act": "grant"} | {lost: "" if lost == "act" else None}]
     used = {"invoke_ns": BEGIN_NS + S, "complete_ns": BEGIN_NS + S + 1}
     tables["accesses"] = [fields | used | {"client": "visitor", "session": 1, "node": 1}]
-    result = made_up_runs.judged(tmp_path, tables, shape=ONE)
-    assert made_up_runs.named(result, "unauthorised").status is Status.UNKNOWN
+    result = example_runs.judged(tmp_path, tables, shape=ONE)
+    assert example_runs.named(result, "unauthorised").status is Status.UNKNOWN
     assert any("evidence/admin_ops" in reason for reason in result.reasons)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.verify.example_runs import topic
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
     ONE,
@@ -15,7 +16,6 @@ from tests.harness.verify.guarantees.transactions.test_transaction_guarantees im
     of,
     show,
 )
-from tests.harness.verify.made_up_runs import topic
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 

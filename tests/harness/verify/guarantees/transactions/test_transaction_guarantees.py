@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.verify.example_runs import alone
 from tests.harness.verify.guarantees.groups.test_group_guarantees import Judged, healthy, judge
-from tests.harness.verify.made_up_runs import alone
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.judgement import judge_run

@@ -18,6 +18,7 @@ from urteil.harness.dependencies.schema_registry import describe_schema_registry
 from urteil.harness.dependencies.simulation_python import describe_simulation
 from urteil.harness.dependencies.spark_kafka import describe_spark_kafka
 from urteil.harness.dependencies.strace import describe_strace
+from urteil.harness.dependencies.streams import describe_streams
 from urteil.harness.dependencies.toxiproxy import describe_toxiproxy, toxiproxy_binary
 from urteil.harness.dependencies.zookeeper import describe_zookeeper, zookeeper_classes
 
@@ -47,6 +48,7 @@ def list_dependencies() -> list[Dependency]:
         describe_schema_registry(),
         describe_connect(),
         describe_mirror(),
+        describe_streams(),
         describe_chromium(),
     ]
 

@@ -24,14 +24,10 @@ from urteil.harness.clients.applications.progress import last_logged, uncommitte
 from urteil.harness.clients.applications.result_topics import Decode, read_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.clients.spec import client_number
-from urteil.harness.dependencies.java_program import java_classpath, java_program
+from urteil.harness.dependencies.streams import VERSION, streams_classpath
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec
 
-HOW = (
-    "Kafka Streams comes from Maven Central by compose/streams/pom.xml: install Maven, for example "
-    "with `apt-get install maven`; only scenarios with Kafka Streams need it"
-)
 RUNNING = "urteil: RUNNING"
 leader = last_logged("Finished assignment for group at generation")
 """The instance that leads the application's group."""
@@ -47,7 +43,7 @@ class StreamsOptions(WorkloadOptions, frozen=True):
 
     streams_version: Annotated[
         str, Meta(description="The release of Kafka Streams, from 3.9.1 on.")
-    ] = "3.9.1"
+    ] = VERSION
 
 
 def process_id(name: str) -> str:
@@ -102,8 +98,7 @@ def streams_application(
 
 def _program(scenario: Scenario) -> str:
     """The class path of the compiled program."""
-    version = StreamsOptions.of(scenario.workload).streams_version
-    return java_classpath(java_program("streams", version, how=HOW))
+    return streams_classpath(StreamsOptions.of(scenario.workload).streams_version)
 
 
 def _command(context: Context, process: str, topology: str) -> list[str]:

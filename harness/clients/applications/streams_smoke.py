@@ -32,14 +32,10 @@ from urteil.harness.clients.applications.streams_application import (
     write_settings,
 )
 from urteil.harness.clients.options import ApplicationOptions
-from urteil.harness.dependencies.java_program import java_classpath, java_program
+from urteil.harness.dependencies.streams import smoke_test_classpath
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario
 
-HOW = (
-    "StreamsSmokeTest comes from Maven Central by compose/streams-smoke/pom.xml: install Maven, "
-    "for example with `apt-get install maven`; only the scenario streams-smoke needs it"
-)
 PREFIX = "d"
 DRIVER = f"{PREFIX}1"
 INPUT = "data"
@@ -72,8 +68,7 @@ FROM (SELECT s.sink, n.key, CASE s.sink WHEN 'max' THEN MAX(n.number) WHEN 'min'
 
 
 def _program(scenario: Scenario) -> str:
-    version = StreamsOptions.of(scenario.workload).streams_version
-    return java_classpath(java_program("streams-smoke", version, how=HOW))
+    return smoke_test_classpath(StreamsOptions.of(scenario.workload).streams_version)
 
 
 @contextlib.contextmanager

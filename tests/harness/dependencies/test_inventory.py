@@ -113,7 +113,8 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = {part.name: part for part in list_dependencies()}
     wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
-    applications = {"spark-kafka", "flink", "schema-registry", "kafka-connect", "mirror-maker"}
+    applications = {"spark-kafka", "flink", "schema-registry"}
+    applications |= {"kafka-connect", "mirror-maker", "kafka-streams"}
     engines = {"pyspark", "comet"}
     assert set(found) == {
         *wanted,

@@ -113,13 +113,15 @@ class EventWatch:
     ZooKeeper or a broker may not respond for seconds, which must not block the nemesis. `came` is
     set once, by the first event. A change during such a silence counts as soon as the cluster
     responds again. `close`, once the anchored fault has begun, lets the frame of a link event go
-    on. The occurrence of a link event is counted at each node that sends requests.
+    on. The occurrence of a link event is counted at each node that sends requests; `link` is the
+    link on which it came.
     """
 
     event: str
     controls: Controls
     arguments: FaultArguments
     came: threading.Event = field(default_factory=threading.Event)
+    link: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
@@ -144,7 +146,8 @@ class EventWatch:
         try:
             net.add_rule(links, link_event_rule(self.event), owner=owner)
             while not self._stop.wait(LINK_POLL_S):
-                if net.rule_hits(links, owner=owner):
+                if hits := net.rule_hits(links, owner=owner):
+                    self.link = hits[0].link
                     self.came.set()
                     break
             self._stop.wait()

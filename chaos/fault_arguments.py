@@ -16,8 +16,10 @@ class FaultArguments:
 
     `topic` and `partition` give the roles `leader` and `follower` their meaning. `seed` feeds every
     random choice, so that the same seed and the same state select the same nodes. While the leader
-    is a dead node, the selector waits for the next one, at most `election_deadline_s`. `options`
-    are the values as given; the fault reads them by its declarations (`fault_options`).
+    is a dead node, the selector waits for the next one, at most `election_deadline_s`. `event_link`
+    is the link of the request or answer to which the fault is anchored, such as `client->b1`, for
+    the roles `sender` and `receiver`. `options` are the values as given; the fault reads them by
+    its declarations (`fault_options`).
     """
 
     target: str
@@ -26,6 +28,7 @@ class FaultArguments:
     partition: int = 0
     seed: str = ""
     election_deadline_s: float = 20.0
+    event_link: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
 
     @property

@@ -289,7 +289,7 @@ class Nemesis:
             self._end(heal)
         elif begin is not None and begin_at <= now:
             waiting.remove(begin)
-            if not self._begin(begin.planned):
+            if not self._begin(begin.planned, begin.watch):
                 begin.due_at = time.monotonic() + RETRY_S
                 waiting.append(begin)
             elif begin.watch is not None:
@@ -303,13 +303,13 @@ class Nemesis:
             return False
         return self.at_once is None or len(self._active) < self.at_once
 
-    def _begin(self, planned: PlannedFault) -> bool:
+    def _begin(self, planned: PlannedFault, watch: EventWatch | None = None) -> bool:
         """Begin a fault. False if no node has the role while other faults are active: a node may
         have it after they are healed."""
         others = bool(self._active)
-        arguments = (
-            replace(planned.arguments, election_deadline_s=0.0) if others else planned.arguments
-        )
+        arguments = replace(planned.arguments, event_link=watch.link if watch else "")
+        if others:
+            arguments = replace(arguments, election_deadline_s=0.0)
         fault, controls = FAULTS[planned.fault](arguments), self._cluster_of(planned)
         injection = Injection(fault=planned.fault, begin_ns=time.monotonic_ns(), planned=planned)
         self.injections.append(injection)

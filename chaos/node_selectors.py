@@ -35,9 +35,15 @@ ROLES: dict[str, str] = {
     "zookeeper_leader": "the ZooKeeper server that is leader or standalone",
     "zookeeper_minority": "fewer than half of the ZooKeeper servers, including the leader",
     "zookeeper_majority": "more than half of the ZooKeeper servers, by the seed",
+    "sender": "the broker that sent the request of the fault's event (`link:API:...`)",
+    "receiver": "the broker that receives the request of the fault's event",
     "client": "the clients of the workload",
     "wan": "the application at the other cluster; without an arrow, its links to all brokers",
 }
+
+
+LINK_ENDS = ("sender", "receiver")
+"""Roles of faults that are anchored to a request or an answer."""
 
 
 class NoTarget(Exception):
@@ -139,6 +145,15 @@ def java_hash(text: str) -> int:
     return 0 if signed == -(1 << 31) else abs(signed)
 
 
+def _link_end(controls: Controls, arguments: FaultArguments, end: int) -> str:
+    """The node at one end of the link of the fault's event, by its number in LINK_ENDS."""
+    node = arguments.event_link.partition("->")[2 * end]
+    if node not in controls.brokers:
+        seen = arguments.event_link or "no request or answer"
+        raise NoTarget(f"{arguments.target} is no broker: the fault began at {seen}")
+    return node
+
+
 def _sample(controls: Controls, arguments: FaultArguments, *, more: bool) -> list[str]:
     """A random majority of the brokers, or a random minority."""
     brokers = sorted(controls.brokers)
@@ -182,6 +197,8 @@ BY_ROLE: dict[str, Callable[[Controls, FaultArguments], list[str]]] = {
         _random(controls, arguments, excluding=controls.controller())
     ],
     "random": lambda controls, arguments: [_random(controls, arguments)],
+    "sender": lambda controls, arguments: [_link_end(controls, arguments, 0)],
+    "receiver": lambda controls, arguments: [_link_end(controls, arguments, 1)],
     "minority": lambda controls, arguments: _sample(controls, arguments, more=False),
     "majority": lambda controls, arguments: _sample(controls, arguments, more=True),
     "all": lambda controls, arguments: sorted(controls.brokers),

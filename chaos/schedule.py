@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from urteil.chaos.anchor_events import check_event
+from urteil.chaos.anchor_events import LINK_EVENT, LINK_EVENT_FORM, check_event
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.node_selectors import split_cluster
+from urteil.chaos.node_selectors import LINK_ENDS, split_cluster
 
 SHIFT_S = 0.8
 
@@ -98,6 +98,8 @@ def plan_fault(
         check_event(request.after_event)
     options = dict(request.options)
     cluster, target = split_cluster(request.target)
+    if target in LINK_ENDS and not (request.after_event or "").startswith(LINK_EVENT):
+        raise ValueError(f"{request.fault}: {target} needs an event, after_event={LINK_EVENT_FORM}")
     arguments = FaultArguments(
         target=target,
         cluster=cluster,

@@ -151,14 +151,14 @@ MOMENTS = Scenario(
     faults=(
         FaultSpec(
             fault="crash",
-            target="leader",
+            target="receiver",
             at_s=5,
             after_event="link:Produce:answer:20",
             duration_s=5,
         ),
         FaultSpec(
             fault="crash",
-            target="controller",
+            target="sender",
             at_s=18,
             after_event="link:UpdateMetadata:request:1",
             within_s=6,

@@ -19,16 +19,13 @@ from urteil.harness.scenarios.protocol import IMPATIENT_BROKERS, LATE_MS, REQUES
 from urteil.harness.scenarios.protocol_apis import FROM_CONTROLLER, STATE_CHANGES
 from urteil.harness.scenarios.transactions import (
     CLEANUP,
-    DECISIONS,
     ENDS,
-    ONE_COORDINATOR,
     STEPS,
     copiers,
     writers,
 )
 
 BROKERS = ClusterSpec(config=IMPATIENT_BROKERS)
-COORDINATED = ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP | ONE_COORDINATOR)
 LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=80)
 FIRST = {"lose_request": 1, "lose_answer": 1, "duplicate_request": 3, "delay_answer": 3}
 """By act, the number of the first frame of a rare API that it hits. A lost request has no answer,
@@ -57,8 +54,8 @@ def by_number(
     )
 
 
-def killed(number: int, moment: str, target: str, **options: str | float | bool) -> FaultSpec:
-    """A node dies while a frame waits in the proxy: `moment` is API:request or API:answer."""
+def killed(number: int, moment: str, target: str) -> FaultSpec:
+    """A broker dies while a frame waits in the proxy: `moment` is API:request or API:answer."""
     return FaultSpec(
         fault="crash",
         target=target,
@@ -66,7 +63,6 @@ def killed(number: int, moment: str, target: str, **options: str | float | bool)
         after_event=f"link:{moment}:1",
         within_s=4,
         duration_s=KILL_S,
-        options=dict(options),
     )
 
 
@@ -75,11 +71,9 @@ def kills_s(count: int) -> float:
     return 4 + count * KILL_EVERY_S + 2
 
 
-def kills(*moments: tuple[str, str], **options: str | float | bool) -> tuple[FaultSpec, ...]:
+def kills(*moments: tuple[str, str]) -> tuple[FaultSpec, ...]:
     """One kill after another: moment and target."""
-    return tuple(
-        killed(number, moment, target, **options) for number, (moment, target) in enumerate(moments)
-    )
+    return tuple(killed(number, *moment) for number, moment in enumerate(moments))
 
 
 OF_EXAMINER = (
@@ -200,15 +194,15 @@ DEPARTURES = Scenario(
 
 KILLED_PRODUCING = Scenario(
     name="protocol-killed-producing",
-    about="a leader dies when a Produce or a Fetch reaches it, and before its answer arrives",
+    about="a broker dies when a Produce or a Fetch reaches it, and before its answer arrives",
     suites=UNPLAYED,
     cluster=BROKERS,
     workload=LOAD,
     faults=kills(
-        ("Produce:request", "leader"),
-        ("Produce:answer", "leader"),
-        ("Fetch:request", "leader"),
-        ("Fetch:answer", "follower"),
+        ("Produce:request", "receiver"),
+        ("Produce:answer", "receiver"),
+        ("Fetch:request", "receiver"),
+        ("Fetch:answer", "receiver"),
     ),
     guarantees=(*REPLICATION, "duplicate", "reordered_send"),
     duration_s=kills_s(4),
@@ -216,20 +210,18 @@ KILLED_PRODUCING = Scenario(
 
 KILLED_IN_TRANSACTIONS = Scenario(
     name="protocol-killed-in-transactions",
-    about="the coordinator of all transactions dies when one of their requests reaches it, and "
+    about="the coordinator of a transaction dies when one of its requests reaches it, and "
     "before its answer arrives",
     suites=UNPLAYED,
-    cluster=COORDINATED,
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
     workload=writers(),
     faults=kills(
-        ("AddPartitionsToTxn:request", "leader"),
-        ("AddPartitionsToTxn:answer", "leader"),
-        ("EndTxn:request", "leader"),
-        ("EndTxn:answer", "leader"),
-        ("WriteTxnMarkers:request", "leader"),
-        ("WriteTxnMarkers:answer", "leader"),
-        topic=DECISIONS,
-        partition=0,
+        ("AddPartitionsToTxn:request", "receiver"),
+        ("AddPartitionsToTxn:answer", "receiver"),
+        ("EndTxn:request", "receiver"),
+        ("EndTxn:answer", "receiver"),
+        ("WriteTxnMarkers:request", "sender"),
+        ("WriteTxnMarkers:answer", "receiver"),
     ),
     guarantees=(*REPLICATION, *ENDS),
     duration_s=kills_s(6),
@@ -237,21 +229,19 @@ KILLED_IN_TRANSACTIONS = Scenario(
 
 KILLED_COPYING = Scenario(
     name="protocol-killed-copying",
-    about="the coordinator of all transactions dies when a request that moves offsets or begins a "
-    "producer reaches it, and before its answer arrives",
+    about="a coordinator dies when a request that moves offsets or begins a producer reaches it, "
+    "and before its answer arrives",
     suites=UNPLAYED,
-    cluster=COORDINATED,
+    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
     workload=copiers(),
     faults=(
         *kills(
-            ("AddOffsetsToTxn:request", "leader"),
-            ("AddOffsetsToTxn:answer", "leader"),
-            topic=DECISIONS,
-            partition=0,
+            ("AddOffsetsToTxn:request", "receiver"),
+            ("AddOffsetsToTxn:answer", "receiver"),
         ),
-        killed(2, "TxnOffsetCommit:request", "coordinator"),
-        killed(3, "TxnOffsetCommit:answer", "coordinator"),
-        killed(4, "InitProducerId:answer", "leader", topic=DECISIONS, partition=0),
+        killed(2, "TxnOffsetCommit:request", "receiver"),
+        killed(3, "TxnOffsetCommit:answer", "receiver"),
+        killed(4, "InitProducerId:answer", "receiver"),
         fault("kill_client", "t1,t2,t3", 4.5 + 4 * KILL_EVERY_S, 1),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),
@@ -268,12 +258,12 @@ KILLED_IN_GROUP = Scenario(
     faults=(
         fault("rebalance_storm", "group", 3, 60),
         *kills(
-            ("JoinGroup:request", "coordinator"),
-            ("SyncGroup:answer", "coordinator"),
-            ("OffsetCommit:answer", "coordinator"),
-            ("OffsetCommit:request", "coordinator"),
-            ("Heartbeat:request", "coordinator"),
-            ("LeaveGroup:answer", "coordinator"),
+            ("JoinGroup:request", "receiver"),
+            ("SyncGroup:answer", "receiver"),
+            ("OffsetCommit:answer", "receiver"),
+            ("OffsetCommit:request", "receiver"),
+            ("Heartbeat:request", "receiver"),
+            ("LeaveGroup:answer", "receiver"),
         ),
     ),
     guarantees=(*REPLICATION, "two_owners", "commit_went_back", "poll_skip"),
@@ -282,24 +272,25 @@ KILLED_IN_GROUP = Scenario(
 
 KILLED_ADMINISTRATING = Scenario(
     name="protocol-killed-administrating",
-    about="the controller dies when an administrative request reaches it, and before its answer "
-    "arrives or its own requests do",
+    about="a broker dies when an administrative request reaches it, or before its answer arrives, "
+    "and the controller before its own requests do",
     suites=UNPLAYED,
     cluster=ClusterSpec(config=LIMITS | IMPATIENT_BROKERS, racks=True),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=50, options={"questions": "2"}),
     faults=kills(
-        ("CreateTopics:answer", "controller"),
-        ("DeleteTopics:answer", "controller"),
-        ("CreateTopics:request", "controller"),
-        ("LeaderAndIsr:request", "controller"),
-        ("LeaderAndIsr:answer", "controller"),
-        ("UpdateMetadata:answer", "controller"),
-        ("StopReplica:request", "controller"),
-        ("AlterPartition:request", "controller"),
-        ("AlterPartition:answer", "controller"),
+        ("CreateTopics:answer", "receiver"),
+        ("CreateTopics:request", "receiver"),
+        ("DeleteTopics:answer", "receiver"),
+        ("DeleteTopics:request", "receiver"),
+        ("LeaderAndIsr:request", "sender"),
+        ("LeaderAndIsr:answer", "receiver"),
+        ("UpdateMetadata:answer", "receiver"),
+        ("StopReplica:request", "sender"),
+        ("AlterPartition:request", "sender"),
+        ("AlterPartition:answer", "receiver"),
     ),
     guarantees=(*REPLICATION, "two_leaders", "epoch_went_back"),
-    duration_s=kills_s(9),
+    duration_s=kills_s(10),
     recovery_deadline_s=60.0,
 )
 

@@ -200,3 +200,21 @@ def test_link_event_holds_its_frame_until_the_watch_closes() -> None:
 def test_unknown_event_is_rejected_with_its_mend(event: str, named: str) -> None:
     with pytest.raises(ValueError, match=re.escape(named)):
         check_event(event)
+
+
+def test_crash_at_a_link_event_hits_the_node_at_its_end(tmp_path: Path) -> None:
+    cluster = PaperCluster()
+    at_answer = FaultSpec(
+        fault="crash", target="receiver", at_s=0, after_event="link:Fetch:answer:1", duration_s=0.1
+    )
+    player = nemesis(cluster, tmp_path, schedule(at_answer))
+    player.play(duration_s=0.0)
+    (row,) = rows(tmp_path)
+    first = cluster.net.links()[0]
+    assert row["acted"]
+    assert row["targets"] == f'["{first.dst}"]'
+
+
+def test_end_of_a_link_without_its_event_is_rejected() -> None:
+    with pytest.raises(ValueError, match="crash: sender needs an event, after_event=link:API"):
+        schedule(FaultSpec(fault="crash", target="sender", at_s=1))

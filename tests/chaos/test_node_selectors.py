@@ -99,3 +99,16 @@ def test_java_hash_matches_java(text: str, expected: int) -> None:
 def test_coordinator_is_the_leader_of_its_partition() -> None:
     with pytest.raises(node_selectors.NoTarget, match="__consumer_offsets does not exist"):
         chosen("coordinator")
+
+
+def test_sender_and_receiver_are_the_ends_of_the_events_link() -> None:
+    def select(target: str, event_link: str) -> list[str]:
+        arguments = FaultArguments(target=target, topic="t", event_link=event_link)
+        return node_selectors.select_nodes(PaperCluster(), arguments)
+
+    assert select("sender", "b1->b3") == ["b1"]
+    assert select("receiver", "client->b3") == ["b3"]
+    with pytest.raises(node_selectors.NoTarget, match=r"sender is no broker.* at client->b3"):
+        select("sender", "client->b3")
+    with pytest.raises(node_selectors.NoTarget, match=r"receiver .* at no request or answer"):
+        select("receiver", "")

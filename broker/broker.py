@@ -111,7 +111,7 @@ class Broker(BrokerParts):
         )
 
     def _make_security(self) -> None:
-        """Build the token keeper and the authorizer."""
+        """Build the delegation tokens and the authorizer."""
         properties, now_ms = self.config.properties, self.clock.now_ms
         self.tokens = make_cluster_tokens(self.zk, properties.value, now_ms)
         self.users.find_token = self.tokens.table.find

@@ -168,7 +168,7 @@ class FaultServer:
                 yield msgspec.to_builtins(one)
 
 
-class Refused(LabFailure):
+class FaultRejected(LabFailure):
     """A fault with an unknown target or option."""
 
 
@@ -252,7 +252,8 @@ class FaultSession:
         """Play a fault for the length of a `with` block. Yields its proof and the nodes that it
         hit.
 
-        Raises Refused for an impossible fault, LabFailure when the cluster process could not play
+        Raises FaultRejected for an impossible fault, and LabFailure when the cluster process could
+        not play
         it.
         """
         arguments = {
@@ -279,6 +280,6 @@ class FaultSession:
         if "error" in response:
             kind, text = response["kind"], response["error"]
             if kind in ("NoTarget", "ValueError"):
-                raise Refused(text)
+                raise FaultRejected(text)
             raise LabFailure(text if kind == "LabFailure" else f"{kind}: {text}")
         return response

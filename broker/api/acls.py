@@ -85,8 +85,8 @@ async def create_acls(
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _same_result(request, Result(error_code=error, error_message=not_authorized(error)))
-    keeper = broker.cluster_acls
-    if keeper is None:
+    cluster_acls = broker.cluster_acls
+    if cluster_acls is None:
         return _same_result(
             request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF)
         )
@@ -101,7 +101,8 @@ async def create_acls(
         if wrong is None:
             wanted.setdefault(pattern, []).append(entry)
     written = {
-        pattern: await _add(broker, keeper, pattern, entries) for pattern, entries in wanted.items()
+        pattern: await _add(broker, cluster_acls, pattern, entries)
+        for pattern, entries in wanted.items()
     }
     return CreateAclsResponse(
         results=[
@@ -112,7 +113,7 @@ async def create_acls(
 
 
 async def _add(
-    broker: BrokerParts, keeper: ClusterAcls, pattern: Pattern, entries: Sequence[Entry]
+    broker: BrokerParts, cluster_acls: ClusterAcls, pattern: Pattern, entries: Sequence[Entry]
 ) -> Result:
     """Add ACLs, or none if a principal has no type; REQUEST_TIMED_OUT if ZooKeeper does not answer
     within `request.timeout.ms`."""
@@ -120,7 +121,7 @@ async def _add(
         return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
-            await keeper.add(pattern, entries)
+            await cluster_acls.add(pattern, entries)
     except TimeoutError:
         return Result(error_code=ErrorCode.REQUEST_TIMED_OUT, error_message=None)
     except (Contended, ValueError) as error:

@@ -88,9 +88,9 @@ class SaslHandshake:
             return await self._serve(connection, frame)
         try:
             return await self._admit(connection, frame)
-        except _Refused as refused:
+        except _AuthenticationFailed as failure:
             await asyncio.sleep(self._mechanisms.failure_delay_ms / 1000)  # KIP-306
-            raise Hangup(f"authentication failed: {refused}", refused.answer) from None
+            raise Hangup(f"authentication failed: {failure}", failure.answer) from None
         except (Hangup, ConnectionError):
             raise
         except Exception:
@@ -112,7 +112,7 @@ class SaslHandshake:
 
     async def _admit(self, connection: Connection, frame: memoryview) -> list[Any] | None:
         if self._state is _State.OTHER_MECHANISM:
-            raise _Refused(
+            raise _AuthenticationFailed(
                 f"SASL mechanism '{self._mechanism}' requested by client is not supported for "
                 "re-authentication"
             )
@@ -134,12 +134,12 @@ class SaslHandshake:
             why = f"unknown API {header.api_key}"
         if header.api_key not in REQUESTS:
             if self._state is _State.FIRST and self._known is None:
-                raise _Refused(f"no SASL handshake: {why}")
+                raise _AuthenticationFailed(f"no SASL handshake: {why}")
             raise Hangup(why)
         if header.api_key == ApiKey.API_VERSIONS and self._known is None:
             return await self._answer_api_versions(connection, frame)
         if header.api_key != ApiKey.SASL_HANDSHAKE:
-            raise _Refused(
+            raise _AuthenticationFailed(
                 f"Unexpected Kafka request of type {ApiKey(header.api_key).name} during SASL "
                 "handshake."
             )
@@ -162,7 +162,9 @@ class SaslHandshake:
         if chosen not in offered:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             refusal = SaslHandshakeResponse(error_code=error, mechanisms=offered)
-            raise _Refused("Unsupported SASL mechanism", _encode_message(header, refusal))
+            raise _AuthenticationFailed(
+                "Unsupported SASL mechanism", _encode_message(header, refusal)
+            )
         self._is_wrapped = header.api_version >= 1
         if self._known is not None and chosen != self._mechanism:
             self._state = _State.OTHER_MECHANISM
@@ -178,7 +180,7 @@ class SaslHandshake:
         try:
             token = self._step(bytes(frame))
         except Denied as denied:
-            raise _Refused(str(denied)) from None
+            raise _AuthenticationFailed(str(denied)) from None
         except BrokenExchange as broken:
             raise Hangup(f"authentication failed: {broken}") from None
         self._end_when_complete()
@@ -247,7 +249,7 @@ class SaslHandshake:
         return min(limits) if limits else None
 
 
-class _Refused(Exception):
+class _AuthenticationFailed(Exception):
     """Authentication failed: send `answer`, if there is one, after a delay, then close."""
 
     def __init__(self, why: str, answer: list[Any] | None = None) -> None:
@@ -255,10 +257,10 @@ class _Refused(Exception):
         self.answer = answer
 
 
-def _refusal(header: RequestHeader, message: str, why: str) -> _Refused:
+def _refusal(header: RequestHeader, message: str, why: str) -> _AuthenticationFailed:
     error = ErrorCode.SASL_AUTHENTICATION_FAILED
     answer = SaslAuthenticateResponse(error_code=error, error_message=message)
-    return _Refused(why, _encode_message(header, answer))
+    return _AuthenticationFailed(why, _encode_message(header, answer))
 
 
 def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Exception:
@@ -274,7 +276,7 @@ def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Excepti
     kind = RESPONSES[header.api_key]
     has_error = any(one.name == "error_code" for one in kind.FIELDS)
     answer = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE) if has_error else kind()
-    return _Refused(why, _encode_message(header, answer))
+    return _AuthenticationFailed(why, _encode_message(header, answer))
 
 
 def _decode_message(header: RequestHeader, frame: memoryview, pos: int) -> Message:

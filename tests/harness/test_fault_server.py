@@ -16,7 +16,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.faults import Proof
 from urteil.chaos.faults.process.crash import Crash
 from urteil.chaos.observations import LabFailure, Link, NodeState, NodeStatus, NotHealthy
-from urteil.harness.fault_server import FaultServer, FaultSession, Refused
+from urteil.harness.fault_server import FaultRejected, FaultServer, FaultSession
 
 KEY = b"k" * 16
 
@@ -86,12 +86,12 @@ def test_heal_all_includes_all_sessions(standing: Standing, held: ExitStack) -> 
 def test_impossible_fault_is_rejected(standing: Standing) -> None:
     session = standing.session()
     with (
-        pytest.raises(Refused, match="pause takes no option x"),
+        pytest.raises(FaultRejected, match="pause takes no option x"),
         session.fault("pause", "b1", expiry_s=1, options={"x": 1}),
     ):
         pass
     with (
-        pytest.raises(Refused, match="neither a role"),
+        pytest.raises(FaultRejected, match="neither a role"),
         session.fault("pause", "b9", expiry_s=1),
     ):
         pass

@@ -89,7 +89,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
-    from urteil.harness.fault_server import Refused
+    from urteil.harness.fault_server import FaultRejected
 
     # A shell script's background jobs ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -104,7 +104,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     )  # fmt: skip
     try:
         return _hold(name, holding, for_s)
-    except Refused as error:
+    except FaultRejected as error:
         raise click.UsageError(str(error)) from None
 
 

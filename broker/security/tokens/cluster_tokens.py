@@ -184,7 +184,7 @@ def _add_as_long(value: int) -> int:
 def make_cluster_tokens(
     zk: Session, setting: Callable[[str], Any], now_ms: Callable[[], int]
 ) -> ClusterTokens:
-    """Build the keeper from `delegation.token.*`; `setting` returns a typed value."""
+    """Build the tokens from `delegation.token.*`; `setting` returns a typed value."""
     prefix = "delegation.token."
     secret = setting(f"{prefix}secret.key") or setting(f"{prefix}master.key")
     times = TokenTimes(

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from urteil.harness.clients.applications.connect import internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
-from urteil.harness.clients.applications.connect.rest import Refused, request
+from urteil.harness.clients.applications.connect.rest import RequestRejected, request
 from urteil.harness.clients.applications.declaration import AT_LEAST_ONCE, Application, Context
 from urteil.harness.clients.applications.progress import uncommitted_offsets, uncopied_values
 from urteil.harness.clients.applications.result_topics import read_topic
@@ -99,7 +99,7 @@ def _remaining(context: Context) -> object:
 def _unread_bytes(context: Context) -> int | str:
     try:
         answer = request(workers.addresses(context), "GET", f"/connectors/{SOURCE}/offsets")
-    except Refused as refused:
+    except RequestRejected as refused:
         return str(refused)
     positions = [entry["offset"]["position"] for entry in answer["offsets"]]
     return (context.folder / FILE).stat().st_size - max(positions, default=0)

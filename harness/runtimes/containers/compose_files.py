@@ -144,21 +144,21 @@ def _pod(plan: PodPlan, node: str) -> str:
 
 
 def _node(plan: PodPlan, node: str) -> str:
-    keeper = node in plan.zookeepers
-    files = ["zoo.cfg", "hosts", "log4j2.properties", "data/myid"] if keeper else [
+    is_zookeeper = node in plan.zookeepers
+    files = ["zoo.cfg", "hosts", "log4j2.properties", "data/myid"] if is_zookeeper else [
         "server.properties", "hosts"]  # fmt: skip
     after = [f"toxiproxy-{one}: {{condition: service_started}}" for one in plan.nodes]
-    if not keeper:
+    if not is_zookeeper:
         after += [f"{one}: {{condition: service_healthy}}" for one in plan.zookeepers]
     own = (
         f"healthcheck: {json.dumps(_health_check(plan, node))}"
-        if keeper
+        if is_zookeeper
         else f"environment: {{URTEIL_CONFIG: {HOME}/server.properties}}"
     )
     return _service(
         node,
-        "zookeeper" if keeper else "broker",
-        command=zookeeper_argv(ImagePrograms(), Path(HOME)) if keeper else None,
+        "zookeeper" if is_zookeeper else "broker",
+        command=zookeeper_argv(ImagePrograms(), Path(HOME)) if is_zookeeper else None,
         extra=[
             f"network_mode: service:pod-{node}",
             own,

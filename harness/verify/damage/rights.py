@@ -37,7 +37,7 @@ def allow_long_after_revocation(copy: Copy) -> None:
 
 @damage("deny a granted access", "unauthorised", "refused")
 def deny_granted_access(copy: Copy) -> None:
-    """Told to be granted, and refused all the same."""
+    """A right that was granted is refused."""
     subject = f"{_MADE_UP} Alter"
     _act(copy, subject, "grant", 2)
     for number, outcome in enumerate(("shows grant", "denied")):

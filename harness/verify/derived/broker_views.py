@@ -14,7 +14,7 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS
 
 LEADER = "metadata_leader"
-TOLD = {
+VIEW_METRICS = {
     LEADER: "leader",
     "metadata_leader_epoch": "leader_epoch",
     "metadata_in_sync": "isr_size",
@@ -33,7 +33,7 @@ def view_rows(
     """Rows of the table `views`: a leader, its epoch and how many are in sync, as one
     broker answered them, since the run's begin; an earlier time is that of another clock."""
     found: dict[tuple[int, int, int], Row] = {}
-    for row in evidence.samples(run_dir, TOLD):
+    for row in evidence.samples(run_dir, VIEW_METRICS):
         place = _place(row, numbers, topic_ids)
         if place is None or not _is_possible(row, begin_ns):
             continue
@@ -41,7 +41,7 @@ def view_rows(
         view = found.setdefault(
             (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
         )
-        view[TOLD[row["metric"]]] = int(row["value"])
+        view[VIEW_METRICS[row["metric"]]] = int(row["value"])
     return [view for view in found.values() if "leader" in view]
 
 

@@ -45,7 +45,7 @@ def quota_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     rows: list[Row] = []
     for subject, kind, rate, held in _quotas(small, load_of(facts).end_ns):
         clients = sorted(ours - named if subject == DEFAULT else ours & {subject})
-        for client, calm in product(clients, _calms(small, held)):
+        for client, calm in product(clients, _undisturbed(small, held)):
             seconds = (calm.end_ns - calm.begin_ns) / SECOND_NS + WINDOWS_S
             rows.append(
                 {"n": len(rows), "client": client, "kind": kind, "rate": rate}
@@ -78,7 +78,7 @@ def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretc
                 yield op["subject"], KINDS[name], float(rate), held
 
 
-def _calms(small: Small, held: Stretch) -> Iterator[Stretch]:
+def _undisturbed(small: Small, held: Stretch) -> Iterator[Stretch]:
     """Within it, from one disturbance to the next."""
     others = [
         acting_stretch(fault) for fault in small.faults if not has_only(fault, {Effect.SETS_QUOTAS})

@@ -25,7 +25,7 @@ SLACK_NS = SECOND_NS
 session's time after the last heartbeat, of which there are three in a session and more."""
 
 Session = tuple[str, int]
-Told = list[tuple[int, int, int, str]]
+SessionEvents = list[tuple[int, int, int, str]]
 """When, in which generation, which partition, and what became of it."""
 
 
@@ -69,9 +69,9 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     return rows
 
 
-def _session_events(run_dir: Path, small: Small) -> dict[Session, Told]:
+def _session_events(run_dir: Path, small: Small) -> dict[Session, SessionEvents]:
     """What each session was given and gave back, in order."""
-    found: dict[Session, Told] = {}
+    found: dict[Session, SessionEvents] = {}
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
         known = p is not None and None not in (row["at_ns"], row["session"], row["generation"])
@@ -105,7 +105,11 @@ def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
 
 
 def _has_rebalanced(
-    small: Small, events: dict[Session, Told], group: str, own: set[Session | None], one: Stretch
+    small: Small,
+    events: dict[Session, SessionEvents],
+    group: str,
+    own: set[Session | None],
+    one: Stretch,
 ) -> bool:
     """Whether another member of the group came or went meanwhile, or a rebalance was under way when
     the absence began."""

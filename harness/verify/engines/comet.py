@@ -19,7 +19,7 @@ HEAP, OFF_HEAP = "1g", "384m"
 
 _SHUFFLE = "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager"
 _ARENAS = "MALLOC_ARENA_MAX"
-_PLUGINS, _TOLD = "spark.plugins", "spark.urteil.comet"
+_PLUGINS, _REPORTED_AS = "spark.plugins", "spark.urteil.comet"
 
 
 def settings(jar: Path) -> dict[str, str]:
@@ -27,7 +27,7 @@ def settings(jar: Path) -> dict[str, str]:
     return {
         "spark.driver.extraClassPath": str(jar),
         _PLUGINS: "org.apache.spark.CometPlugin",
-        _TOLD: VERSION,
+        _REPORTED_AS: VERSION,
         "spark.shuffle.manager": _SHUFFLE,
         "spark.memory.offHeap.enabled": "true",
         "spark.memory.offHeap.size": OFF_HEAP,
@@ -41,7 +41,7 @@ def settings(jar: Path) -> dict[str, str]:
 
 def settings_without_comet(why: str) -> dict[str, str]:
     """Settings of a session that should have native operators, and cannot."""
-    return {_TOLD: f"not used: {why}"}
+    return {_REPORTED_AS: f"not used: {why}"}
 
 
 def are_in(settings: Mapping[str, str]) -> bool:
@@ -51,7 +51,7 @@ def are_in(settings: Mapping[str, str]) -> bool:
 
 def versions(session: Any) -> dict[str, str]:
     """For the `versions` of a result: Comet's, or why a large run goes without."""
-    version = session.conf.get(_TOLD, None)
+    version = session.conf.get(_REPORTED_AS, None)
     return {"comet": version} if version else {}
 
 

@@ -18,7 +18,7 @@ from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.part_cache import once_a_version
 from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.validation.cell_checks import AGAIN
-from urteil.harness.verify.validation.part_checks import nulls
+from urteil.harness.verify.validation.part_checks import count_nulls
 
 _RIVALS = """
 FROM shared JOIN slots null_slots ON null_slots.slot = shared.slot JOIN slots
@@ -112,7 +112,7 @@ def tables_missing_values(
     """Tables with such cells, each with a sentence. Unless a guarantee seems violated, most of them
     do not matter."""
     for question in QUESTIONS if is_violated else SILENT:
-        number = engine.query(question.query)[0]["n"] if _nulls(run_dir, question) else 0
+        number = engine.query(question.query)[0]["n"] if _count_nulls(run_dir, question) else 0
         if number:
             yield (
                 question.table,
@@ -121,10 +121,10 @@ def tables_missing_values(
             )
 
 
-def _nulls(run_dir: Path, question: Question) -> int:
+def _count_nulls(run_dir: Path, question: Question) -> int:
     return sum(_nulls_in(part, question.column) for part in evidence.files(run_dir, question.table))
 
 
 @once_a_version
 def _nulls_in(part: Path, column: str) -> int:
-    return nulls(pq.ParquetFile(part), column)
+    return count_nulls(pq.ParquetFile(part), column)

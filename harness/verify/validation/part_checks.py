@@ -69,7 +69,7 @@ def _unknown_words(part: pq.ParquetFile, columns: list[Column]) -> dict[str, str
     checked = {
         column.name: column.words
         for column in columns
-        if column.words and nulls(part, column.name) < part.metadata.num_rows
+        if column.words and count_nulls(part, column.name) < part.metadata.num_rows
     }
     examples: dict[str, str] = {}
     for group in range(part.num_row_groups if checked else 0):
@@ -83,12 +83,14 @@ def _unknown_words(part: pq.ParquetFile, columns: list[Column]) -> dict[str, str
 
 def _missing_values(part: pq.ParquetFile, columns: list[Column]) -> list[str]:
     """Columns with nulls that no row may have, or that only some rows of the part have."""
-    required = [c.name for c in columns if c.required is True and nulls(part, c.name)]
+    required = [c.name for c in columns if c.required is True and count_nulls(part, c.name)]
     uniform = (c.name for c in columns if c.uniform)
-    return required + [name for name in uniform if 0 < nulls(part, name) < part.metadata.num_rows]
+    return required + [
+        name for name in uniform if 0 < count_nulls(part, name) < part.metadata.num_rows
+    ]
 
 
-def nulls(part: pq.ParquetFile, name: str) -> int:
+def count_nulls(part: pq.ParquetFile, name: str) -> int:
     """The number of nulls in a column."""
     found = 0
     for group in range(part.num_row_groups):

@@ -16,7 +16,7 @@ DEADLINE_S = 60.0
 POLL_S = 0.3
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     """No worker served a request; the text is the last answer or error."""
 
 
@@ -25,7 +25,7 @@ def request(
 ) -> Any:
     """The answer of the first worker that serves the request, None for an empty one.
 
-    Raises Refused: workers answer 409 during a rebalance.
+    Raises RequestRejected: workers answer 409 during a rebalance.
     """
     error = "no worker"
     for address in addresses:
@@ -44,7 +44,7 @@ def request(
             error = f"{type(failure).__name__}: {failure}"
         else:
             return json.loads(content) if content else None
-    raise Refused(f"{method} {path}: {error}")
+    raise RequestRejected(f"{method} {path}: {error}")
 
 
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -62,7 +62,7 @@ def persist(
         nonlocal last
         try:
             return [request(targets, method, path, body)]
-        except Refused as refused:
+        except RequestRejected as refused:
             last = str(refused)
             return []
 

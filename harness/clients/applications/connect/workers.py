@@ -21,7 +21,12 @@ from msgspec import Meta
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
 from urteil.harness.clients.applications.connect.internal_topics import configure
-from urteil.harness.clients.applications.connect.rest import Refused, persist, request, states
+from urteil.harness.clients.applications.connect.rest import (
+    RequestRejected,
+    persist,
+    request,
+    states,
+)
 from urteil.harness.clients.applications.declaration import AppProcess, Context, own_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.dependencies.connect import VERSION, connect_folder, logging_option
@@ -144,7 +149,7 @@ def _missing(context: Context, name: str) -> str:
     """A worker serves `/connectors` when it has joined its group and read the internal topics."""
     try:
         request([context.address(name)], "GET", "/connectors")
-    except Refused as refused:
+    except RequestRejected as refused:
         return str(refused)
     return ""
 
@@ -164,7 +169,7 @@ def _not_running(context: Context, name: str) -> str:
     """What keeps a connector from running: an error, or states with the trace of a failure."""
     try:
         status = request(addresses(context), "GET", f"/connectors/{name}/status")
-    except Refused as refused:
+    except RequestRejected as refused:
         return str(refused)
     if not status["tasks"]:
         return "it has no tasks"
@@ -187,7 +192,7 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
                 request(addresses(context), "POST", path)
                 with (context.folder / ADMIN_LOG).open("a") as log:
                     log.write(f"restarted {name}: {found}\n")
-        except Refused as refused:
+        except RequestRejected as refused:
             idle.append(str(refused))
         else:
             idle += [f"{name} {part} is {state}" for part, state in found.items()

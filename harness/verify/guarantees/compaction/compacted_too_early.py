@@ -26,7 +26,7 @@ LEFT JOIN (SELECT partitions.p, CASE WHEN MIN(replicas.segment_base) < MAX(repli
              GROUP BY partitions.p) active_segments
   ON active_segments.p = keyed.p
 """
-_TOLD = (
+_ACTIVE_BASE = (
     "CASE WHEN partitions.active_base >= 0 THEN partitions.last_base "
     "ELSE COALESCE(active_segments.base, partitions.log_end) END"
 )
@@ -37,7 +37,7 @@ _JUDGED = f"""
 WHERE keyed.outcome = 'ok' AND keyed.off IS NOT NULL AND partitions.has_log = 1
   AND partitions.trimmed = 0 AND keyed.off >= partitions.log_start
   AND keyed.off < partitions.log_end
-  AND (keyed.off >= {_TOLD} OR (partitions.min_lag_ns > 0 AND partitions.clock_moved = 0
+  AND (keyed.off >= {_ACTIVE_BASE} OR (partitions.min_lag_ns > 0 AND partitions.clock_moved = 0
                             AND keyed.invoke_ns + partitions.min_lag_ns > partitions.ends_ns
                             + {STOPPING_NS}))
 """
@@ -90,7 +90,7 @@ GUARANTEE = Guarantee(
     ),
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
-SELECT CASE WHEN keyed.off >= {_TOLD} THEN 'active segment' ELSE 'inside the lag' END
+SELECT CASE WHEN keyed.off >= {_ACTIVE_BASE} THEN 'active segment' ELSE 'inside the lag' END
     || CASE WHEN keyed.log_slots > 0 THEN ', on some replicas' ELSE '' END AS sub_kind,
   keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
   keyed.client, keyed.key, keyed.copies, keyed.log_slots,

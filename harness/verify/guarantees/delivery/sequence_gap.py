@@ -26,7 +26,7 @@ WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks < 2
   AND partitions.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
-_TOLD = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
+_ERROR = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
 _LACKS = """
 SELECT records.sent_p AS p, records.client, records.session, MIN(records.op) AS op
   FROM irregular_values records
@@ -54,7 +54,7 @@ LEFT JOIN ({_LACKS}) lost_sends ON lost_sends.p = records.sent_p
   AND lost_sends.client = records.client AND lost_sends.session = records.session
 LEFT JOIN ({_IN_OFFICE}) leaderships ON leaderships.value_id = records.value_id
 WHERE records.sent = 1 AND records.outcome <> 'ok' AND records.idempotent = 1 AND records.acks = -1
-  AND ({_TOLD} LIKE 'OUTOFORDERSEQUENCE%' OR {_TOLD} LIKE 'UNKNOWNPRODUCERID%')
+  AND ({_ERROR} LIKE 'OUTOFORDERSEQUENCE%' OR {_ERROR} LIKE 'UNKNOWNPRODUCERID%')
 """
 """A client's first record to a partition that was not acknowledged, refused for its sequence."""
 

@@ -30,7 +30,7 @@ _USED = """
 """
 """Epochs by the logs that know them, each with the end of what it wrote there."""
 
-_TOLD = """
+_EPOCH_ANSWERS = """
 (SELECT answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
    answers.complete_ns, MIN(next_epochs.start) AS next_start
  FROM answers JOIN partitions ON partitions.p = answers.p AND partitions.compacted = 0
@@ -93,7 +93,7 @@ WHERE used_epochs.next_start > used_epochs.start AND epochs.p IS NULL GROUP BY u
 _WRONG_END = f"""
 SELECT 'told', epoch_answers.p, epoch_answers.offset, epoch_answers.invoke_ns,
   epoch_answers.complete_ns, epoch_answers.asked_epoch, epoch_answers.next_start, NULL
-FROM {_TOLD} epoch_answers WHERE epoch_answers.offset <> epoch_answers.next_start"""
+FROM {_EPOCH_ANSWERS} epoch_answers WHERE epoch_answers.offset <> epoch_answers.next_start"""
 """Responses with another end of an epoch than the final leader's log has."""
 
 _OUTSIDE = """
@@ -264,7 +264,7 @@ GUARANTEE = Guarantee(
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT epochs.p, epochs.epoch {_JUDGED}
                              GROUP BY epochs.p, epochs.epoch HAVING COUNT(*) > 1) shared_epochs
-  UNION ALL SELECT COUNT(*) FROM {_TOLD} epoch_answers) opportunities""",
+  UNION ALL SELECT COUNT(*) FROM {_EPOCH_ANSWERS} epoch_answers) opportunities""",
     violations=union(_TWO_STARTS, _FORGOTTEN, _WRONG_END, _OUTSIDE, _OF_NONE, _READ),
     explain=_explain,
     tie="finding.leader_epoch, finding.other_off",

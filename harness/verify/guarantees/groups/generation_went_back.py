@@ -17,7 +17,7 @@ from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, is_number
 
-_TOLD = """
+_GENERATIONS = """
 SELECT *, MAX(generation) OVER (
     PARTITION BY grp, client, session ORDER BY at_ns, generation
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
@@ -99,12 +99,12 @@ GUARANTEE = Guarantee(
         "Unclean election of the offsets topic.",
     ),
     opportunities=f"SELECT SUM(opportunities.n) AS n "
-    f"FROM (SELECT COUNT(*) AS n FROM ({_TOLD}) generations "
+    f"FROM (SELECT COUNT(*) AS n FROM ({_GENERATIONS}) generations "
     f"WHERE before IS NOT NULL UNION ALL SELECT COUNT(*) AS n {_KEPT}) opportunities",
     violations=f"""
 SELECT 'fell' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, at_ns, at_ns AS until_ns, grp,
   client, session, generation, before
-FROM ({_TOLD}) generations WHERE before > generation
+FROM ({_GENERATIONS}) generations WHERE before > generation
 UNION ALL
 SELECT 'forgotten', partitions.p, NULL, assignments.at_ns, assignments.at_ns, assignments.`group`,
   assignments.client, assignments.session, assignments.generation, NULL

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from urteil.chaos.capabilities import END_AFTER_WATERMARK
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
-from urteil.harness.verify.guarantees.metadata.latest_went_back import TOLD
+from urteil.harness.verify.guarantees.metadata.latest_went_back import LATEST_ANSWERS
 from urteil.harness.verify.limits import TICK_NS
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _STEP_NS = 1_000_000
 
 _LATE = f"""
-SELECT DISTINCT ticks.p, ticks.tick FROM ticks JOIN (SELECT answers.* {TOLD}) acknowledged_ends
+SELECT DISTINCT ticks.p, ticks.tick FROM ticks
+  JOIN (SELECT answers.* {LATEST_ANSWERS}) acknowledged_ends
   ON acknowledged_ends.p = ticks.p
 WHERE ticks.first_ns < acknowledged_ends.invoke_ns AND ticks.last_off >= acknowledged_ends.offset
 """
@@ -75,7 +76,7 @@ GUARANTEE = Guarantee(
         "yet.",
     ),
     requires=(END_AFTER_WATERMARK,),
-    opportunities=f"SELECT COUNT(*) AS n {TOLD}",
+    opportunities=f"SELECT COUNT(*) AS n {LATEST_ANSWERS}",
     violations=f"""
 SELECT 'behind' AS sub_kind, answered_ends.p, answered_ends.off, answered_ends.at_ns,
   MAX(answered_ends.until_ns) AS until_ns, answered_ends.node, answered_ends.leader_epoch,
@@ -93,7 +94,7 @@ FROM (SELECT events.*, MAX(events.told) OVER w AS acked_off,
             SELECT end_answers.p, leader_epochs.epoch, end_answers.invoke_ns, 0, NULL,
               end_answers.offset, end_answers.invoke_ns, end_answers.complete_ns, end_answers.node,
               end_answers.leader_epoch
-            FROM (SELECT answers.* {TOLD}) end_answers
+            FROM (SELECT answers.* {LATEST_ANSWERS}) end_answers
               JOIN (SELECT DISTINCT p, leader_epoch AS epoch
                                              FROM state_spans spans) leader_epochs
               ON leader_epochs.p = end_answers.p

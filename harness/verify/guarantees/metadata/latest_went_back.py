@@ -17,7 +17,7 @@ from urteil.harness.verify.reference import SmallHistory, Violation
 _ANSWERED = """answers.api_version >= 5 AND answers.error IS NULL AND answers.offset >= 0
   AND answers.leader_epoch >= 0"""
 
-TOLD = f"FROM answers WHERE answers.kind = 'latest' AND {_ANSWERED}"
+LATEST_ANSWERS = f"FROM answers WHERE answers.kind = 'latest' AND {_ANSWERED}"
 _ENDS = f"FROM answers WHERE answers.kind IN ('latest', 'stable') AND {_ANSWERED}"
 
 

@@ -44,7 +44,7 @@ WHERE admin_ops.act = '{INITIALISE}'
        OR (admin_ops.outcome = 'fail' AND admin_ops.complete_ns > settings.txns_over_ns))
 """
 
-_TOLD = f"""
+_ANSWERED_OFFSETS = f"""
 SELECT records.sent_p AS p, records.ack_off AS off, producer_ids.pid, transactions.begin_ns,
   transactions.tid,
   CASE WHEN partitions.unclean_on = 1 OR partitions.lost_floor IS NOT NULL THEN 1
@@ -70,7 +70,8 @@ FROM (SELECT *, COALESCE(SUM(marker) OVER (PARTITION BY p, pid
           ORDER BY off, marker, begin_ns
           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
         SUM(marker) OVER (PARTITION BY p, pid) AS markers
-      FROM (SELECT p, pid, off, begin_ns, tid, spoiled, 0 AS marker FROM ({_TOLD}) answered_offsets
+      FROM (SELECT p, pid, off, begin_ns, tid, spoiled, 0 AS marker
+              FROM ({_ANSWERED_OFFSETS}) answered_offsets
             UNION ALL
             SELECT p, pid, off, NULL, NULL, 0, 1 FROM slots
             WHERE on_leader = 1 AND marks >= 2) events) turns

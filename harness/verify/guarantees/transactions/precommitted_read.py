@@ -38,7 +38,7 @@ GROUP BY records.sent_p, transactions.client, transactions.txn, transactions.tid
 """The first record of a committed transaction in each partition, acknowledged at `acked_ns` at the
 earliest."""
 
-_TOLD = f"""
+_END_ANSWERS = f"""
 FROM ({_FIRST}) first_records JOIN answers ON answers.p = first_records.p
 WHERE answers.kind = 'stable' AND answers.error IS NULL AND answers.offset >= 0
   AND answers.invoke_ns > first_records.acked_ns AND answers.complete_ns < first_records.commit_ns
@@ -122,7 +122,7 @@ SELECT 'end', first_records.p, first_records.off, MIN(answers.invoke_ns), MIN(an
   first_records.client, first_records.txn, first_records.tid, CAST(NULL AS STRING),
   CAST(MIN(answers.node) AS STRING), MAX(answers.offset), MAX(first_records.late),
   MAX(first_records.spoiled)
-{_TOLD} AND answers.offset > first_records.off
+{_END_ANSWERS} AND answers.offset > first_records.off
 GROUP BY first_records.p, first_records.off, first_records.client, first_records.txn,
   first_records.tid""",
     excuses=EXCUSES,

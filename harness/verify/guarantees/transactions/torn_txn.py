@@ -108,7 +108,7 @@ FROM ({_SUMMED}) sums
 """Without logs, what is missing as a whole is lost (lost_write), and a record that some passes have
 and others do not has vanished (vanished_read)."""
 
-_TOLD = {
+_DEFECTS = {
     "missing": "was committed, yet no complete pass of a reader of committed records delivered "
     "{missing} of its {records} records, the first at {place}",
     "visible": "was not committed, nor was that ever asked for, yet {shown} of its {records} "
@@ -123,7 +123,7 @@ _TOLD = {
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    defect = _TOLD[row["sub_kind"]].format(**row, place=place(row))
+    defect = _DEFECTS[row["sub_kind"]].format(**row, place=place(row))
     return f"Transaction {row['txn']} of {row['client']} ({row['tid']}) {defect}."
 
 

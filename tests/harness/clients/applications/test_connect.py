@@ -12,7 +12,7 @@ import pytest
 from urteil.harness.clients.applications import applications
 from urteil.harness.clients.applications.connect import workers
 from urteil.harness.clients.applications.connect.lines import read_line
-from urteil.harness.clients.applications.connect.rest import Refused, request, states
+from urteil.harness.clients.applications.connect.rest import RequestRejected, request, states
 from urteil.harness.clients.applications.connect_database import EXPECTED as TABLE
 from urteil.harness.clients.applications.connect_files import EXPECTED as FILES
 from urteil.harness.clients.applications.declaration import Context
@@ -75,7 +75,7 @@ def test_states_of_a_connector_include_its_tasks() -> None:
 
 
 def test_request_without_a_worker_names_the_error() -> None:
-    with pytest.raises(Refused, match="GET /connectors: URLError"):
+    with pytest.raises(RequestRejected, match="GET /connectors: URLError"):
         request([f"127.0.0.1:{free_port()}"], "GET", "/connectors")
 
 

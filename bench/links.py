@@ -24,9 +24,7 @@ from rich.table import Table
 from urteil.chaos.link_rules import ANSWER, LinkRule
 from urteil.chaos.observations import CLIENT
 from urteil.harness.cluster import Cluster
-from urteil.harness.dependencies.go import go_install
-from urteil.harness.dependencies.installation import cache_dir, install_once
-from urteil.harness.dependencies.toxiproxy import HOW, MODULE, VERSION
+from urteil.harness.dependencies.toxiproxy import plain_toxiproxy_binary
 from urteil.harness.runtimes.process import MachinePrograms
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import KafkaTarget
@@ -40,19 +38,9 @@ ROWS = {
 PACED_S = 10
 
 
-def plain_toxiproxy() -> str:
-    """The path of Toxiproxy's own server."""
-
-    def build(folder: Path) -> None:
-        package = f"{MODULE}/cmd/server@v{VERSION}"
-        go_install("toxiproxy", package, folder / "toxiproxy-server", how=HOW)
-
-    return str(install_once(cache_dir() / f"plain-toxiproxy-{VERSION}", build) / "toxiproxy-server")
-
-
 class Plain(MachinePrograms):
     def toxiproxy(self) -> str:
-        return plain_toxiproxy()
+        return str(plain_toxiproxy_binary())
 
 
 def replace_proxy(cluster: Cluster, variant: str) -> None:

@@ -85,13 +85,26 @@ class LinkControls(Protocol):
     def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
         """Act on Kafka's frames on links to brokers, until healing. One rule per owner.
 
-        LabFailure, with the reason, if the rule names what the message does not have.
+        UnreadableLink, with the reason, if the frames of a link cannot be read: TLS, or a proxy of
+        a plain Toxiproxy.
         """
         ...
 
     def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
         """The frames on which the owner's rule has acted on these links, in order; also after
         healing."""
+        ...
+
+    def new_hits(
+        self, links: Sequence[Link], *, owner: str, seen: dict[str, int]
+    ) -> tuple[Sequence[RuleHit], int]:
+        """The hits since the last call with the same `seen`, which it updates, and how many events
+        the proxies forgot meanwhile because there were too many."""
+        ...
+
+    def lost_hits(self, *, owner: str) -> str:
+        """Which proxies were restarted while the owner's rule was active, so that hits are unknown;
+        empty if none was."""
         ...
 
     def passed_frames(self, links: Sequence[Link]) -> str:

@@ -43,6 +43,8 @@ class Effect(StrEnum):
     """Brokers receive requests of clients or brokers a second time."""
     CHANGES_ANSWERS = "changes_answers"
     """Answers have other contents than the broker sent."""
+    RECORDS_MESSAGES = "records_messages"
+    """Nothing is disturbed: requests and answers are written down."""
     UNPLUGS_NODES = "unplugs_nodes"
     """Nodes have no network at all."""
 

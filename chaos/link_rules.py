@@ -7,16 +7,24 @@ hit is reported by the proxy: the proof that the rule acted.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from urteil.chaos.message_fields import (
+    Value,
+    check_versions,
+    field_type,
+    has_error_code,
+    typed_value,
+)
 from urteil.chaos.protocol_names import APIS, ERRORS, find_name
 
-REQUEST, ANSWER = "request", "answer"
+REQUEST, ANSWER, BOTH = "request", "answer", "both"
+NEWEST = -1
 LINK_EVENTS = "link_events.jsonl"
 """The file of a run with the frames on which its faults acted."""
-Value = str | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +32,12 @@ class LinkRule:
     """One rule, in the terms of the proxy (`chaos/proxy/rules.go`).
 
     `api` is Kafka's name, empty for every API. `occurrence` is the first matching frame that is
-    hit, `times` the number of hits from there on, 0 for all. `fields` and, for answers,
-    `request_fields` are values by path (`topics[].name`) that the message must have; texts may hold
-    `*`. After a dropped frame nothing more passes on its connection in that direction, unless
-    `goes_on`. `error` is the name of an error, `path` where it stands; empty: every error code.
+    hit, `times` the number of hits from there on, 0 for all, and `probability` that of each hit,
+    from `seed`. `fields` of the message and `request_fields` of its request are values by path
+    (`topics[].name`) that it must have; texts may hold `*`. After a dropped frame nothing more
+    passes on its connection in that direction, unless `goes_on`; with it, later requests pass a
+    held one, which then arrives on a connection of its own. `error` is the name of an error, `path`
+    where it stands; empty: every error code. ValueError for what the API does not have.
     """
 
     direction: str
@@ -36,7 +46,7 @@ class LinkRule:
     occurrence: int = 1
     times: int = 1
     min_version: int = 0
-    max_version: int = -1
+    max_version: int = NEWEST
     client_id: str = ""
     fields: Mapping[str, Value] = field(default_factory=dict)
     request_fields: Mapping[str, Value] = field(default_factory=dict)
@@ -46,25 +56,59 @@ class LinkRule:
     value: Value | None = None
     truncated_bytes: int = 0
     goes_on: bool = False
+    probability: float = 1.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.api:
-            find_name("API", APIS, self.api)
         if self.error:
             find_name("error", ERRORS, self.error)
+        if self.api:
+            check_versions(self._api, self.min_version, self.max_version)
+        elif self.fields or self.request_fields or self.path:
+            raise ValueError("a field is one of an API: name the api")
+        self._typed_fields()
+        if self.act == "error":
+            self._check_error_path()
+
+    @property
+    def _api(self) -> str:
+        return find_name("API", APIS, self.api) if self.api else ""
+
+    def _typed_fields(self) -> tuple[dict[str, Value], dict[str, Value], Value | None]:
+        """`fields`, `request_fields` and the value of a rewritten field."""
+
+        def typed(direction: str, fields: Mapping[str, Value]) -> dict[str, Value]:
+            return {
+                path: typed_value(self._api, direction, path, value)
+                for path, value in fields.items()
+            }
+
+        rewritten = {} if self.value is None else {self.path: self.value}
+        return (
+            typed(self.direction, self.fields),
+            typed(REQUEST, self.request_fields),
+            next(iter(typed(self.direction, rewritten).values()), None),
+        )
+
+    def _check_error_path(self) -> None:
+        if self.path and field_type(self._api, self.direction, self.path) != "int16":
+            raise ValueError(f"path {self.path!r} is no error code of {self.api}")
+        if self.api and not has_error_code(self._api):
+            raise ValueError(f"answers of {self.api} have no error code")
 
     def body(self, name: str, proxies: Sequence[str]) -> dict[str, Any]:
         """The rule as the proxy reads it."""
+        fields, request_fields, value = self._typed_fields()
         return {
             "name": name,
             "links": list(proxies),
-            "api": str(APIS[find_name("API", APIS, self.api)]) if self.api else "",
+            "api": str(APIS[self._api]) if self.api else "",
             "direction": self.direction,
             "min_version": self.min_version,
             "max_version": self.max_version,
             "client_id": self.client_id,
-            "fields": dict(self.fields),
-            "request_fields": dict(self.request_fields),
+            "fields": fields,
+            "request_fields": request_fields,
             "occurrence": self.occurrence,
             "times": self.times,
             "act": self.act,
@@ -72,14 +116,18 @@ class LinkRule:
             "bytes": self.truncated_bytes,
             "error": ERRORS[find_name("error", ERRORS, self.error)] if self.error else 0,
             "path": self.path,
-            "value": self.value,
+            "value": value,
             "goes_on": self.goes_on,
+            "probability": self.probability,
+            "seed": self.seed,
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleHit:
-    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC."""
+    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC; `answered_in_ns` is the time of an
+    answer since its request. `message` is what a recorder shows: JSON, or a text that says why not.
+    """
 
     at_ns: int
     link: str
@@ -92,11 +140,14 @@ class RuleHit:
     occurrence: int
     detail: str = ""
     message: Any = None
+    size_bytes: int = 0
+    connection: int = 0
+    answered_in_ns: int | None = None
 
     def row(self, fault: str) -> dict[str, Any]:
         """The row of the table `link_events`."""
         row = {field.name: getattr(self, field.name) for field in fields(self)}
-        row.pop("message")
+        row["message"] = None if self.message is None else json.dumps(self.message)
         return {"fault": fault} | row
 
     def __str__(self) -> str:
@@ -105,7 +156,7 @@ class RuleHit:
 
 
 def parse_fields(text: str) -> dict[str, Value]:
-    """`path=value, path=value` as a mapping. Numbers and truths are read as such.
+    """`path=value, path=value` as a mapping; quotes around a value are left out.
 
     ValueError for a part without `=`.
     """
@@ -114,16 +165,24 @@ def parse_fields(text: str) -> dict[str, Value]:
         path, equals, value = part.partition("=")
         if not equals:
             raise ValueError(f"{part!r} is no path=value")
-        fields[path.strip()] = _value(value.strip())
+        value = value.strip()
+        quoted = len(value) > 1 and value[0] == value[-1] == '"'
+        fields[path.strip()] = value[1:-1] if quoted else value
     return fields
 
 
-def _value(text: str) -> Value:
-    if text in ("true", "false"):
-        return text == "true"
-    if text.startswith('"') and text.endswith('"') and len(text) > 1:
-        return text[1:-1]
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def parse_versions(text: str) -> tuple[int, int]:
+    """`9`, `3-7`, `3-` or `-7` as the least and the most version (-1: the newest).
+
+    ValueError for another form.
+    """
+    least, dash, most = text.replace(" ", "").partition("-")
+    most = most if dash else least
+    if not text:
+        return 0, NEWEST
+    if not (least or most) or not all(one.isdigit() for one in (least, most) if one):
+        raise ValueError(f"versions {text!r}: write 9, 3-7, 3- or -7")
+    versions = int(least or 0), int(most) if most else NEWEST
+    if NEWEST < versions[1] < versions[0]:
+        raise ValueError(f"versions {text!r}: the first is above the last")
+    return versions

@@ -22,6 +22,7 @@ from urteil.chaos.observations import (
     Link,
     Probe,
     Transfer,
+    UnreadableLink,
 )
 from urteil.chaos.protocol_names import API_NAMES
 from urteil.chaos.topology import Address, Plan, ProxyPlan
@@ -64,6 +65,7 @@ class Links:
         self._toxics: dict[Link, list[Toxic]] = {}
         self._closed: dict[Link, set[str]] = {}
         self._rules: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
+        self._hits_lost: dict[str, set[str]] = {}
         self.restarts = 0
 
     def start(self, *, closed: Sequence[Link] = ()) -> None:
@@ -147,26 +149,63 @@ class Links:
         )
 
     def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
+        if reason := self.describe_unreadable(links):
+            raise UnreadableLink(f"no rule can act: {reason}")
         with self._lock:
             self._rules[owner] = (rule, tuple(links))
             for node in _by_source(links):
                 self._add_rules(node, [owner])
 
     def rule_hits(self, links: Sequence[Link], *, owner: str) -> Sequence[RuleHit]:
+        return self.new_hits(links, owner=owner, seen={})[0]
+
+    def new_hits(
+        self, links: Sequence[Link], *, owner: str, seen: dict[str, int]
+    ) -> tuple[Sequence[RuleHit], int]:
         names = {proxy.name: str(link) for link in links for proxy in self._plan.proxies(link)}
-        hits = [
-            _rule_hit(event, names[event["link"]])
-            for node in _by_source(links)
-            for event in self._servers[node].hits()
-            if event["rule"] == owner and event["link"] in names
-        ]
-        return sorted(hits, key=lambda hit: hit.at_ns)
+        hits, forgotten = list[RuleHit](), 0
+        for node in _by_source(links):
+            since = seen.get(node, 0)
+            events, seen[node] = self._servers[node].hits(since)
+            forgotten += max(0, seen[node] - since) - len(events)
+            hits += [
+                _rule_hit(event, names[event["link"]])
+                for event in events
+                if event["rule"] == owner and event["link"] in names
+            ]
+        return sorted(hits, key=lambda hit: hit.at_ns), forgotten
+
+    def lost_hits(self, *, owner: str) -> str:
+        with self._lock:
+            nodes = sorted(self._hits_lost.get(owner, ()))
+        beside = " and ".join(nodes)
+        return f"the Toxiproxy beside {beside} was restarted and forgot its hits" if nodes else ""
+
+    def describe_unreadable(self, links: Sequence[Link]) -> str:
+        """Which of the links have frames that cannot be read, and why; empty if none has."""
+        reasons = []
+        for node, its_links in _by_source(links).items():
+            passed = self._servers[node].passed_frames()
+            for link in its_links:
+                proxies = [proxy.name for proxy in self._plan.proxies(link)]
+                unread = [name for name in proxies if name not in (passed or {})]
+                if not unread:
+                    continue
+                if passed is None:
+                    address = self._servers[node].address
+                    why = f"{address} is a plain Toxiproxy; the lab's (chaos/proxy) reads frames"
+                elif self._plan.layout.encrypted:
+                    why = "its clients use TLS, which no proxy can read"
+                else:
+                    why = f'the proxy {unread[0]} was not created with "kafka": true'
+                reasons.append(f"{link}: {why}")
+        return "; ".join(reasons)
 
     def passed_frames(self, links: Sequence[Link]) -> str:
         names = {proxy.name for link in links for proxy in self._plan.proxies(link)}
         counts: Counter[str] = Counter()
         for node in _by_source(links):
-            for name, passed in self._servers[node].passed_frames().items():
+            for name, passed in (self._servers[node].passed_frames() or {}).items():
                 if name in names:
                     counts.update(passed["requests"])
                     counts["unread connections"] += passed["unread"]
@@ -294,6 +333,9 @@ class Links:
         self._launch(node)
         self._await_proxies(node)
         server = self._servers[node]
+        for owner, (_, links) in self._rules.items():
+            if node in _by_source(links):
+                self._hits_lost.setdefault(owner, set()).add(node)
         self._add_rules(node, self._rules)
         for link, toxics in self._toxics.items():
             for proxy in self._plan.proxies(link) if link.src == node else ():
@@ -388,6 +430,9 @@ def _rule_hit(event: Mapping[str, Any], link: str) -> RuleHit:
         occurrence=event["occurrence"],
         detail=event.get("detail", ""),
         message=event.get("message"),
+        size_bytes=event["bytes"],
+        connection=event["connection"],
+        answered_in_ns=event.get("answered_in_ns"),
     )
 
 

@@ -16,6 +16,10 @@ class LabFailure(Exception):
     """The lab failed (a Toxiproxy died, healing failed): the run is UNKNOWN, never PASS."""
 
 
+class UnreadableLink(LabFailure):
+    """A rule was to act on a link whose frames cannot be read. The message has the reason."""
+
+
 class NotHealthy(Exception):
     """The cluster did not recover before its deadline; the message names what is missing."""
 

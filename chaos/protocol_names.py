@@ -66,6 +66,9 @@ STREAMS_TOPOLOGY_FENCED SHARE_SESSION_LIMIT_REACHED GROUP_DELETION_FAILED
 STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED CONTROLLER_ID_NOT_REGISTERED
 """
 
+NEAR = 0.7
+"""The likeness of a name that may be meant."""
+
 API_NAMES = tuple(_APIS.split())
 """The name of each API by its key."""
 
@@ -80,7 +83,17 @@ def find_name(kind: str, names: Iterable[str], given: str) -> str:
     by_letters = {name.lower(): name for name in names}
     if given.lower() in by_letters:
         return by_letters[given.lower()]
-    matches = difflib.get_close_matches(given.lower(), by_letters, 3)
-    nearest = ", ".join(by_letters[one] for one in matches)
+    nearest = ", ".join(by_letters[one] for one in _find_nearest(given.lower(), by_letters))
     hint = f": {nearest}?" if nearest else f"; there are {', '.join(by_letters.values())}"
     raise ValueError(f"there is no {kind} {given}{hint}")
+
+
+def _find_nearest(given: str, names: Iterable[str]) -> list[str]:
+    """At most 3 names that are like the given one, or begin so."""
+
+    def likeness(name: str) -> float:
+        beginning = name[: len(given)]
+        return max(difflib.SequenceMatcher(None, given, one).ratio() for one in (name, beginning))
+
+    ranked = sorted(((likeness(name), name) for name in names), reverse=True)
+    return [name for ratio, name in ranked[:3] if ratio > NEAR]

@@ -54,14 +54,15 @@ class Layout:
     `port`, clients on this machine reach the first broker at that port of 127.0.0.1, and the other
     brokers, the ZooKeeper servers and the brokers' metrics at the next ports. With `secured`,
     brokers have a listener for users beside the lab's own. With `network`, they have a listener for
-    other containers on that container network. With `wan`, they have one for applications at the
-    other cluster of the run, with links of its own.
+    other containers on that container network. With `encrypted`, both use TLS. With `wan`, brokers
+    have a listener for applications at the other cluster of the run, with links of its own.
     """
 
     first_broker_id: int = 1
     first_zookeeper_id: int = 1
     port: int | None = None
     secured: bool = False
+    encrypted: bool = False
     network: str = ""
     wan: bool = False
 
@@ -150,6 +151,10 @@ class Plan(ABC):
             (self.ports.network, bool(self.layout.network)),
         )
         return (self.ports.client, *(port for port, exists in further if exists))
+
+    def is_encrypted(self, port: int) -> bool:
+        """Whether clients use TLS at a broker's port."""
+        return self.layout.encrypted and port in self.client_ports[1:]
 
     @property
     def users_port(self) -> int:
@@ -257,7 +262,7 @@ class Plan(ABC):
                 link=link,
                 listen=self._listen(link, port),
                 upstream=f"{self.address(link.dst)}:{port}",
-                reads_frames=link.dst in self.brokers,
+                reads_frames=link.dst in self.brokers and not self.is_encrypted(port),
             )
             for port in self.ports_of(link)
         )

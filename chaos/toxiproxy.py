@@ -17,9 +17,6 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from urteil.chaos.observations import DOWNSTREAM, UPSTREAM, LabFailure
 
-FRAME_TOXICS = ("kafka_requests", "kafka_answers")
-"""The types of the toxics that read frames. They are permanent, and no fault."""
-
 DEADLINE_S = 3.0
 REMOVE_DEADLINE_S = 1.5
 NO_PROXY = {"http": None, "https": None, "all": None}
@@ -52,7 +49,6 @@ class ProxyState:
     upstream: str
     enabled: bool
     toxics: tuple[Toxic, ...]
-    reads_frames: bool = False
 
     def chain(self, stream: str) -> list[str]:
         """The names of a stream's toxics, in the order in which data passes them."""
@@ -115,13 +111,14 @@ class ToxiproxyServer:
                 self.remove_toxic(proxy.name, toxic.name)
 
     def _recreate(self, proxy: ProxyState, names: Collection[str]) -> None:
+        reads_frames = proxy.name in (self.passed_frames() or {})
         self._call("delete", f"/proxies/{proxy.name}", timeout=REMOVE_DEADLINE_S)
         self.create(
             proxy.name,
             listen=proxy.listen,
             upstream=proxy.upstream,
             enabled=False,
-            reads_frames=proxy.reads_frames,
+            reads_frames=reads_frames,
         )
         for toxic in proxy.toxics:
             if toxic.name in names:
@@ -142,11 +139,7 @@ class ToxiproxyServer:
 
     def add_rule(self, body: Mapping[str, Any]) -> None:
         """Add a rule of links (`LinkRule.body`)."""
-        try:
-            self._call("post", "/rules", json=dict(body))
-        except NotFound as error:
-            reason = "it is a plain Toxiproxy; faults of the protocol need the lab's (chaos/proxy)"
-            raise ToxiproxyFailed(f"Toxiproxy {self.address} has no rules: {reason}") from error
+        self._call("post", "/rules", json=dict(body))
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule, if there is one of that name; held frames go on."""
@@ -155,14 +148,20 @@ class ToxiproxyServer:
         except NotFound:
             return
 
-    def hits(self) -> list[dict[str, Any]]:
-        """The frames on which rules have acted since the server's start, in order."""
-        return list(self._call("get", "/events").json()["events"])
+    def hits(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """The frames on which rules have acted, in order, from number `since` on, and the number of
+        the next one. The server forgets the oldest of very many."""
+        response = self._call("get", f"/events?from={since}").json()
+        return list(response["events"]), int(response["next"])
 
-    def passed_frames(self) -> dict[str, dict[str, Any]]:
-        """The frames that passed, by proxy: `requests` and `answers` by API, and the number of
-        `unread` connections, whose content is no Kafka."""
-        return dict(self._call("get", "/links").json())
+    def passed_frames(self) -> dict[str, dict[str, Any]] | None:
+        """The frames that passed, by proxy that reads them: `requests` and `answers` by API, and
+        the number of `unread` connections, whose content is no Kafka. None for a plain Toxiproxy.
+        """
+        try:
+            return dict(self._call("get", "/links").json())
+        except NotFound:
+            return None
 
     def version(self) -> str:
         answer = self._call("get", "/version")
@@ -201,7 +200,6 @@ def _proxy_state(value: dict[str, Any]) -> ProxyState:
             name=one["name"], type=one["type"], stream=one["stream"], attributes=one["attributes"]
         )
         for one in value["toxics"]
-        if one["type"] not in FRAME_TOXICS
     )
     return ProxyState(
         name=value["name"],
@@ -209,5 +207,4 @@ def _proxy_state(value: dict[str, Any]) -> ProxyState:
         upstream=value["upstream"],
         enabled=value["enabled"],
         toxics=toxics,
-        reads_frames=len(toxics) < len(value["toxics"]),
     )

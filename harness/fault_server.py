@@ -14,7 +14,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -25,10 +25,13 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Fault, Proof
+from urteil.chaos.faults.base.rule_fault import RuleFault
+from urteil.chaos.link_rules import RuleHit
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.harness.fault_check import FaultCheck, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
+NO_PROOF = Proof(acted=False, text="")
 Request = dict[str, Any]
 
 
@@ -39,6 +42,7 @@ class _ActiveFault:
     fault: Fault
     timer: threading.Timer
     busy: threading.Lock
+    proof: Proof = NO_PROOF
 
 
 class FaultServer:
@@ -49,6 +53,7 @@ class FaultServer:
         self._bootstrap = bootstrap
         self._listener = Listener(("127.0.0.1", 0), authkey=key)
         self._active: dict[int, _ActiveFault] = {}
+        self._finals: dict[int, Request] = {}
         self._numbers = iter(range(1, 1 << 62))
         threading.Thread(target=self._accept, daemon=True, name="fault server").start()
 
@@ -85,8 +90,12 @@ class FaultServer:
             match request.pop("op"):
                 case "begin":
                     yield self._begin(numbers, **request)
+                case "observe":
+                    yield self._observe(request["number"])
+                case "hits":
+                    yield self._new_hits(request["number"])
                 case "heal":
-                    yield {"healed": self._heal(request["number"])}
+                    yield self._heal_one(request["number"])
                 case "heal all":
                     yield {"healed": self.heal_all()}
                 case "pids":
@@ -110,12 +119,36 @@ class FaultServer:
             numbers.append(number)
             timer.start()
             proof = new_fault.begin(self._controls)
+            active.proof = proof
         return {
             "number": number,
             "acted": proof.acted,
             "proof": proof.text,
             "targets": list(new_fault.targets),
+            "acts_later": new_fault.acts_later,
         }
+
+    def _observe(self, number: int) -> Request:
+        """The proof so far. A fault that was healed meanwhile has the final one."""
+        active = self._active.get(number)
+        if active is None:
+            return self._finals[number]
+        with active.busy:
+            proof = active.fault.current_proof(self._controls, active.proof)
+        return {"acted": proof.acted, "proof": proof.text}
+
+    def _new_hits(self, number: int) -> Request:
+        """The frames on which an active fault of the protocol acted since the last request."""
+        active = self._active.get(number)
+        if active is None or not isinstance(active.fault, RuleFault):
+            return {"hits": [], "forgotten": 0}
+        with active.busy:
+            hits, forgotten = active.fault.new_hits(self._controls)
+        return {"hits": [asdict(hit) for hit in hits], "forgotten": forgotten}
+
+    def _heal_one(self, number: int) -> Request:
+        healed = self._heal(number)
+        return {"healed": healed, **self._finals[number]}
 
     def _expire(self, number: int) -> None:
         try:
@@ -136,6 +169,8 @@ class FaultServer:
             if number not in self._active:
                 return "it was healed before"
             healed = active.fault.heal(self._controls)
+            final = active.fault.final_proof(active.proof)
+            self._finals[number] = {"acted": final.acted, "proof": final.text}
             active.timer.cancel()
             del self._active[number]
             return healed
@@ -166,6 +201,38 @@ class FaultServer:
         for name in names:
             for one in check_all(self._controls, [name], runtime=runtime, target=target, seed=seed):
                 yield msgspec.to_builtins(one)
+
+
+class HeldFault:
+    """An active fault of a session, and its final proof once it is healed.
+
+    With `acts_later` the fault acts on what happens while it is held: `observe` returns the proof
+    so far.
+    """
+
+    def __init__(self, session: FaultSession, began: Request) -> None:
+        self._session = session
+        self.number: int = began["number"]
+        self.targets: list[str] = began["targets"]
+        self.acts_later: bool = began["acts_later"]
+        self.proof = Proof(acted=began["acted"], text=began["proof"])
+        self.final = self.proof
+
+    def observe(self) -> Proof:
+        return _proof_of(self._session.exchange({"op": "observe", "number": self.number}))
+
+    def new_hits(self) -> tuple[list[RuleHit], int]:
+        """The frames on which a fault of the protocol acted since the last call, in order, and how
+        many were forgotten meanwhile because there were too many."""
+        response = self._session.exchange({"op": "hits", "number": self.number})
+        return [RuleHit(**hit) for hit in response["hits"]], response["forgotten"]
+
+    def heal(self) -> None:
+        self.final = _proof_of(self._session.exchange({"op": "heal", "number": self.number}))
+
+
+def _proof_of(response: Request) -> Proof:
+    return Proof(acted=response["acted"], text=response["proof"])
 
 
 class FaultRejected(LabFailure):
@@ -220,12 +287,12 @@ class FaultSession:
         self._connection.close()
 
     def heal_all(self) -> list[str]:
-        healed: list[str] = self._exchange({"op": "heal all"})["healed"]
+        healed: list[str] = self.exchange({"op": "heal all"})["healed"]
         return healed
 
     def pids(self) -> dict[str, int]:
         """The process ids of all nodes now."""
-        pids: dict[str, int] = self._exchange({"op": "pids"})["pids"]
+        pids: dict[str, int] = self.exchange({"op": "pids"})["pids"]
         return pids
 
     def check(
@@ -239,7 +306,7 @@ class FaultSession:
             "target": target,
             "seed": seed,
         }
-        response = self._exchange(request)
+        response = self.exchange(request)
         while not response.get("done"):
             yield msgspec.convert(response, FaultCheck)
             response = self._receive()
@@ -248,9 +315,8 @@ class FaultSession:
     def fault(
         self, name: str, target: str, *, expiry_s: float, topic: str = "", partition: int = 0,
         seed: str = "1", options: Mapping[str, Option] | None = None,
-    ) -> Iterator[tuple[Proof, list[str]]]:  # fmt: skip
-        """Play a fault for the length of a `with` block. Yields its proof and the nodes that it
-        hit.
+    ) -> Iterator[HeldFault]:  # fmt: skip
+        """Play a fault for the length of a `with` block.
 
         Raises FaultRejected for an impossible fault, and LabFailure when the cluster process could
         not play
@@ -261,13 +327,14 @@ class FaultSession:
             "options": dict(options or {}),
         }  # fmt: skip
         request = {"op": "begin", "fault": name, "aim": arguments, "expiry_s": expiry_s}
-        response = self._exchange(request)
+        held = HeldFault(self, self.exchange(request))
         try:
-            yield Proof(acted=response["acted"], text=response["proof"]), response["targets"]
+            yield held
         finally:
-            self._exchange({"op": "heal", "number": response["number"]})
+            held.heal()
 
-    def _exchange(self, request: Request) -> Request:
+    def exchange(self, request: Request) -> Request:
+        """Send one request. Returns its first answer."""
         with self._lock:
             self._connection.send_bytes(json.dumps(request).encode())
             return self._receive()
@@ -279,7 +346,7 @@ class FaultSession:
             raise LabFailure(f"the cluster process closed the connection: {error}") from error
         if "error" in response:
             kind, text = response["kind"], response["error"]
-            if kind in ("NoTarget", "ValueError"):
+            if kind in ("NoTarget", "ValueError", "UnreadableLink"):
                 raise FaultRejected(text)
             raise LabFailure(text if kind == "LabFailure" else f"{kind}: {text}")
         return response

@@ -13,6 +13,7 @@ MANY = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#9999
 _SHADES = {
     "fault": FAULT,
     "recovery": "#e0a030",
+    "message": "#aa3377",
     "none": "#444444",
     "up": "#2e9d5b",
     "gone": "#444444",

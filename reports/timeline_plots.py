@@ -55,12 +55,8 @@ def timeline(
     if series.acknowledged:
         title = "High watermark of each partition, at least"
         plots.append(_lines(title, series, span, series.acknowledged))
-    first, rest = tracks[:1], tracks[1:]
-    if first and first[0].title.startswith("Faults"):
-        plots.insert(0, _lanes(first[0], span))
-    else:
-        rest = tracks
-    plots += [_lanes(track, span) for track in rest]
+    above = [_lanes(track, span) for track in tracks if track.is_first]
+    plots = [*above, *plots, *(_lanes(track, span) for track in tracks if not track.is_first)]
     for plot in plots:
         _mark(plot, series, faults)
     plots[-1].xaxis.axis_label = "seconds since the first send"

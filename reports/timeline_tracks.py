@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,8 @@ from urteil.reports.time_series import Series
 
 LANES = 40
 """Maximum number of lanes of a track; those with the most bands are kept."""
+MARK_WIDTH = 0.003
+"""Width of a single message, as a share of the axis."""
 BANDS = 3_000
 """Maximum number of bands of a track; the longest are kept."""
 
@@ -34,17 +36,25 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """Lanes under one title; `left_out` describes what was dropped."""
+    """Lanes under one title; `left_out` is what was dropped. `is_first`: above the curves."""
 
     title: str
     bands: list[Band] = field(default_factory=list)
     left_out: str = ""
+    is_first: bool = False
 
 
 def tracks(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) -> list[Track]:
     """Every track that has something to show."""
     found = [
-        _fit("Faults, until the cluster was healthy again", _faults(series, faults)),
+        replace(
+            _fit("Faults, until the cluster was healthy again", _faults(series, faults)),
+            is_first=True,
+        ),
+        replace(
+            _fit("Requests and answers on which faults acted", _messages(run, series)),
+            is_first=True,
+        ),
         _fit(
             "Partitions: leader (colour), ISR (faint: not full)",
             _partitions(run, series),
@@ -94,6 +104,31 @@ def _faults(series: Series, faults: Sequence[FaultResult]) -> list[Band]:
             bands.append(
                 Band(lane=lane, begin_s=end, end_s=recovered, shade="recovery", detail=text)
             )
+    return bands
+
+
+def _messages(run: EvidenceViews, series: Series) -> list[Band]:
+    """A mark for each request or answer; those of one fault and API share a lane."""
+    rows = run.rows(
+        "SELECT at_ns, fault, link, direction, api, version, correlation_id, client_id, act, "
+        "detail FROM link_events ORDER BY at_ns"
+    )
+    width_s = MARK_WIDTH * series.end_s
+    bands = []
+    for at_ns, fault, link, direction, api, version, correlation_id, client, act, detail in rows:
+        at_s = series.seconds(at_ns)
+        if not 0 <= at_s <= series.end_s:
+            continue
+        text = f"{act}: {direction} {api} {version}, id {correlation_id} of {client}, on {link}"
+        bands.append(
+            Band(
+                lane=f"{fault} {api}",
+                begin_s=at_s,
+                end_s=min(series.end_s, at_s + width_s),
+                shade="message",
+                detail=f"{text}{f': {detail}' if detail else ''}",
+            )
+        )
     return bands
 
 

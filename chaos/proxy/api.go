@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +23,7 @@ import (
 //	GET    /events?from=N&wait_ms=M  hits from number N on; waits for the first
 //	GET    /links                  frames that passed, by link and API
 //
-// POST /proxies and /populate read "kafka": true. POST /reset spares the toxics that read frames.
+// POST /proxies and /populate read "kafka": true. GET /links names the proxies that read frames.
 type api struct {
 	server   *toxiproxy.ApiServer
 	registry *registry
@@ -43,7 +42,6 @@ func (a *api) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /proxies", a.createProxy)
 	mux.HandleFunc("POST /populate", a.populate)
-	mux.HandleFunc("POST /reset", a.reset)
 	mux.HandleFunc("GET /rules", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, a.registry.rules.list())
 	})
@@ -79,27 +77,10 @@ func (a *api) newProxy(spec proxySpec) (*toxiproxy.Proxy, error) {
 	}
 	proxy := toxiproxy.NewProxy(a.server, spec.Name, spec.Listen, spec.Upstream)
 	if !spec.Kafka {
+		a.registry.forget(spec.Name)
 		return proxy, nil
 	}
-	a.registry.declare(spec.Name, spec.Upstream)
-	return proxy, addFrameToxics(proxy)
-}
-
-func addFrameToxics(proxy *toxiproxy.Proxy) error {
-	streams := map[string]string{requestToxicType: "upstream", answerToxicType: "downstream"}
-	for kind, stream := range streams {
-		toxic, err := json.Marshal(map[string]any{
-			"name": kind, "type": kind, "stream": stream,
-			"attributes": map[string]string{"link": proxy.Name},
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(string(toxic))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return proxy, readFrames(proxy, a.registry.declare(spec.Name, spec.Upstream))
 }
 
 func isEnabled(spec proxySpec) bool { return spec.Enabled == nil || *spec.Enabled }
@@ -174,46 +155,6 @@ func (a *api) populateFrom(data io.Reader) ([]*toxiproxy.Proxy, error) {
 		proxies = append(proxies, proxy)
 	}
 	return proxies, nil
-}
-
-// reset enables every proxy and removes all toxics except those that read frames.
-func (a *api) reset(w http.ResponseWriter, r *http.Request) {
-	for _, proxy := range a.server.Collection.Proxies() {
-		if err := proxy.Start(); err != nil && !errors.Is(err, toxiproxy.ErrProxyAlreadyStarted) {
-			writeError(w, http.StatusInternalServerError, err)
-			return
-		}
-		if a.registry.get(proxy.Name) == nil {
-			proxy.Toxics.ResetToxics(r.Context())
-			continue
-		}
-		for _, name := range otherToxics(proxy) {
-			if err := proxy.Toxics.RemoveToxic(r.Context(), name); err != nil {
-				writeError(w, http.StatusInternalServerError, err)
-				return
-			}
-		}
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// otherToxics are the names of the toxics that do not read frames, the last one first.
-func otherToxics(proxy *toxiproxy.Proxy) []string {
-	shown, err := json.Marshal(proxy.Toxics.GetToxicArray())
-	if err != nil {
-		return nil
-	}
-	var toxics []struct{ Name, Type string }
-	if err := json.Unmarshal(shown, &toxics); err != nil {
-		return nil
-	}
-	var names []string
-	for _, one := range toxics {
-		if one.Type != requestToxicType && one.Type != answerToxicType {
-			names = append([]string{one.Name}, names...)
-		}
-	}
-	return names
 }
 
 func (a *api) addRules(w http.ResponseWriter, r *http.Request) {

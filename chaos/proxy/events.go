@@ -19,6 +19,8 @@ type event struct {
 	Detail     string
 	Message    json.RawMessage
 	AtNs       int64
+	Connection int64         // number of the connection
+	AnsweredIn time.Duration // of an answer: since its request
 }
 
 // MarshalJSON flattens the header. `at_ns` is CLOCK_MONOTONIC of the proxy's host.
@@ -38,9 +40,12 @@ func (e event) MarshalJSON() ([]byte, error) {
 		Occurrence  int             `json:"occurrence"`
 		Detail      string          `json:"detail,omitempty"`
 		Message     json.RawMessage `json:"message,omitempty"`
+		Connection  int64           `json:"connection"`
+		AnsweredIn  int64           `json:"answered_in_ns,omitempty"`
 	}{
 		e.AtNs, e.Rule, e.Link, e.Direction, kmsg.NameForKey(e.apiKey), e.apiKey, e.version, e.correlation,
-		e.clientID, e.size, e.Act, e.Occurrence, e.Detail, e.Message,
+		e.clientID, sizeBytes + e.size, e.Act, e.Occurrence, e.Detail, e.Message,
+		e.Connection, int64(e.AnsweredIn),
 	})
 }
 
@@ -58,12 +63,20 @@ func (t *ruleTable) report(one event) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.events = append(t.events, one)
-	if excess := len(t.events) - maxEvents; excess > 0 {
-		t.events = append([]event(nil), t.events[excess+maxEvents/10:]...)
-		t.first += excess + maxEvents/10
+	t.eventBytes += len(one.Message)
+	if len(t.events) > maxEvents || t.eventBytes > maxEventBytes {
+		t.forgetOldest(len(t.events) / 4)
 	}
 	close(t.changed)
 	t.changed = make(chan struct{})
+}
+
+func (t *ruleTable) forgetOldest(count int) {
+	for _, one := range t.events[:count] {
+		t.eventBytes -= len(one.Message)
+	}
+	t.events = append([]event(nil), t.events[count:]...)
+	t.first += count
 }
 
 // since returns the events from number `from` on, and the number of the next one. It waits for the

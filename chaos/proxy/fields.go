@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -23,6 +22,14 @@ var codecNames = map[string][]string{
 	"partitionindex": {"partition"},
 	"index":          {"partition"},
 	"topic":          {"name"},
+
+	"transactionalid":      {"transactionid"},
+	"timeoutms":            {"timeoutmillis"},
+	"throttletimems":       {"throttlemillis"},
+	"maxwaitms":            {"maxwaitmillis"},
+	"sessiontimeoutms":     {"sessiontimeoutmillis"},
+	"rebalancetimeoutms":   {"rebalancetimeoutmillis"},
+	"transactiontimeoutms": {"transactiontimeoutmillis"},
 }
 
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
@@ -45,11 +52,11 @@ func fieldNames(kind reflect.Type) []string {
 	var names []string
 	for at := range kind.NumField() {
 		field := kind.Field(at)
-		if !field.IsExported() || slices.Contains([]string{"Version", "UnknownTags"}, field.Name) {
+		if !isMessageField(field) {
 			continue
 		}
 		name := snakeCase(field.Name)
-		if field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() != reflect.Uint8 {
+		if isList(field.Type) {
 			name += "[]"
 		}
 		names = append(names, name)
@@ -79,19 +86,19 @@ func checkPath(key int16, isRequest bool, path string) error {
 		if kind.Kind() != reflect.Struct {
 			return fmt.Errorf("path %q: %q is behind a plain value", path, step)
 		}
-		name, isList := strings.CutSuffix(step, "[]")
+		name, isWrittenAsList := strings.CutSuffix(step, "[]")
 		field, err := fieldOf(kind, name)
 		if err != nil {
 			return fmt.Errorf("path %q: %w", path, err)
 		}
 		kind = field.Type
-		hasItems := kind.Kind() == reflect.Slice && kind.Elem().Kind() != reflect.Uint8
-		if hasItems != isList {
+		hasItems := isList(kind)
+		if hasItems != isWrittenAsList {
 			return fmt.Errorf("path %q: write %s", path, map[bool]string{
 				true: name + "[], it is a list", false: name + " without [], it is no list",
 			}[hasItems])
 		}
-		if isList {
+		if hasItems {
 			kind = kind.Elem()
 		}
 	}
@@ -111,13 +118,13 @@ func visit(value reflect.Value, path string, act func(reflect.Value)) {
 		return
 	}
 	step, rest, _ := strings.Cut(path, ".")
-	name, isList := strings.CutSuffix(step, "[]")
+	name, isWrittenAsList := strings.CutSuffix(step, "[]")
 	field, err := fieldOf(value.Type(), name)
 	if err != nil {
 		return
 	}
 	value = value.FieldByIndex(field.Index)
-	if !isList {
+	if !isWrittenAsList {
 		visit(value, rest, act)
 		return
 	}
@@ -261,6 +268,13 @@ func setText(field reflect.Value, value string) error {
 			return fmt.Errorf("bytes are written in hexadecimal: %w", err)
 		}
 		field.SetBytes(data)
+		return nil
+	case field.Kind() == reflect.Array && field.Len() == 16:
+		id, err := base64.RawURLEncoding.DecodeString(value)
+		if err != nil || len(id) != 16 {
+			return fmt.Errorf("%q is no id: 16 bytes in base64 for URLs", value)
+		}
+		reflect.Copy(field, reflect.ValueOf(id))
 		return nil
 	}
 	return fmt.Errorf("%q is no %s", value, field.Type())

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math/rand"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -109,7 +111,6 @@ func play(random *rand.Rand, l *link, requests, answers []byte) (out [2][]byte, 
 		for len(data) > 0 {
 			count := min(len(data), 1+random.Intn(1+random.Intn(3000)))
 			sides[which].splitter.feed(append([]byte(nil), data[:count]...), sides[which])
-			sides[which].join()
 			data = data[count:]
 		}
 		sides[which].splitter.flush(sides[which])
@@ -200,4 +201,42 @@ func FuzzBytesPassUntouched(f *testing.F) {
 			t.Fatalf("%x became %x and %x", data, out[0], out[1])
 		}
 	})
+}
+
+func TestMessagesAreDescribedWithoutSecretsAndRecords(t *testing.T) {
+	random := rand.New(rand.NewSource(4))
+	for _, one := range samples(random, 1) {
+		head := header{apiKey: one.key, version: one.version}
+		for isRequest, whole := range map[bool][]byte{true: one.request, false: one.answer} {
+			if text := newMessage(isRequest, &frame{header: head}, whole).describe(); !json.Valid(text) {
+				t.Fatalf("%s %d: %s", kmsg.NameForKey(one.key), one.version, text)
+			}
+		}
+	}
+	secret := kmsg.NewPtrSASLAuthenticateRequest()
+	secret.SASLAuthBytes = []byte("\x00alice\x00alice-secret")
+	if text := describeValue(nil, reflect.ValueOf(secret), ""); string(text) != `{"saslauth_bytes":"19 bytes"}` {
+		t.Fatalf("%s", text)
+	}
+	batch := kmsg.RecordBatch{
+		Length: 49, PartitionLeaderEpoch: 3, Magic: 2, Attributes: 0x12, ProducerID: 7, FirstSequence: 40,
+		NumRecords: 5,
+	}
+	described, err := json.Marshal(describeBatches(batch.AppendTo(nil)))
+	if err != nil || string(described) != `[{"first_offset":0,"records":5,"bytes":61,"magic":2,"leader_epoch":3,`+
+		`"compression":"snappy","producer_id":7,"producer_epoch":0,"first_sequence":40,"transactional":true}]` {
+		t.Fatalf("%s %v", described, err)
+	}
+}
+
+func TestEventsForTheirReadersAreBoundedInNumberAndBytes(t *testing.T) {
+	table := newRuleTable()
+	message := json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)
+	for range 1000 {
+		table.report(event{Message: message})
+	}
+	events, next := table.since(0, 0)
+	if next != 1000 || len(events) >= 1000 || table.eventBytes > maxEventBytes {
+		t.Fatalf("%d events, %d bytes, next %d", len(events), table.eventBytes, next)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Links and their connections.
@@ -10,6 +11,8 @@ import (
 // A toxic sees one direction of a connection and not which. Toxiproxy creates the state of both
 // directions of a connection one after the other (Proxy.server), and the toxics are there before
 // the first connection, so the two states of a connection follow each other.
+
+var connections atomic.Int64 // numbers the connections of this server
 
 // link is a proxy whose frames are read.
 type link struct {
@@ -27,13 +30,13 @@ func (l *link) newSide(isRequest bool) *side {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if isRequest {
-		l.begun = &connection{link: l}
+		l.begun = &connection{link: l, number: connections.Add(1)}
 		return newSide(l.begun, true)
 	}
 	conn := l.begun
 	l.begun = nil
 	if conn == nil { // never happens as long as both toxics are permanent
-		conn = &connection{link: l}
+		conn = &connection{link: l, number: connections.Add(1)}
 	}
 	return newSide(conn, false)
 }
@@ -50,6 +53,7 @@ type sent struct {
 	body      []byte // where a rule for its answer reads the request
 	duplicate []byte // to send again once it is answered
 	rule      *rule  // of the duplicate
+	at        time.Time
 }
 
 // maxPending bounds the requests that a connection remembers: those with acks=0 have no answer.
@@ -57,7 +61,8 @@ const maxPending = 100_000
 
 // connection is what both directions share.
 type connection struct {
-	link *link
+	link   *link
+	number int64
 
 	mutex    sync.Mutex
 	pending  []sent
@@ -134,7 +139,16 @@ type registry struct {
 	rules *ruleTable
 }
 
-var links = &registry{links: map[string]*link{}, rules: newRuleTable()}
+func newRegistry() *registry {
+	return &registry{links: map[string]*link{}, rules: newRuleTable()}
+}
+
+// forget removes the link of a proxy that reads no frames any more.
+func (r *registry) forget(name string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.links, name)
+}
 
 // declare creates the link of a proxy, or returns it with its new upstream address.
 func (r *registry) declare(name, upstream string) *link {
@@ -143,12 +157,6 @@ func (r *registry) declare(name, upstream string) *link {
 	declared := &link{name: name, upstream: upstream, rules: r.rules}
 	r.links[name] = declared
 	return declared
-}
-
-func (r *registry) get(name string) *link {
-	r.mutex.RLock()
-	defer r.mutex.RUnlock()
-	return r.links[name]
 }
 
 func (r *registry) all() map[string]*link {

@@ -1,7 +1,7 @@
 // The Toxiproxy server of the lab: Toxiproxy 2.12 as a library, and links that read Kafka's frames.
 //
 // Options, API, configuration file and toxics are Toxiproxy's. A proxy that is created with
-// "kafka": true has two more toxics from its first byte on, one a direction, which follow the
+// "kafka": true has two hidden toxics from its first byte on, one a direction, which follow the
 // frames (frames.go) and apply the rules of the link (rules.go). Rules come and go through the API
 // (api.go), the toxics stay: so frames never lose their alignment.
 package main
@@ -22,14 +22,19 @@ import (
 )
 
 // Rules counts the versions of the rules' API.
-const Rules = 1
+const Rules = 2
 
 func main() {
 	host := flag.String("host", "localhost", "host of the API")
 	port := flag.String("port", "8474", "port of the API")
 	config := flag.String("config", "", "JSON file with proxies to create")
 	version := flag.Bool("version", false, "print the version")
+	fields := flag.Bool("fields", false, "print the fields and versions of all APIs, as fields.json")
 	flag.Parse()
+	if *fields {
+		fmt.Print(catalogue())
+		return
+	}
 	if *version {
 		fmt.Printf("toxiproxy-server with rules %d version %s\n", Rules, toxiproxy.Version)
 		return
@@ -45,7 +50,7 @@ func serve(address, config string) error {
 	toxiproxyServer := toxiproxy.NewServer(
 		toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), logger,
 	)
-	api := &api{server: toxiproxyServer, registry: links}
+	api := &api{server: toxiproxyServer, registry: newRegistry()}
 	if config != "" {
 		if err := api.populateFile(config); err != nil {
 			return fmt.Errorf("%s: %w", config, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -172,20 +171,4 @@ func (m *message) withField(path string, value any) ([]byte, error) {
 		return nil, m.failure(err)
 	}
 	return m.encode(), nil
-}
-
-// maxDescribedBytes bounds the text of a message in an event.
-const maxDescribedBytes = 64 << 10
-
-// describe is the message as JSON, for people who debug a client.
-func (m *message) describe() json.RawMessage {
-	if err := m.decode(); err != nil {
-		text, _ := json.Marshal(err.Error())
-		return text
-	}
-	text, err := json.Marshal(m.decoded)
-	if err != nil || len(text) > maxDescribedBytes {
-		text, _ = json.Marshal(fmt.Sprintf("%d bytes, too long to show", len(m.whole)))
-	}
-	return text
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -18,6 +20,7 @@ import (
 const (
 	request = "request"
 	answer  = "answer"
+	both    = "both"
 )
 
 // actionKind is what happens to one frame.
@@ -33,6 +36,7 @@ const (
 	delay
 	hold
 	duplicate
+	detach
 )
 
 type action struct {
@@ -52,7 +56,7 @@ type rule struct {
 	MinVersion int16  `json:"min_version"`
 	MaxVersion int16  `json:"max_version"`
 	ClientID   string `json:"client_id"` // with *, empty for every client
-	// Fields of the message, and of an answer's request, by path: all must match.
+	// Fields of the message, and of the request to which it belongs, by path: all must match.
 	Fields        map[string]any `json:"fields"`
 	RequestFields map[string]any `json:"request_fields"`
 	// Occurrence is the first matching frame that is hit, 1 or more, and Times how many are hit
@@ -68,7 +72,9 @@ type rule struct {
 	Error   int16  `json:"error"`
 	Path    string `json:"path"` // of error (empty: every error code) and rewrite
 	Value   any    `json:"value"`
-	GoesOn  bool   `json:"goes_on"` // after a drop, later frames of the connection get through
+	// GoesOn lets later frames of the connection through after a drop, and past a held request,
+	// which is then sent on a connection of its own.
+	GoesOn bool `json:"goes_on"`
 
 	Seen int `json:"seen"` // matching frames so far
 	Hits int `json:"hits"`
@@ -77,6 +83,7 @@ type rule struct {
 	random   *rand.Rand
 	released chan struct{}
 	isDone   bool
+	sending  sync.WaitGroup // requests on connections of their own
 }
 
 var acts = []string{
@@ -102,8 +109,10 @@ func (r *rule) check() error {
 	switch {
 	case r.Name == "":
 		return fmt.Errorf("a rule needs a name")
-	case r.Direction != request && r.Direction != answer:
-		return fmt.Errorf("direction %q: request or answer", r.Direction)
+	case r.Direction != request && r.Direction != answer && r.Direction != both:
+		return fmt.Errorf("direction %q: request or answer, or both of record", r.Direction)
+	case r.Direction == both && (r.Act != "record" || len(r.Fields) > 0):
+		return fmt.Errorf("direction both belongs to record, with request_fields")
 	case !slices.Contains(acts, r.Act):
 		return fmt.Errorf("act %q: one of %s", r.Act, strings.Join(acts, ", "))
 	case r.Occurrence < 1 || r.Times < 0:
@@ -116,6 +125,8 @@ func (r *rule) check() error {
 		return fmt.Errorf("an answer cannot be sent twice: duplicate acts on requests")
 	case r.Act == "error" && r.Direction == request:
 		return fmt.Errorf("a request has no error code: error acts on answers")
+	case r.Act == "hold" && r.Direction == answer && r.GoesOn:
+		return fmt.Errorf("answers come in the order of their requests: none can pass a held one")
 	case r.Act == "delay" && r.DelayMs <= 0:
 		return fmt.Errorf("delay needs delay_ms above 0")
 	case r.Act == "rewrite" && r.Path == "":
@@ -156,10 +167,22 @@ func (r *rule) checkPaths() error {
 	return nil
 }
 
+// maxRecordedBytes bounds the frames that are kept whole to show them.
+const maxRecordedBytes = 4 << 20
+
 // needsBody says whether the rule reads or changes the whole frame.
-func (r *rule) needsBody() bool {
-	return len(r.Fields) > 0 || slices.Contains([]string{"duplicate", "error", "rewrite", "record"}, r.Act)
+func (r *rule) needsBody(isRequest bool, head header) bool {
+	switch {
+	case len(r.Fields) > 0 || (isRequest && len(r.RequestFields) > 0):
+		return true
+	case r.Act == "record":
+		return head.size <= maxRecordedBytes
+	}
+	return slices.Contains([]string{"duplicate", "error", "rewrite"}, r.Act) || r.isDetached()
 }
+
+// isDetached says whether held requests leave the order of their connection.
+func (r *rule) isDetached() bool { return r.Act == "hold" && r.GoesOn }
 
 func (r *rule) concerns(l *link, head header) bool {
 	if r.isDone || (r.apiKey >= 0 && r.apiKey != head.apiKey) || head.version < r.MinVersion ||
@@ -191,21 +214,32 @@ func (r *rule) isSelected() bool {
 	return true
 }
 
-func needBody(rules []*rule) bool { return slices.ContainsFunc(rules, (*rule).needsBody) }
+func needBody(rules []*rule, isRequest bool, head header) bool {
+	return slices.ContainsFunc(rules, func(one *rule) bool { return one.needsBody(isRequest, head) })
+}
 
 // ruleTable holds the rules of a server, in the order of their arrival, and their hits.
 type ruleTable struct {
-	mutex   sync.Mutex
-	rules   []*rule
-	events  []event
-	first   int           // number of the first event that is kept
-	changed chan struct{} // closed at the next event
+	mutex      sync.Mutex
+	rules      []*rule
+	isEmpty    atomic.Bool
+	events     []event
+	eventBytes int           // of their messages
+	first      int           // number of the first event that is kept
+	changed    chan struct{} // closed at the next event
 }
 
-// maxEvents bounds the events that are kept for readers.
-const maxEvents = 100_000
+// maxEvents and maxEventBytes bound the events that are kept for readers.
+const (
+	maxEvents     = 100_000
+	maxEventBytes = 32 << 20
+)
 
-func newRuleTable() *ruleTable { return &ruleTable{changed: make(chan struct{})} }
+func newRuleTable() *ruleTable {
+	made := &ruleTable{changed: make(chan struct{})}
+	made.isEmpty.Store(true)
+	return made
+}
 
 func (t *ruleTable) add(made *rule) error {
 	t.mutex.Lock()
@@ -214,6 +248,7 @@ func (t *ruleTable) add(made *rule) error {
 		return fmt.Errorf("the rule %q is there already", made.Name)
 	}
 	t.rules = append(t.rules, made)
+	t.isEmpty.Store(false)
 	return nil
 }
 
@@ -238,35 +273,58 @@ func (t *ruleTable) release(name string) bool {
 	return found != nil
 }
 
-// remove releases a rule and forgets it. The result is nil where there is no such rule.
+// remove releases a rule and forgets it. What it held for connections of their own is sent then:
+// remove waits for the answers, at most `sendPatience`. The result is nil where there is no such rule.
 func (t *ruleTable) remove(name string) *rule {
 	if !t.release(name) {
 		return nil
 	}
 	t.mutex.Lock()
-	defer t.mutex.Unlock()
 	removed := t.find(name)
 	t.rules = slices.DeleteFunc(t.rules, func(one *rule) bool { return one == removed })
+	t.isEmpty.Store(len(t.rules) == 0)
+	t.mutex.Unlock()
+	if removed != nil {
+		removed.awaitSending()
+	}
 	return removed
 }
 
-func (t *ruleTable) list() []rule {
+const sendPatience = 1500 * time.Millisecond
+
+func (r *rule) awaitSending() {
+	sent := make(chan struct{})
+	go func() {
+		r.sending.Wait()
+		close(sent)
+	}()
+	select {
+	case <-sent:
+	case <-time.After(sendPatience):
+	}
+}
+
+// list is the rules as JSON, with their counts.
+func (t *ruleTable) list() json.RawMessage {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	listed := make([]rule, len(t.rules))
-	for at, one := range t.rules {
-		listed[at] = *one
+	if len(t.rules) == 0 {
+		return json.RawMessage("[]")
 	}
+	listed, _ := json.Marshal(t.rules)
 	return listed
 }
 
 // candidates are the rules that concern a frame by what its header says.
 func (t *ruleTable) candidates(l *link, direction string, head header) []*rule {
+	if t.isEmpty.Load() {
+		return nil
+	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	var found []*rule
 	for _, one := range t.rules {
-		if one.Direction == direction && one.concerns(l, head) {
+		if (one.Direction == direction || one.Direction == both) && one.concerns(l, head) {
 			found = append(found, one)
 		}
 	}
@@ -304,7 +362,7 @@ func (t *ruleTable) decide(l *link, direction string, f *frame, whole *message) 
 		}
 		hit := event{
 			Rule: one.Name, Link: l.name, Direction: direction, header: f.header, Act: one.Act,
-			Occurrence: number,
+			Occurrence: number, Connection: f.connection, AnsweredIn: f.answeredIn,
 		}
 		if one.Act == "record" {
 			hit.Message = whole.describe()
@@ -327,7 +385,10 @@ func (t *ruleTable) refuse(l *link, direction string, f *frame, by *rule, err er
 
 func (r *rule) matchesFields(f *frame, whole *message) (bool, error) {
 	if len(r.RequestFields) > 0 {
-		asked := newMessage(true, &frame{header: f.request.header}, f.request.body)
+		asked := whole
+		if !whole.isRequest {
+			asked = newMessage(true, &frame{header: f.request.header}, f.request.body)
+		}
 		isMatch, err := asked.matches(r.RequestFields)
 		if !isMatch || err != nil {
 			return false, err
@@ -347,6 +408,10 @@ func (r *rule) action(whole *message) (action, error) {
 	made := action{kind: kinds[r.Act], rule: r}
 	var err error
 	switch r.Act {
+	case "hold":
+		if r.GoesOn {
+			made.kind = detach
+		}
 	case "error":
 		made.kind = replace
 		made.bytes, err = whole.withError(r.Path, r.Error)

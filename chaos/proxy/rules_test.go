@@ -42,6 +42,15 @@ func playRule(t *testing.T, text string) (l *link, out [2][]byte, sides [2]*side
 	return l, out, sides, all
 }
 
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
+}
+
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 func TestDroppedAnswerEndsTheDirection(t *testing.T) {
@@ -158,6 +167,8 @@ func TestMistakesInRulesAreNamed(t *testing.T) {
 		`{"name": "r", "direction": "up", "act": "drop"}`:                      "request or answer",
 		`{"name": "r", "direction": "answer", "act": "lose"}`:                  "one of delay",
 		`{"name": "r", "direction": "answer", "act": "drop", "nth": 2}`:        "nth",
+		`{"name": "r", "direction": "answer", "act": "hold", "goes_on": true}`: "in the order",
+		`{"name": "r", "direction": "both", "act": "drop"}`:                    "belongs to record",
 		`{"name": "r", "direction": "answer", "act": "duplicate"}`:             "duplicate acts on requests",
 		`{"name": "r", "direction": "request", "act": "drop", "api": "Fetch",
 			"fields": {"topics[].nmae": "x"}}`: "topic_id",
@@ -188,5 +199,18 @@ func TestProbabilityFollowsTheSeed(t *testing.T) {
 	}
 	if len(hits[0]) < 200 || len(hits[0]) > 400 || len(hits[0]) != len(hits[1]) {
 		t.Fatalf("%d and %d hits", len(hits[0]), len(hits[1]))
+	}
+}
+
+func TestRecorderShowsRequestsAndAnswersOfAField(t *testing.T) {
+	l, out, _, all := playRule(t, `{"name": "r", "direction": "both", "act": "record", "times": 0,
+		"api": "EndTxn", "request_fields": {"transactional_id": "a"}}`)
+	if !bytes.Equal(out[0], join(all[0].request, all[1].request, all[2].request)) {
+		t.Fatalf("%x", out[0])
+	}
+	events, _ := l.rules.since(0, 0)
+	if len(events) != 4 || !strings.Contains(string(events[0].Message), `"transactional_id":"a"`) ||
+		events[3].Direction != answer || events[3].Connection == 0 {
+		t.Fatalf("%+v", events)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
 // side is one direction of a connection: its frames, what rules do to them, and what is to be
@@ -13,7 +15,9 @@ type side struct {
 	isRequest   bool
 	splitter    splitter
 	at          time.Time // when the current chunk arrived
+	arrived     *stream.StreamChunk
 	queue       []outgoing
+	buffer      []outgoing // reused for an empty queue
 	queuedBytes int
 	hasEnded    bool // nothing more arrives
 	isSilent    bool // a dropped frame ended this direction: nothing more gets through
@@ -38,6 +42,8 @@ type frame struct {
 	collects   bool // its bytes wait for a decision about the whole frame
 	act        action
 	passed     int
+	connection int64
+	answeredIn time.Duration
 }
 
 func newSide(conn *connection, isRequest bool) *side {
@@ -58,7 +64,7 @@ func (s *side) direction() string {
 }
 
 func (s *side) begin(head header) {
-	s.frame = frame{header: head}
+	s.frame = frame{header: head, connection: s.conn.number}
 	if s.isRequest {
 		s.beginRequest()
 	} else {
@@ -74,7 +80,7 @@ func (s *side) beginRequest() {
 	}
 	s.conn.link.counts.requests[f.apiKey].Add(1)
 	f.candidates = s.conn.link.rules.candidates(s.conn.link, request, f.header)
-	f.collects = needBody(f.candidates) || s.conn.link.rules.readRequests(s.conn.link, f.header)
+	f.collects = needBody(f.candidates, true, f.header) || s.conn.link.rules.readRequests(s.conn.link, f.header)
 	if !f.collects {
 		s.decide(nil)
 	}
@@ -93,13 +99,15 @@ func (s *side) beginAnswer() {
 		return
 	}
 	f.request = sent
+	f.answeredIn = s.at.Sub(sent.at)
 	f.apiKey, f.version, f.clientID = sent.apiKey, sent.version, sent.clientID
 	s.conn.link.counts.answers[f.apiKey].Add(1)
 	if sent.duplicate != nil {
+		sent.rule.sending.Add(1)
 		go sendAgain(s.conn.link, sent)
 	}
 	f.candidates = s.conn.link.rules.candidates(s.conn.link, answer, f.header)
-	f.collects = needBody(f.candidates)
+	f.collects = needBody(f.candidates, false, f.header)
 	if !f.collects {
 		s.decide(nil)
 	}
@@ -129,14 +137,18 @@ func (s *side) unread(data []byte) {
 // decide chooses the act for the frame. `whole` is the frame's bytes if a rule needs them.
 func (s *side) decide(whole []byte) {
 	f := &s.frame
-	if !s.isSilent {
+	if !s.isSilent && len(f.candidates) > 0 {
 		message := newMessage(s.isRequest, f, whole)
 		f.act = s.conn.link.rules.decide(s.conn.link, s.direction(), f, message)
 	}
 	if !s.isRequest || s.isSilent || f.act.kind == drop {
 		return
 	}
-	expected := sent{header: f.header, body: append([]byte(nil), whole...)}
+	expected := sent{header: f.header, body: append([]byte(nil), whole...), at: s.at}
+	if f.act.kind == detach {
+		sendReleased(s.conn.link, expected, f.act.rule)
+		return
+	}
 	if f.act.kind == duplicate {
 		expected.duplicate, expected.rule = expected.body, f.act.rule
 	}
@@ -154,6 +166,7 @@ func (s *side) apply(data []byte, last bool) {
 	switch f.act.kind {
 	case drop:
 		s.isSilent = last && !f.act.rule.GoesOn
+	case detach:
 	case closeBefore:
 		if isFirst {
 			s.enqueue(outgoing{closes: true})
@@ -191,34 +204,56 @@ func (s *side) apply(data []byte, last bool) {
 	}
 }
 
+// read splits a chunk, or notes the end of the stream (nil).
+func (s *side) read(arrived *stream.StreamChunk) {
+	if arrived == nil {
+		s.splitter.flush(s)
+		s.hasEnded = true
+		return
+	}
+	s.arrived, s.at = arrived, arrived.Timestamp
+	s.splitter.feed(arrived.Data, s)
+}
+
+// enqueue adds a piece. Neighbouring pieces of one chunk become one: they lie beside each other in
+// memory.
 func (s *side) enqueue(one outgoing) {
+	if len(one.data) == 0 && !one.closes {
+		return
+	}
 	one.at = s.at
-	s.queue = append(s.queue, one)
 	s.queuedBytes += len(one.data)
+	if count := len(s.queue); count > 0 && isPlain(one) && isPlain(s.queue[count-1]) &&
+		areNeighbours(s.queue[count-1].data, one.data) {
+		before := s.queue[count-1].data
+		s.queue[count-1].data = before[: len(before)+len(one.data) : cap(before)]
+		return
+	}
+	s.queue = append(s.queue, one)
+}
+
+func (s *side) isEmpty() bool { return len(s.queue) == 0 }
+
+// chunk is the first piece: the chunk that arrived, where it passes as it is.
+func (s *side) chunk() *stream.StreamChunk {
+	head := &s.queue[0]
+	if s.arrived != nil && len(s.arrived.Data) == len(head.data) && &s.arrived.Data[0] == &head.data[0] {
+		return s.arrived
+	}
+	return &stream.StreamChunk{Data: head.data, Timestamp: head.at}
 }
 
 func (s *side) pop() {
 	s.queuedBytes -= len(s.queue[0].data)
 	s.queue[0] = outgoing{}
-	s.queue = s.queue[1:]
-	if len(s.queue) == 0 {
-		s.queue = nil
+	if len(s.queue) > 1 {
+		s.queue = s.queue[1:]
+		return
 	}
-}
-
-// join makes one chunk of neighbouring pieces of one chunk: they lie beside each other in memory.
-func (s *side) join() {
-	joined := s.queue[:0]
-	for _, one := range s.queue {
-		if count := len(joined); count > 0 && isPlain(one) && isPlain(joined[count-1]) &&
-			areNeighbours(joined[count-1].data, one.data) {
-			before := joined[count-1].data
-			joined[count-1].data = before[: len(before)+len(one.data) : cap(before)]
-			continue
-		}
-		joined = append(joined, one)
+	if cap(s.buffer) == 0 {
+		s.buffer = make([]outgoing, 0, 8)
 	}
-	s.queue = joined
+	s.queue, s.arrived = s.buffer[:0], nil
 }
 
 func isPlain(one outgoing) bool { return one.due.IsZero() && one.until == nil && !one.closes }
@@ -234,14 +269,25 @@ const answerDeadline = 30 * time.Second
 
 // sendAgain sends a request once more, on a connection of its own, and forgets its answer.
 func sendAgain(l *link, again sent) {
+	defer again.rule.sending.Done()
 	result := "answered"
 	if err := exchange(l.upstream, again.duplicate); err != nil {
 		result = err.Error()
 	}
 	l.rules.report(event{
 		Rule: again.rule.Name, Link: l.name, Direction: request, header: again.header,
-		Act: "duplicate " + result,
+		Act: again.rule.Act + " " + result,
 	})
+}
+
+// sendReleased sends a held request on a connection of its own once its rule is released.
+func sendReleased(l *link, held sent, by *rule) {
+	held.duplicate, held.rule = held.body, by
+	by.sending.Add(1)
+	go func() {
+		<-by.released
+		sendAgain(l, held)
+	}()
 }
 
 func exchange(address string, frame []byte) error {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"reflect"
 	"time"
+	"unsafe"
 
+	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
@@ -10,85 +14,98 @@ import (
 // The two toxics of a link that reads frames. They never block without listening for Toxiproxy's
 // interrupt, and keep what is still to be written in the state of their stub, so that other toxics
 // may come and go behind them.
+//
+// Toxiproxy begins each chain of toxics with a hidden one that does nothing. The toxics that read
+// frames stand in its place: so they are there from the first byte, no request to Toxiproxy's API
+// removes them, and a chunk passes as many goroutines as in a plain Toxiproxy.
 
-// frameToxic carries the name of its link, as an attribute.
+// frameToxic reads the frames of one direction of a link.
 type frameToxic struct {
-	Link string `json:"link"`
+	link      *link
+	isRequest bool
 }
 
-type requestToxic struct{ frameToxic }
-type answerToxic struct{ frameToxic }
-
-const (
-	requestToxicType = "kafka_requests"
-	answerToxicType  = "kafka_answers"
-)
-
-func init() {
-	toxics.Register(requestToxicType, new(requestToxic))
-	toxics.Register(answerToxicType, new(answerToxic))
-}
-
-func (t *requestToxic) NewState() interface{} { return links.get(t.Link).newSide(true) }
-func (t *answerToxic) NewState() interface{}  { return links.get(t.Link).newSide(false) }
-
+func (t *frameToxic) NewState() interface{}       { return t.link.newSide(t.isRequest) }
 func (t *frameToxic) Pipe(stub *toxics.ToxicStub) { pipe(stub, stub.State.(*side)) }
+
+// readFrames replaces the hidden toxics of a proxy. The field that holds them is not exported.
+func readFrames(proxy *toxiproxy.Proxy, of *link) error {
+	var chain [][]*toxics.ToxicWrapper
+	field := reflect.ValueOf(proxy.Toxics).Elem().FieldByName("chain")
+	if !field.IsValid() || field.Type() != reflect.TypeOf(chain) || field.Len() != int(stream.NumDirections) {
+		return fmt.Errorf("this is not Toxiproxy 2.12: its toxics are kept in another form")
+	}
+	chain = *(*[][]*toxics.ToxicWrapper)(unsafe.Pointer(field.UnsafeAddr()))
+	for _, direction := range []stream.Direction{stream.Upstream, stream.Downstream} {
+		chain[direction][0] = &toxics.ToxicWrapper{
+			Toxic:     &frameToxic{link: of, isRequest: direction == stream.Upstream},
+			Type:      "noop",
+			Direction: direction,
+			Toxicity:  1,
+		}
+	}
+	return nil
+}
 
 // maxQueuedBytes bounds what a connection reads ahead while a rule holds or delays it.
 const maxQueuedBytes = 4 << 20
 
-// pipe moves chunks through a side until the toxic is interrupted or the connection ends.
+// pipe moves chunks through a side until the toxic is interrupted or the connection ends. What may
+// be written at once is written before anything more is read.
 func pipe(stub *toxics.ToxicStub, s *side) {
 	for {
-		var output chan<- *stream.StreamChunk
-		var chunk *stream.StreamChunk
-		var due <-chan time.Time
-		var released <-chan struct{}
-		if len(s.queue) > 0 {
-			head := s.queue[0]
-			wait := time.Until(head.due)
-			switch {
-			case head.until != nil && !isClosed(head.until):
-				released = head.until
-			case wait > 0:
-				timer := time.NewTimer(wait)
-				defer timer.Stop()
-				due = timer.C
-			case head.closes:
-				end(stub)
-				return
-			case len(head.data) == 0:
-				s.pop()
-				continue
-			default:
-				output, chunk = stub.Output, &stream.StreamChunk{Data: head.data, Timestamp: head.at}
-			}
-		} else if s.hasEnded {
+		switch {
+		case s.isEmpty() && s.hasEnded:
 			stub.Close()
 			return
-		}
-		var input <-chan *stream.StreamChunk
-		if !s.hasEnded && s.queuedBytes < maxQueuedBytes {
-			input = stub.Input
-		}
-		select {
-		case <-stub.Interrupt:
-			return
-		case output <- chunk:
-			s.pop()
-		case <-due:
-		case <-released:
-		case arrived := <-input:
-			if arrived == nil {
-				s.splitter.flush(s)
-				s.hasEnded = true
-			} else {
-				s.at = arrived.Timestamp
-				s.splitter.feed(arrived.Data, s)
-				s.join()
+		case s.isEmpty():
+			select {
+			case <-stub.Interrupt:
+				return
+			case arrived := <-stub.Input:
+				s.read(arrived)
 			}
+		case isPlain(s.queue[0]):
+			select {
+			case <-stub.Interrupt:
+				return
+			case stub.Output <- s.chunk():
+				s.pop()
+			}
+		case s.queue[0].closes:
+			end(stub)
+			return
+		case !wait(stub, s):
+			return
 		}
 	}
+}
+
+// wait awaits the moment at which the first piece may be written, and reads on meanwhile. The
+// result is false when the toxic was interrupted.
+func wait(stub *toxics.ToxicStub, s *side) bool {
+	head := &s.queue[0]
+	var due <-chan time.Time
+	if head.until == nil {
+		timer := time.NewTimer(time.Until(head.due))
+		defer timer.Stop()
+		due = timer.C
+	}
+	var input <-chan *stream.StreamChunk
+	if !s.hasEnded && s.queuedBytes < maxQueuedBytes {
+		input = stub.Input
+	}
+	select {
+	case <-stub.Interrupt:
+		return false
+	case <-due:
+		head.due = time.Time{}
+	case <-head.until:
+		head.until = nil
+	case arrived := <-input:
+		s.read(arrived)
+	}
+	return true
 }
 
 // end closes the connection. What still arrives is read and forgotten, so that its reader ends.
@@ -99,13 +116,4 @@ func end(stub *toxics.ToxicStub) {
 		for range input {
 		}
 	}()
-}
-
-func isClosed(channel <-chan struct{}) bool {
-	select {
-	case <-channel:
-		return true
-	default:
-		return false
-	}
 }

@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import urteil.chaos
-from urteil.harness.dependencies.go import GO_BIN, build
+from urteil.harness.dependencies.go import GO_BIN, build, go_install
 from urteil.harness.dependencies.installation import (
     Dependency,
     MissingDependency,
@@ -37,6 +37,17 @@ HOW = (
 def toxiproxy_binary() -> Path:
     """Path of the Toxiproxy server; built on first use."""
     return install_once(_target(), _build) / PROGRAM
+
+
+@cache
+def plain_toxiproxy_binary() -> Path:
+    """Path of Toxiproxy's own server, without links that read frames, to compare with."""
+
+    def build_plain(folder: Path) -> None:
+        package = f"{MODULE}/cmd/server@v{VERSION}"
+        go_install("toxiproxy", package, folder / PROGRAM, how=HOW)
+
+    return install_once(cache_dir() / f"plain-toxiproxy-{VERSION}", build_plain) / PROGRAM
 
 
 @cache

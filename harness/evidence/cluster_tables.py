@@ -122,6 +122,11 @@ TABLES = (
             text("act", "What was done, such as `drop` or `hold`.", required=True),
             int32("occurrence", "Its number among the frames that the fault selects."),
             text("detail", "The error of an act that failed."),
+            text(
+                "message",
+                "The message as JSON, of the fault `record`.",
+                may_be_missing=True,
+            ),
         ),
     ),
     Table(

@@ -77,6 +77,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
             first_broker_id=self.first_broker_id,
             port=self.port,
             secured=bool(self.security),
+            encrypted=self.security.tls,
             network=self.network,
         )
         return Access(layout=layout, racks=self.racks, security=self.security)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow.dataset as ds
@@ -22,8 +22,22 @@ LINGER_NS = 5_000_000_000
 """Elections and faults up to this long after a record's last event are shown, too."""
 
 
+SHOWN_MESSAGES = 5
+"""Messages of one fault and API that are shown; further ones are counted."""
+RECORD = "record"
+"""The fault that changes nothing."""
+
 PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d{1,9})@(?P<offset>\d{1,18})")
 """As findings write where a record stands, by numbers that a table can hold."""
+
+
+class SmallTables(NamedTuple):
+    """Tables that are read whole."""
+
+    states: list[Row]
+    faults: list[Row]
+    logs: list[Row]
+    link_events: list[Row]
 
 
 class UnknownRecord(LookupError):
@@ -144,12 +158,11 @@ def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, 
     """The lives of some records, by value_id, in one pass over each large table; without those of
     which the evidence has no trace."""
     tables = {name: _by_record(run_dir, name, value_ids) for name in ("sends", "reads", "replicas")}
-    states, faults, logs = (rows(run_dir, name) for name in ("states", "faults", "logs"))
+    small = SmallTables(*(rows(run_dir, name) for name in SmallTables._fields))
     found = {}
     for value_id in value_ids:
         sends, reads, copies = (tables[name].get(value_id, []) for name in tables)
         if sends or reads or copies:
-            small = (states, faults, logs)
             found[value_id] = _life(run_dir, facts, value_id, (sends, reads, copies), small)
     return found
 
@@ -159,15 +172,19 @@ def _life(
     facts: RunFacts,
     value_id: str,
     mine: tuple[list[Row], list[Row], list[Row]],
-    small: tuple[list[Row], list[Row], list[Row]],
+    small: SmallTables,
 ) -> Life:
-    (sends, reads, copies), (states, faults, logs) = mine, small
+    sends, reads, copies = mine
     first = (sends or reads or copies)[0]
     topic_id, partition = first["topic_id"], _partition(first)
     heard = [*_of_sends(sends), *_of_reads(reads)]
     begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
-    led = _leaders_in_force(states, topic_id, partition, begin_ns, end_ns)
-    around = [*map(_of_state, led), *_of_faults(faults, begin_ns, end_ns)]
+    led = _leaders_in_force(small.states, topic_id, partition, begin_ns, end_ns)
+    around = [
+        *map(_of_state, led),
+        *_of_faults(small.faults, begin_ns, end_ns),
+        *_of_messages(small.link_events, begin_ns, end_ns),
+    ]
     acked = next((row["offset"] for row in sends if row["outcome"] == "ok"), None)
     return Life(
         run=facts.run,
@@ -175,7 +192,7 @@ def _life(
         place=f"{first['topic']}-{partition}",
         begin_ns=facts.phases[0].begin_ns if facts.phases else begin_ns,
         moments=sorted([*heard, *around], key=lambda moment: moment.at_ns),
-        replicas=_replicas(run_dir, logs, copies, (topic_id, partition), acked, value_id),
+        replicas=_replicas(run_dir, small.logs, copies, (topic_id, partition), acked, value_id),
         led=led,
     )
 
@@ -307,6 +324,26 @@ def _of_faults(faults: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment
         name = f"{row['fault']} on {', '.join(json.loads(row['targets'] or '[]'))}"
         yield Moment(at_ns=row["begin_ns"], kind="fault", text=f"{name} begins")
         yield Moment(at_ns=healed_ns, kind="healed", text=f"{name} is healed")
+
+
+def _of_messages(link_events: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment]:
+    """The requests and answers on which faults acted: the first of each fault and API."""
+    by_kind: dict[tuple[str, ...], list[Row]] = {}
+    for row in sorted(link_events, key=lambda row: int(row["at_ns"])):
+        if begin_ns <= row["at_ns"] <= end_ns and row["fault"] != RECORD:
+            kind = row["fault"], row["act"], row["api"], row["direction"]
+            by_kind.setdefault(kind, []).append(row)
+    for (fault, act, api, direction), hits in by_kind.items():
+        for row in hits[:SHOWN_MESSAGES]:
+            client = f" of {row['client_id']}" if row["client_id"] else ""
+            text = (
+                f"{fault}: {act} the {direction} {api} {row['version']}, "
+                f"id {row['correlation_id']}{client}, on {row['link']}"
+            )
+            yield Moment(at_ns=row["at_ns"], kind="message", text=text)
+        if further := hits[SHOWN_MESSAGES:]:
+            text = f"{fault}: {act} {len(further)} more, {direction} {api}"
+            yield Moment(at_ns=further[0]["at_ns"], kind="message", text=text)
 
 
 def _replicas(

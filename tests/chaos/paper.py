@@ -128,6 +128,17 @@ class PaperNet:
             )
         ]  # fmt: skip
 
+    def new_hits(
+        self, links: Sequence[Link], *, owner: str, seen: dict[str, int]
+    ) -> tuple[Sequence[RuleHit], int]:
+        """The one hit, once."""
+        hits = [] if seen else self.rule_hits(links, owner=owner)
+        seen["b1"] = 1
+        return hits, 0
+
+    def lost_hits(self, *, owner: str) -> str:
+        return ""
+
     def passed_frames(self, links: Sequence[Link]) -> str:
         return "7 Fetch"
 

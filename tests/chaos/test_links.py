@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
+from urteil.chaos.link_rules import REQUEST, LinkRule
 from urteil.chaos.links import Links
-from urteil.chaos.observations import DOWNSTREAM, LabFailure, Link
+from urteil.chaos.observations import DOWNSTREAM, LabFailure, Link, UnreadableLink
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
-from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.dependencies.toxiproxy import plain_toxiproxy_binary
+from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
 
 
 class Lab:
@@ -171,6 +173,40 @@ def test_frame_link_with_a_stalled_peer_is_cut(lab: Lab) -> None:
         lab.links.cut([link])
         assert lab.links.restarts == before
     lab.links.heal([link])
+
+
+def test_rule_on_a_link_without_frames_is_refused_with_its_reason(lab: Lab) -> None:
+    rule = LinkRule(direction=REQUEST, act="drop")
+    with pytest.raises(UnreadableLink, match=r'b1->zk1: .* was not created with "kafka": true'):
+        lab.links.add_rule([Link("b1", "b2"), Link("b1", "zk1")], rule, owner="r")
+    assert not lab.links.disturbed_links()
+
+
+@pytest.mark.thorough
+def test_plain_toxiproxy_is_named_as_the_reason(tmp_path: Path) -> None:
+    class Plain(MachinePrograms):
+        def toxiproxy(self) -> str:
+            return str(plain_toxiproxy_binary())
+
+    runtime = ProcessRuntime(tmp_path, brokers=2, zookeepers=1)
+    runtime.programs = Plain()
+    try:
+        links = Links(runtime.plan, Toxiproxies(runtime, tmp_path))
+        links.start()
+        with pytest.raises(UnreadableLink, match=r"b1->b2: .* is a plain Toxiproxy"):
+            links.add_rule([Link("b1", "b2")], LinkRule(direction=REQUEST, act="drop"), owner="r")
+    finally:
+        runtime.close()
+
+
+def test_restarted_toxiproxy_reports_that_it_lost_hits(lab: Lab) -> None:
+    link = Link("b1", "b2")
+    lab.links.add_rule([link], LinkRule(direction=REQUEST, act="drop"), owner="before")
+    lab.links.restart("b1")
+    lab.links.add_rule([link], LinkRule(direction=REQUEST, act="record"), owner="after")
+    lab.links.heal([link])
+    assert "beside b1 was restarted" in lab.links.lost_hits(owner="before")
+    assert lab.links.lost_hits(owner="after") == ""
 
 
 def test_dead_toxiproxy_is_a_failure_of_the_lab(lab: Lab) -> None:

@@ -49,9 +49,9 @@ def held() -> Iterator[ExitStack]:
 
 def test_a_fault_acts_for_the_length_of_its_block(standing: Standing) -> None:
     session = standing.session()
-    with session.fault("pause", "b1", expiry_s=60) as (proof, hit):
-        assert proof.acted
-        assert hit == ["b1"]
+    with session.fault("pause", "b1", expiry_s=60) as held:
+        assert held.proof.acted
+        assert held.targets == ["b1"]
         assert standing.state("b1") is NodeState.PAUSED
     assert standing.state("b1") is NodeState.RUNNING
 
@@ -100,8 +100,8 @@ def test_impossible_fault_is_rejected(standing: Standing) -> None:
 def test_client_without_key_is_rejected(standing: Standing) -> None:
     with pytest.raises(LabFailure, match="rejects the connection"):
         FaultSession(standing.server.port, "00" * 16)
-    with standing.session().fault("pause", "b1", expiry_s=60) as (proof, _):
-        assert proof.acted
+    with standing.session().fault("pause", "b1", expiry_s=60) as held:
+        assert held.proof.acted
 
 
 def test_fault_that_expires_during_begin_is_healed_afterwards(
@@ -116,8 +116,8 @@ def test_fault_that_expires_during_begin_is_healed_afterwards(
 
     monkeypatch.setattr(Crash, "begin", slowly)
     session = standing.session()
-    with session.fault("crash", "b1", expiry_s=0.1) as (proof, _):
-        assert proof.acted
+    with session.fault("crash", "b1", expiry_s=0.1) as held:
+        assert held.proof.acted
         until(lambda: standing.state("b1") is NodeState.RUNNING)
         assert standing.cluster.acts == ["kill b1", "start b1"]
 

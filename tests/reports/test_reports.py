@@ -168,3 +168,21 @@ def test_ticks_of_a_logarithmic_axis_do_not_overlap(
     values: list[float | None], ticks: list[float]
 ) -> None:
     assert log_ticks([values]) == pytest.approx(ticks)
+
+
+def test_timeline_has_the_messages_on_which_faults_acted(tmp_path: Path) -> None:
+    example_run.run(tmp_path)
+    with open_evidence(tmp_path) as evidence:
+        series = load_series(evidence, example_run.result().faults)
+        assert series is not None
+        at_ns = series.origin_ns + 1_000_000_000
+    event = {"at_ns": at_ns, "fault": "lose_answer", "link": "client->b1", "direction": "answer",
+             "api": "EndTxn", "version": 3, "correlation_id": 7, "client_id": "t1", "act": "drop",
+             "occurrence": 1, "detail": None}  # fmt: skip
+    example_run.write_table(tmp_path, "link_events", [event])
+    with open_evidence(tmp_path) as evidence:
+        drawn = tracks(evidence, series, example_run.result().faults)
+    (track,) = [one for one in drawn if one.title.startswith("Requests and answers")]
+    (band,) = track.bands
+    assert (band.lane, band.begin_s) == ("lose_answer EndTxn", 1.0)
+    assert band.detail == "drop: answer EndTxn 3, id 7 of t1, on client->b1"

@@ -6,8 +6,9 @@ import json
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,40 @@ from urteil.cli.options import Number, json_option
 from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
-    from urteil.chaos.fault_options import Option
-    from urteil.chaos.faults import Proof
+    from urteil.chaos.fault_options import FaultOption, Option
     from urteil.harness.fault_check import FaultCheck
+    from urteil.harness.fault_server import HeldFault
 
 EXIT_NOT_SHOWN = 1
+OBSERVE_S = 0.1
+
+
+class FaultCommand(click.Command):
+    """A command with a fault's name as its first argument, whose options may be written as its own:
+    `--api Produce` becomes `-o api=Produce`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from urteil.chaos.faults import FAULTS
+
+        own = {name for one in self.params for name in one.opts}
+        kind = next((FAULTS[word] for word in args if word in FAULTS), None)
+        return super().parse_args(ctx, _with_fault_options(args, kind.options if kind else {}, own))
+
+
+def _with_fault_options(
+    args: Sequence[str], declared: Mapping[str, FaultOption], own: Collection[str]
+) -> list[str]:
+    words, result = iter(args), list[str]()
+    for word in words:
+        flag, equals, value = word.partition("=")
+        option = declared.get(flag.removeprefix("--").replace("-", "_"))
+        if not flag.startswith("--") or flag in own or option is None:
+            result.append(word)
+            continue
+        if not equals:
+            value = "true" if option.kind is bool else next(words, "")
+        result += ["-o", f"{option.name}={value}"]
+    return result
 
 
 @click.group()
@@ -69,7 +99,7 @@ def check(
     return 0 if all(fault_check.good for fault_check in checks) else EXIT_NOT_SHOWN
 
 
-@faults.command(short_help="Hold a fault on a standing cluster.")
+@faults.command(cls=FaultCommand, short_help="Hold a fault on a standing cluster.")
 @click.argument("name")
 @click.argument("target", required=False)
 @click.option("--cluster", metavar="NAME", default="default", show_default=True,
@@ -86,7 +116,13 @@ def check(
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the fault (`urteil list faults` shows them).")  # fmt: skip
 def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments: Any) -> int:
-    """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds."""
+    """Hold the fault NAME on TARGET of a standing cluster until Ctrl-C, or for some seconds.
+
+    Each option of the fault may be written as an option of this command, `--api Produce` for
+    `-o api=Produce`. A fault of single requests and answers waits for what it acts on. Exit code 1
+    when the fault has no proof that it acted.
+    """
+    from urteil.chaos.fault_arguments import FaultArguments
     from urteil.chaos.faults import FAULTS
     from urteil.harness import standing
     from urteil.harness.fault_server import FaultRejected
@@ -95,6 +131,10 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kind = FAULTS[require_known("fault", name, FAULTS)]
     options = dict(_option(text) for text in arguments.pop("options"))
+    try:
+        kind(FaultArguments(target=target or kind.sample, options=options, **arguments))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     try:
         session = standing.faults_on(cluster)
     except standing.StandingError as error:
@@ -108,14 +148,33 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
         raise click.UsageError(str(error)) from None
 
 
-def _hold(name: str, holding: AbstractContextManager[tuple[Proof, list[str]]], for_s: float) -> int:
-    with holding as (proof, nodes):
-        acts = "acts" if proof.acted else "DID NOT ACT"
-        click.echo(f"{name} {', '.join(nodes)} {acts}: {proof.text}")
-        if proof.acted:
-            threading.Event().wait(for_s)
+def _hold(name: str, holding: AbstractContextManager[HeldFault], for_s: float) -> int:
+    with holding as held:
+        where = f"{name} {', '.join(held.targets)}"
+        end = time.monotonic() + for_s
+        with suppress(KeyboardInterrupt):
+            if held.acts_later:
+                click.echo(f"{where} waits: {held.proof.text}")
+                _await_act(held, where, end)
+            else:
+                acts = "acts" if held.proof.acted else "DID NOT ACT"
+                click.echo(f"{where} {acts}: {held.proof.text}")
+            if held.proof.acted:
+                threading.Event().wait(max(0.0, end - time.monotonic()))
+    if held.acts_later or held.final.acted != held.proof.acted:
+        acted = "acted" if held.final.acted else "DID NOT ACT"
+        click.echo(f"{name} {acted}: {held.final.text}")
     click.echo(f"{name} is healed")
-    return 0 if proof.acted else EXIT_NOT_SHOWN
+    return 0 if held.final.acted else EXIT_NOT_SHOWN
+
+
+def _await_act(held: HeldFault, where: str, end: float) -> None:
+    """Print the first proof of a fault that acts later."""
+    while time.monotonic() < end:
+        if (proof := held.observe()).acted:
+            click.echo(f"{where} acts: {proof.text}")
+            return
+        threading.Event().wait(OBSERVE_S)
 
 
 def _check_faults(

@@ -26,6 +26,7 @@ from urteil.cli.schedule import schedule
 from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
 from urteil.cli.tool import tool
+from urteil.cli.wire import wire
 
 EXIT_WRONG_USAGE = 254
 EXIT_LAB_FAILURE = 255
@@ -62,6 +63,7 @@ for command in (
     cluster,
     tool,
     faults,
+    wire,
     heal,
     images,
     engine,

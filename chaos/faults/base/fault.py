@@ -66,6 +66,8 @@ class Fault:
     - `sample`, `sample_options`: the target and the options with which `urteil faults check` plays
       the fault on an idle cluster of three brokers and a topic with three replicas; `sample_s`: how
       long. A fault that needs more than an idle cluster (running clients) has an empty sample.
+    - `acts_later`: it acts on what happens while it is active, so `begin` proves nothing yet:
+      `current_proof` and `final_proof` do.
     - `expiry_s`: how long after its planned end, or after the death of the lab, the fault is undone
       at the latest. The caller calls `Controls.hold` before `begin` and `Controls.release` after
       `heal`. A process beside the cluster heals a fault that was held too long. On a cluster that
@@ -87,6 +89,7 @@ class Fault:
     proves: ClassVar[str]
     selectors: ClassVar[str] = "a role or a node"
     options: ClassVar[dict[str, FaultOption]] = {}
+    acts_later: ClassVar[bool] = False
     expiry_s: ClassVar[float] = EXPIRY_S
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
     on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
@@ -102,7 +105,8 @@ class Fault:
             for attribute, option in cls.__dict__.items()
             if isinstance(option, FaultOption)
         ]
-        cls.options = {option.name: option for option in declared} | cls.options
+        own = {option.name: option for option in declared}
+        cls.options = own | {name: one for name, one in cls.options.items() if name not in own}
         if "name" not in cls.__dict__:
             return
         if cls.name in REGISTERED:
@@ -153,6 +157,10 @@ class Fault:
     def heal(self, controls: Controls) -> str:
         """Undo the fault. Returns the observation that shows it. Repeatable."""
         raise NotImplementedError
+
+    def current_proof(self, controls: Controls, proof: Proof) -> Proof:
+        """The proof so far of an active fault, from that of `begin`."""
+        return proof
 
     def final_proof(self, proof: Proof) -> Proof:
         """The proof after healing, from that of `begin`: another one where the fault acts on what

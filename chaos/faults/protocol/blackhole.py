@@ -17,6 +17,4 @@ class Blackhole(RuleFault):
     direction = REQUEST
 
     def rule(self) -> LinkRule:
-        return LinkRule(
-            direction=REQUEST, act="hold", api=self.api, client_id=self.client_id, times=0
-        )
+        return self.make_rule("hold", times=0)

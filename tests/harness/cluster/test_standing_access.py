@@ -17,6 +17,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
 from tests.ports import free_port
+from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness import standing
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.dependencies.kafka import kafka_tool
@@ -74,9 +75,14 @@ def title(request: StandingRequest) -> str:
 
 
 @pytest.mark.parametrize("request_", SECURED, ids=title)
-def test_written_configurations_work_in_each_kind_of_client(request_: StandingRequest) -> None:
+def test_written_configurations_work_in_each_kind_of_client(
+    request_: StandingRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     request = request_
     with standing_cluster(request) as cluster:
+        if request.tls:
+            assert exit_code(["wire", "--cluster", NAME, "--seconds", "1"]) == EXIT_WRONG_USAGE
+            assert "client->b1: its clients use TLS" in capsys.readouterr().err
         assert [user.name for user in cluster.users] == ["admin", "alice", "bob"]
         admin, alice, bob = cluster.users
         with_kafka_python(alice, f"{TOPIC}-1")

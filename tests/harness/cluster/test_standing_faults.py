@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure
@@ -123,3 +127,62 @@ def test_status_shows_restarted_nodes(
     output = capsys.readouterr().out
     assert "dead" not in output
     assert f"pid {cluster.pids['b1']}," not in output
+
+
+def wire(*words: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "urteil", "wire", "--cluster", NAME, *words]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+
+def connect(cluster: standing.StandingCluster) -> None:
+    """A client that sends ApiVersions."""
+    KafkaAdminClient(bootstrap_servers=cluster.bootstrap, client_id="wire-test").close()
+
+
+@pytest.mark.thorough
+def test_wire_prints_a_request_and_its_answer(cluster: standing.StandingCluster) -> None:
+    watch = wire("--api", "ApiVersions", "--client", "wire-*", "--json", "--count", "2")
+    until(lambda: connect(cluster) or watch.poll() is not None)
+    assert watch.stdout is not None
+    request, answer = map(json.loads, watch.stdout)
+    assert watch.returncode == 0
+    assert (request["direction"], answer["direction"]) == ("request", "answer")
+    assert request["correlation_id"] == answer["correlation_id"]
+    assert request["client_id"] == "wire-test"
+    assert answer["message"]["error_code"] == 0
+    assert answer["answered_in_ms"] > 0
+
+
+@pytest.mark.thorough
+def test_wire_without_a_match_names_what_passed(
+    cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(cluster)
+    words = ["wire", "--cluster", NAME, "--api", "EndTxn", "--seconds", "0.5"]
+    assert exit_code(words) == 1
+    assert re.search(
+        r"no frame matched; these links carried .*ApiVersions", capsys.readouterr().err
+    )
+
+
+@pytest.mark.thorough
+def test_held_rule_acts_after_a_match(
+    cluster: standing.StandingCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["faults", "hold", "close_at", "client->all", "--cluster", NAME, "--for", "0.5"]
+    assert exit_code([*words, "--api", "ApiVersions", "--client-id", "nobody"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert " waits: " in lines[0]
+    assert "DID NOT ACT: no frame matched" in lines[1]
+    argv = [sys.executable, "-m", "urteil", *words, "--api", "Metadata", "--times", "0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        lines = []
+        while lab.poll() is None:
+            with contextlib.suppress(KafkaError):
+                connect(cluster)
+        lines = lab.stdout.read().splitlines()
+    assert lab.returncode == 0
+    assert " waits: " in lines[0]
+    assert " acts: " in lines[1]
+    assert "close_at acted: " in lines[2]

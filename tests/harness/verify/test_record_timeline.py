@@ -72,6 +72,22 @@ def test_timeline_shows_unknown_outcome_fault_and_damaged_read(
         assert piece in text
 
 
+def test_messages_on_which_faults_acted_are_told(tmp_path: Path, tables: Tables) -> None:
+    sent = tables["sends"][5]
+    event = {"fault": "lose_answer", "link": "client->b1", "direction": "answer", "api": "Produce",
+             "version": 9, "client_id": "p1", "act": "drop", "occurrence": 1, "detail": "",
+             "message": None}  # fmt: skip
+    tables["link_events"] = [
+        event | {"at_ns": sent["invoke_ns"] + number, "correlation_id": number}
+        for number in range(7)
+    ] + [event | {"at_ns": sent["invoke_ns"], "correlation_id": 99, "fault": "record"}]
+    found = life(tmp_path, tables, sent["value_id"])
+    texts = [moment.text for moment in found.moments if moment.kind == "message"]
+    assert texts[0] == "lose_answer: drop the answer Produce 9, id 0 of p1, on client->b1"
+    assert texts[-1] == "lose_answer: drop 2 more, answer Produce"
+    assert len(texts) == 6
+
+
 def test_unknown_client_is_named_with_an_example(tmp_path: Path, tables: Tables) -> None:
     with pytest.raises(UnknownRecord, match=f"like {tables['sends'][0]['value_id']}"):
         life(tmp_path, tables, "p9/1")

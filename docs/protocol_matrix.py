@@ -22,7 +22,8 @@ from urteil.harness.verify.result import Verdict, load_result
 
 Cell = tuple[str, str]
 """API and act."""
-WORST = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)
+SHOWN = (Verdict.FAIL, Verdict.PASS, Verdict.UNKNOWN)
+"""A cell shows the first of these that a run had: UNKNOWN says nothing against another run."""
 ABOUT = (
     "Every API that changes state, and what happened to one of its requests or answers. A cell has "
     "the verdict of the runs in which the act hit such a frame; `-` is not played. [Faults of the "
@@ -61,11 +62,11 @@ def verdicts_of(run_dirs: Iterable[Path]) -> dict[str, dict[Cell, list[Verdict]]
 
 
 def _cell_text(verdicts: list[Verdict]) -> str:
-    worst = next((one for one in WORST if one in verdicts), None)
-    if worst is None:
+    shown = next((one for one in SHOWN if one in verdicts), None)
+    if shown is None:
         return "-"
-    count = verdicts.count(worst)
-    return f"{worst}" if len(verdicts) == 1 else f"{worst} {count} of {len(verdicts)}"
+    count = verdicts.count(shown)
+    return str(shown) if len(verdicts) == 1 else f"{shown} {count} of {len(verdicts)}"
 
 
 def _table(cells: Mapping[Cell, list[Verdict]]) -> str:

@@ -4,7 +4,7 @@ A row is an API on its links. Its requests and answers are acted on one after an
 lost, an answer lost, a request delivered twice, an answer that is later than its sender waits, and
 a node killed while one is under way. APIs that clients send all the time are disturbed by time,
 rare ones by number: the rules of all rows wait side by side for the first matching frames.
-`python -m docs.protocol_matrix` prints the table from runs.
+docs/results/protocol.md has the table.
 """
 
 from __future__ import annotations

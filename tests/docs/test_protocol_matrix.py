@@ -32,15 +32,16 @@ def write_run(folder: Path, verdict: Verdict, *entries: Entry, mutant: str | Non
     return folder
 
 
-def test_page_has_the_worst_verdict_of_each_cell(tmp_path: Path) -> None:
+def test_cell_shows_a_failure_before_a_pass_before_an_unknown(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "a", Verdict.PASS, LOST, KILLED),
         write_run(tmp_path / "b", Verdict.FAIL, LOST),
         write_run(tmp_path / "c", Verdict.FAIL, KILLED, mutant="m"),
+        write_run(tmp_path / "d", Verdict.UNKNOWN, KILLED),
         tmp_path,
     ]
     (row,) = (line for line in page(runs).splitlines() if line.startswith("| EndTxn |"))
-    assert row == "| EndTxn | - | FAIL 1 of 2 | - | - | - | PASS |"
+    assert row == "| EndTxn | - | FAIL 1 of 2 | - | - | - | PASS 1 of 2 |"
 
 
 def test_fault_that_did_not_act_is_in_no_cell() -> None:

@@ -1,72 +1,28 @@
-"""The catalogue of scenarios. docs/reference/scenarios.md describes each of them."""
+"""The catalogue of scenarios. docs/reference/scenarios.md describes each of them.
+
+Every `Scenario` that a module of this folder names is in it; nothing else lists them.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.scenarios import (
-    administration,
-    applications,
-    case_studies,
-    chaos,
-    clocks,
-    compaction,
-    connect,
-    containers,
-    crashes,
-    delivery,
-    demo,
-    disks,
-    elections,
-    fencing,
-    groups,
-    loads,
-    lost_messages,
-    mirrors,
-    network,
-    partitions,
-    pipelines,
-    protocol,
-    protocol_matrix,
-    quotas,
-    retention,
-    security,
-    streams,
-    transactions,
-    zookeeper,
-)
+from urteil.harness.scenarios import demo
 
+
+def scenarios_of(module: ModuleType) -> Iterator[Scenario]:
+    """The scenarios that a module declares, in the order of their declaration."""
+    return (value for value in vars(module).values() if isinstance(value, Scenario))
+
+
+_MODULES = sorted(
+    (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)),
+    key=lambda module: (module is not demo, module.__name__),
+)
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario
-    for family in (
-        demo,
-        crashes,
-        partitions,
-        network,
-        elections,
-        delivery,
-        groups,
-        pipelines,
-        applications,
-        case_studies,
-        connect,
-        streams,
-        transactions,
-        loads,
-        lost_messages,
-        mirrors,
-        protocol,
-        protocol_matrix,
-        administration,
-        containers,
-        chaos,
-        disks,
-        zookeeper,
-        clocks,
-        fencing,
-        compaction,
-        retention,
-        security,
-        quotas,
-    )
-    for scenario in family.FAMILY
+    scenario.name: scenario for module in _MODULES for scenario in scenarios_of(module)
 }
 """Every scenario by name; the first is the demo."""
 

@@ -238,21 +238,3 @@ KNOWN_ANSWERS = Scenario(
     guarantees=(*REPLICATION, "wrong_answer"),
     duration_s=60.0,
 )
-
-FAMILY = (
-    TOPICS,
-    REASSIGN,
-    REASSIGN_SOLE,
-    MOVE_DIRECTORIES,
-    CANCELLED,
-    RAISE_REPLICATION,
-    PREFERRED,
-    SETTINGS,
-    RETENTION_CHANGED,
-    ADD_BROKER,
-    REMOVE_BROKER,
-    RECREATE_TOPIC,
-    OFFICE_LOST,
-    UPGRADE,
-    KNOWN_ANSWERS,
-)

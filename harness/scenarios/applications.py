@@ -73,5 +73,3 @@ SCHEMA_REGISTRY = Scenario(
     guarantees=(*REPLICATION, "unprocessed", "wrong_result"),
     duration_s=42.0,
 )
-
-FAMILY = (SPARK_STREAMING, FLINK_SQL, SCHEMA_REGISTRY)

@@ -131,5 +131,3 @@ TRUCKGPS = Scenario(
     duration_s=42.0,
 )
 """One producer, as for MyBank."""
-
-FAMILY = (MYBANK, MOVIEFLIX, MYSOCIALMEDIA, GETTAXI, INGESTION, LOG_AGGREGATION, TRUCKGPS)

@@ -249,13 +249,3 @@ CHAOS_PROTOCOL = Scenario(
     recovery_deadline_s=60.0,
     guarantees=(*REPLICATION, *ENDS, "offsets_not_atomic", "processed_twice"),
 )
-
-FAMILY = (
-    CHAOS,
-    CHAOS_LONG,
-    CHAOS_PROCESSES,
-    CHAOS_NETWORK,
-    CHAOS_DISKS,
-    CHAOS_ZOOKEEPER,
-    CHAOS_PROTOCOL,
-)

@@ -36,5 +36,3 @@ CLOCK_DRIFT = Scenario(
     ),
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
 )
-
-FAMILY = (CLOCK_JUMPS, CLOCK_DRIFT)

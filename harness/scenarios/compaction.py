@@ -77,5 +77,3 @@ TOMBSTONES = Scenario(
     guarantees=("lost_write", "latest_value_lost", "stale_value_visible", "retained_too_short"),
     duration_s=40.0,
 )
-
-FAMILY = (COMPACTION, COMPACTION_CALM, TOMBSTONES)

@@ -56,5 +56,3 @@ DATABASE = Scenario(
     guarantees=(*REPLICATION, "wrong_result"),
     duration_s=56.0,
 )
-
-FAMILY = (FILES, DATABASE)

@@ -28,5 +28,3 @@ STARVED_LEADER = Scenario(
     guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
     runtime="docker",
 )
-
-FAMILY = (UNPLUG_LEADER, STARVED_LEADER)

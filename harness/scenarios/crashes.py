@@ -138,15 +138,3 @@ OUT_OF_DESCRIPTORS = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
     duration_s=22.0,
 )
-
-FAMILY = (
-    LEADER_CRASH,
-    FOLLOWER_CRASH,
-    CONTROLLER_CRASH,
-    PAUSE_LEADER,
-    ROLLING_RESTART,
-    RESTART_STORM,
-    CRASH_LOOP,
-    HUNGRY_LEADER,
-    OUT_OF_DESCRIPTORS,
-)

@@ -174,15 +174,3 @@ OLD_CLIENTS = Scenario(
     guarantees=(*REPLICATION, "corrupt", "poll_skip", "no_delivery"),
     duration_s=16.0,
 )
-
-FAMILY = (
-    AT_MOST_ONCE,
-    AT_LEAST_ONCE,
-    GROUP,
-    ACKS_ONE,
-    CORRUPT_CLIENT,
-    SHARED_REQUESTS,
-    LARGE_RECORDS,
-    REWRITTEN,
-    OLD_CLIENTS,
-)

@@ -29,5 +29,3 @@ CALM = Scenario(
     duration_s=8.0,
     guarantees=(*REPLICATION, "duplicate"),
 )
-
-FAMILY = (DEMO, CALM)

@@ -140,15 +140,3 @@ SEGMENT_DAMAGED = Scenario(
     guarantees=(*REPLICATION, "duplicate", "corrupt", "hole"),
     duration_s=30.0,
 )
-
-FAMILY = (
-    POWER_CUT,
-    POWER_CUT_ALL,
-    DISK_FULL,
-    DISK_READONLY,
-    DISK_SLOW,
-    DISK_GONE,
-    DISK_EMPTIED,
-    DISK_EMPTIED_LAST,
-    SEGMENT_DAMAGED,
-)

@@ -288,22 +288,3 @@ EARLY_RETURN = Scenario(
     duration_s=38.0,
 )
 """Each broker is the preferred leader of one partition; it leads once it is in sync, not before."""
-
-FAMILY = (
-    UNCLEAN_ON,
-    UNCLEAN_OFF,
-    UNCLEAN_ASKED,
-    UNCLEAN_ALLOWED,
-    LONE_SHUTDOWN,
-    MIN_ISR,
-    CUT_CRASH,
-    LAST_FOLLOWER,
-    CUT_SUCCESSOR,
-    SLOW_CRASH,
-    EPOCH_TRUNCATION,
-    UNTOLD_SUCCESSOR,
-    LAGGING_SUCCESSOR,
-    LAGGING_FOLLOWER,
-    SLOW_RETURN,
-    EARLY_RETURN,
-)

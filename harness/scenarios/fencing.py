@@ -139,14 +139,3 @@ LATE_STOP = Scenario(
     faults=(fault("late_command", "bystander", 4, 1, command="StopReplica"),),
     guarantees=(*REPLICATION, "slow_recovery", "disagreement"),
 )
-
-FAMILY = (
-    REPEATED_BATCHES,
-    FAST_FAILOVER,
-    LEADER_MOVES,
-    RETURNED_LEADER,
-    UNANSWERED_RESTART,
-    NEAREST_REPLICA,
-    LATE_METADATA,
-    LATE_STOP,
-)

@@ -280,22 +280,3 @@ POSITIONS_EXPIRE = Scenario(
     duration_s=36.0,
 )
 """What is committed in the first seconds has its time under a coordinator that read of it."""
-
-FAMILY = (
-    GROUP_CALM,
-    MEMBER_KILLED,
-    PAUSED_MEMBER,
-    SLOW_POLL,
-    REBALANCE_STORM,
-    MEMBERS_LEAVE,
-    PASSERS_BY,
-    COOPERATIVE_STORM,
-    ZOMBIE_COMMITS,
-    STATIC_MEMBERS,
-    CUT_COORDINATOR,
-    LOST_GENERATIONS,
-    COORDINATOR_CRASH,
-    COORDINATOR_MOVES,
-    REGISTERS,
-    POSITIONS_EXPIRE,
-)

@@ -46,5 +46,3 @@ MIXED = Scenario(
     ),
     duration_s=26.0,
 )
-
-FAMILY = (BULK, MIXED)

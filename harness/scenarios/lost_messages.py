@@ -112,6 +112,4 @@ LATE_END = Scenario(
     duration_s=22.0,
 )
 """The producers send it again on another connection, and go on."""
-
-FAMILY = (ISR, ANSWERS, MARKERS, DEPOSED, LATE_END)
 """Single requests and answers at the moment that matters."""

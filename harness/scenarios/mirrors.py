@@ -141,5 +141,3 @@ MIRROR_FAILOVER = Scenario(
 )
 """The first cluster starts again after the load, so that its logs show what was not mirrored.
 MirrorMaker, the producer and the member of the first cluster do not."""
-
-FAMILY = (TWO_CLUSTERS, MIRROR_PASSIVE, MIRROR_ACTIVE, MIRROR_FAILOVER)

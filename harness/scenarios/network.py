@@ -76,5 +76,3 @@ FLAPPING_LINKS = Scenario(
     guarantees=(*REPLICATION, "duplicate"),
     duration_s=23.0,
 )
-
-FAMILY = (NARROW_LINKS, ROUGH_LINKS, RESETS, CUT_REQUESTS, FLAPPING_LINKS)

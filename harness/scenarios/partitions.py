@@ -109,15 +109,3 @@ ZOOKEEPER_SPLIT = Scenario(
     guarantees=(*REPLICATION, "duplicate", *ELECTIONS),
     duration_s=22.0,
 )
-
-FAMILY = (
-    ISOLATE_LEADER,
-    ISOLATE_ZOOKEEPER,
-    ISOLATE_BROKER,
-    LONE_LEADER,
-    SLOW_LINKS,
-    BRIDGE,
-    RING,
-    CLIENT_FROM_LEADER,
-    ZOOKEEPER_SPLIT,
-)

@@ -31,5 +31,3 @@ PIPELINE = Scenario(
     duration_s=38.0,
 )
 """One instance may have had nothing to do when it died; all of them have, later and twice."""
-
-FAMILY = (PIPELINE,)

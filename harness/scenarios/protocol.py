@@ -170,5 +170,3 @@ MOMENTS = Scenario(
     duration_s=34.0,
 )
 """The follower's crash makes the controller send UpdateMetadata."""
-
-FAMILY = (PRODUCE, REPLICATE, TRANSACTIONS, GROUPS, CONTROLLER, MOMENTS)

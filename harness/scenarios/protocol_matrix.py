@@ -311,20 +311,4 @@ OFFSETS_DELETED = Scenario(
     guarantees=("commit_register", "commit_went_back"),
     duration_s=34.0,
 )
-
-FAMILY = (
-    ADMINISTRATION,
-    RIGHTS,
-    COPIES,
-    MEMBERS,
-    COMMANDS,
-    ISR_CHANGES,
-    DEPARTURES,
-    OFFSETS_DELETED,
-    KILLED_PRODUCING,
-    KILLED_IN_TRANSACTIONS,
-    KILLED_COPYING,
-    KILLED_IN_GROUP,
-    KILLED_ADMINISTRATING,
-)
 """All acts on the requests and answers of all APIs that change state."""

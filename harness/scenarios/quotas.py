@@ -31,5 +31,3 @@ QUOTAS = Scenario(
 """Of each client every broker is sent forty thousand bytes a second. What waits is acknowledged
 when the quota is gone. It lasts so long, and is so large, that twice as much is more than what may
 go beyond it for a while."""
-
-FAMILY = (QUOTAS,)

@@ -170,5 +170,3 @@ DELETED_ONCE = Scenario(
     duration_s=28.0,
 )
 """DeleteRecords is answered after every live replica has it, since any of them may lead next."""
-
-FAMILY = (RETENTION, INDEXES, DELETION, LEFT_BEHIND, DELETED_ONCE)

@@ -48,5 +48,3 @@ RIGHTS_CUT_OFF = Scenario(
     guarantees=GUARDED,
     duration_s=32.0,
 )
-
-FAMILY = (RIGHTS, RIGHTS_CRASH, RIGHTS_CUT_OFF)

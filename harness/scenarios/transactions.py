@@ -299,23 +299,3 @@ LATE_PRODUCE = scenario(
     load=writers(late_produces="12"),
     duration_s=14.0,
 )
-
-FAMILY = (
-    TRANSACTIONS,
-    TRANSACTIONS_CALM,
-    RESTART,
-    CLEANED,
-    HELD_OPEN,
-    KILLED,
-    PAUSED,
-    SHARED_ID,
-    UNSENT_MARKERS,
-    LOST_DECISION,
-    LOST_ADDITIONS,
-    LOST_MARKERS,
-    MOVED,
-    EXACTLY_ONCE,
-    PAUSED_COPIER,
-    DELAYED_END,
-    LATE_PRODUCE,
-)

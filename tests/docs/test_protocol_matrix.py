@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from docs.protocol_matrix import cell_of, page
-from urteil.harness.scenarios import lost_messages, protocol, protocol_matrix
+from urteil.harness.scenarios import lost_messages, protocol, protocol_matrix, scenarios_of
 from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Played, Schedule, settle_schedule
 from urteil.harness.verify.result import Result, Verdict
@@ -54,7 +55,8 @@ def test_fault_that_did_not_act_is_in_no_cell() -> None:
 
 def test_scenarios_act_on_every_api_that_changes_state() -> None:
     cells = set()
-    for scenario in (*protocol.FAMILY, *protocol_matrix.FAMILY, *lost_messages.FAMILY):
+    modules = protocol, protocol_matrix, lost_messages
+    for scenario in chain.from_iterable(map(scenarios_of, modules)):
         for spec in settle_schedule(msgspec.structs.replace(scenario, seed=1)).faults:
             played = msgspec.structs.replace(PLAYED, begin_s=spec.at_s or 0.0)
             fields = {name: getattr(spec, name) for name in spec.__struct_fields__}

@@ -58,6 +58,8 @@ def _section(one: Guarantee) -> str:
     parts.append(f"Kinds of violations:\n\n{kinds}")
     if one.reference is not None:
         parts.append(_reference_check(one.reference))
+    else:
+        parts.append(f"It has no reference check. {sentence(one.no_reference)}")
     if one.details:
         parts.append(f"How it is judged:\n\n{bullets(one.details)}")
     if one.not_counted:

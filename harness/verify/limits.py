@@ -35,11 +35,13 @@ WAITS = f"""COALESCE(records.complete_ns,
   THEN records.invoke_ns ELSE {FOREVER_NS} END)"""
 """Until when a client waited for a send's answer: a killed client waits no more."""
 
+REFUSALS = ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
+"""Words in the errors by which a broker rejects a record for its content."""
+
 REFUSED = (
     "records.outcome = 'fail' AND ("
     + " OR ".join(
-        f"UPPER(REPLACE(COALESCE(records.error, ''), '_', '')) LIKE '%{word}%'"
-        for word in ("TOOLARGE", "INVALID", "CORRUPT", "AUTHORIZATION", "OUTOFORDER", "UNSUPPORTED")
+        f"UPPER(REPLACE(COALESCE(records.error, ''), '_', '')) LIKE '%{word}%'" for word in REFUSALS
     )
     + ")"
 )

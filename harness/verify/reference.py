@@ -15,9 +15,10 @@ A reference check is added in the file of its guarantee:
    differs by design is excluded by a condition on the SQL's row in `reference_leaves_out`.
 3. Run `pytest tests/harness/verify/test_references.py`. The test requires a violation of every
    covered sub-kind among its histories. Where there is none, add a change to
-   `tests/harness/verify/histories/changes.py`, or a damage.
+   `tests/harness/verify/histories/changes.py`, a damage, or a scene of its own
+   (`tests/harness/verify/scenes`).
 
-A guarantee for which it makes no sense gives the reason in `no_reference`.
+A guarantee for which it makes no sense gives the reason in `no_reference`: one of both is required.
 
 Rows are those of the evidence (docs/reference/evidence.md). Every partition has the log of its
 final leader, and no topic was recreated.
@@ -47,10 +48,12 @@ class Violation(NamedTuple):
     """What is violated how, and where. `sub_kind` is None where the check does not distinguish."""
 
     sub_kind: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    value_id: str | None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    value_id: str | None = None
+    subject: str | None = None
+    """What tells violations of one place apart (`Guarantee.reference_subject`)."""
 
 
 _FOREVER_NS = 1 << 62
@@ -80,7 +83,14 @@ class SmallHistory:
     states: list[Row] = field(default_factory=list)
     logs: list[Row] = field(default_factory=list)
     replicas: list[Row] = field(default_factory=list)
+    indexes: list[Row] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
+    accesses: list[Row] = field(default_factory=list)
+    admin_ops: list[Row] = field(default_factory=list)
+    outputs: list[Row] = field(default_factory=list)
+    derived: Mapping[str, list[Row]] = field(default_factory=dict)
+    """Derived tables: what plain Python made of settings, faults and other small evidence
+    (derived/tables.py), and `expected_outputs`."""
 
     @classmethod
     def of(
@@ -88,11 +98,54 @@ class SmallHistory:
         tables: Mapping[str, Iterable[Mapping[str, Any]]],
         settings: Mapping[str, Mapping[str, str]],
         ends_ns: int = 0,
+        derived: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
     ) -> SmallHistory:
         """The history of tables of evidence; others than those named here are left out."""
-        names = {one.name for one in fields(cls)}
+        names = {one.name for one in fields(cls)} - {"settings", "ends_ns", "derived"}
         rows = {name: [Row(row) for row in tables[name]] for name in names & tables.keys()}
-        return cls(settings=settings, ends_ns=ends_ns, **rows)
+        more = {name: [Row(row) for row in some] for name, some in (derived or {}).items()}
+        return cls(settings=settings, ends_ns=ends_ns, derived=more, **rows)
+
+    def made(self, table: str) -> list[Row]:
+        """The rows of a derived table."""
+        return self.derived.get(table, [])
+
+    @cached_property
+    def made_of(self) -> Mapping[tuple[str, int], list[Row]]:
+        """Derived table and partition number to its rows."""
+        tables = self.derived.items()
+        return _lists(((name, row.p), row) for name, rows in tables for row in rows if "p" in row)
+
+    @cached_property
+    def parts_at(self) -> dict[tuple[str, int], Row]:
+        """Topic and partition to the row of the derived table `partitions`."""
+        return {(row.topic, row.partition): row for row in self.made("partitions")}
+
+    @cached_property
+    def partition_by_p(self) -> dict[int, Partition]:
+        """Partition number of derived tables to the partition."""
+        at = self.partition_at
+        return {row.p: at[place] for place, row in self.parts_at.items() if place in at}
+
+    @cached_property
+    def polls_of(self) -> Mapping[tuple[str, int], list[Row]]:
+        """Client and session to its polls."""
+        return _lists(((row.client, row.session), row) for row in self.polls)
+
+    @cached_property
+    def assignments_of(self) -> Mapping[tuple[str, int], list[Row]]:
+        """Client and session to its assignments."""
+        return _lists(((row.client, row.session), row) for row in self.assignments)
+
+    @cached_property
+    def registrations(self) -> list[Row]:
+        """The versions of brokers' registrations in ZooKeeper."""
+        return [row for row in self.states if row.path.startswith("/brokers/ids/")]
+
+    @cached_property
+    def run_settings(self) -> Row:
+        """The one row of the derived table `settings`."""
+        return next(iter(self.made("settings")), Row())
 
     @cached_property
     def partitions(self) -> list[Partition]:
@@ -111,6 +164,10 @@ class SmallHistory:
     def partition_at(self) -> dict[tuple[str, int], Partition]:
         return {(one.topic, one.partition): one for one in self.partitions}
 
+    def partition_of(self, send: Row) -> Partition:
+        """The partition that a producer chose."""
+        return self.partition_at[send.topic, chosen_partition(send)]
+
     @cached_property
     def sends_by_value(self) -> dict[str, Row]:
         return {send.value_id: send for send in self.sends}
@@ -124,6 +181,15 @@ class SmallHistory:
     def copies_of(self) -> Mapping[str, list[Row]]:
         """Value to the records with it on all disks, by place."""
         return _by_value(self.replicas)
+
+    @cached_property
+    def outputs_of(self) -> Mapping[str, list[Row]]:
+        """Value to the sends of the lab's copiers that were made of it."""
+        return _lists((send.source, send) for send in self.sends if send.source is not None)
+
+    def seen_places(self, value_id: str) -> list[Place]:
+        """Where a value was read or lies on a disk, in order."""
+        return places_of(self.reads_of[value_id] + self.copies_of[value_id])
 
     @cached_property
     def records_of(self) -> Mapping[str, list[Row]]:
@@ -180,15 +246,17 @@ class SmallHistory:
             return "committed"
         return "aborted" if txn.commit_invoke_ns is None else "unknown"
 
-    def committed_passes_over(self, send: Row) -> dict[Place, list[FinalPass]]:
-        """Each place where a send's record was acknowledged, read or lies, with the final passes of
-        readers of committed records over it, if there are any."""
-        places = set(places_of(self.reads_of[send.value_id] + self.copies_of[send.value_id]))
+    def places_of_send(self, send: Row) -> set[Place]:
+        """Where a send's record was acknowledged, read or lies on a disk."""
+        places = set(self.seen_places(send.value_id))
         offset = acknowledged_offset(send)
-        if offset is not None:
-            places.add((send.topic, send.partition, offset))
+        return places if offset is None else places | {(send.topic, send.partition, offset)}
+
+    def committed_passes_over(self, send: Row) -> dict[Place, list[FinalPass]]:
+        """Each place of a send's record, with the final passes of readers of committed records over
+        it, if there are any."""
         found = {}
-        for topic, partition, at in places:
+        for topic, partition, at in self.places_of_send(send):
             passes = self.partition_at[topic, partition].final_passes
             found[topic, partition, at] = [
                 one for one in passes if one.covers(at) and one.row.isolation == "read_committed"
@@ -208,7 +276,7 @@ class SmallHistory:
 
 _PLACED = (
     *("sends", "reads", "polls", "passes", "states", "logs", "replicas", "offset_answers"),
-    *("commits", "commit_reads"),
+    *("commits", "commit_reads", "indexes"),
 )
 """The tables whose rows belong to a partition, and that `Partition` has."""
 
@@ -231,6 +299,16 @@ class Partition:
     offset_answers: list[Row] = field(default_factory=list)
     commits: list[Row] = field(default_factory=list)
     commit_reads: list[Row] = field(default_factory=list)
+    indexes: list[Row] = field(default_factory=list)
+
+    @cached_property
+    def part(self) -> Row:
+        """Its row of the derived table `partitions`."""
+        return self.history.parts_at[self.topic, self.partition]
+
+    def made(self, table: str) -> list[Row]:
+        """Its rows of a derived table."""
+        return self.history.made_of.get((table, self.part.p), [])
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -297,6 +375,11 @@ class Partition:
         return self.log_of(self.final_leader)
 
     @cached_property
+    def log_slots(self) -> set[tuple[int, str | None]]:
+        """Offset and value of each record in the final leader's log."""
+        return {(row.offset, row.value_id) for row in self.log}
+
+    @cached_property
     def due(self) -> set[tuple[int, str]]:
         """Offset and value of each record that every reader must receive: those in no transaction,
         and acknowledged ones of transactions that were committed."""
@@ -353,9 +436,14 @@ class Partition:
         return over
 
     def violation(
-        self, sub_kind: str | None, offset: int | None = None, value_id: str | None = None
+        self,
+        sub_kind: str | None,
+        offset: int | None = None,
+        value_id: str | None = None,
+        *subject: object,
     ) -> Violation:
-        return Violation(sub_kind, self.topic, self.partition, offset, value_id)
+        about = subject_text(*subject) if subject else None
+        return Violation(sub_kind, self.topic, self.partition, offset, value_id, about)
 
 
 @dataclass(frozen=True)
@@ -389,6 +477,11 @@ def acknowledged_offset(send: Row) -> int | None:
     """The offset of an acknowledgement; None without one."""
     known = send.outcome == "ok" and send.offset is not None and send.offset >= 0
     return int(send.offset) if known else None
+
+
+def subject_text(*parts: object) -> str:
+    """The subject of a violation, as CONCAT_WS('/', ...) makes it: without unknown parts."""
+    return "/".join(str(part) for part in parts if part is not None)
 
 
 def is_number(value: int | None) -> bool:

@@ -45,8 +45,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The result of shrinking.
 
     `ended`: `smallest` (every remaining fault is needed), `budget` (time was up; `schedule` is the
-    best so far), `not reproduced`, or `control` (the run is violated without any fault). `hits` of
-    `tries` runs of `schedule` showed the anomaly; `run` is the newest of them.
+    best so far), `not reproduced`, or `control` (the run violates the guarantee without any fault).
+    `hits` of `tries` runs of `schedule` showed the anomaly; `run` is the newest of them.
     """
 
     anomaly: Anomaly
@@ -91,11 +91,12 @@ class _Shrinking:
         self.on_step(step)
 
     def passes_without_faults(self, change: str, schedule: Schedule) -> bool:
-        """Whether one run without faults has no violation at all."""
+        """Whether one run without faults does not violate the guarantee of the anomaly."""
         bare = _replace(schedule, faults=())
         self.tries.repeat(bare, 1)
         tally = self.tries.tally(bare, 1)
-        is_clean = not tally.hits and not tally.others
+        name = self.tries.anomaly.guarantee
+        is_clean = not tally.hits and all(other.guarantee != name for other in tally.others)
         self.record_step(change, bare, tally, is_accepted=False)
         return is_clean
 

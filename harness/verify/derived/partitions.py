@@ -57,6 +57,7 @@ def part_row(
         "topic": topic.name if topic else _topic_name(logs, passes, spans),
         "partition": key[1],
         "ours": int(topic is not None),
+        "loaded": int(topic is not None and topic.name in _loaded(scenario)),
         "copies": int(topic is not None and topic.copies),
         "final_leader": leader,
         "has_log": int(led is not None),
@@ -83,6 +84,11 @@ def part_row(
         "lost_floor": None,
         "spoilt_ns": None,
     }
+
+
+def _loaded(scenario: Scenario) -> set[str]:
+    """The topics of the workload: others of the run are created meanwhile."""
+    return {topic.name for topic in scenario.workload.topics}
 
 
 def administrators_changes(part: Row, ops: list[Row]) -> Row:

@@ -120,8 +120,8 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
     """One look at the logs, and before the first one the wait after a start. Those that are
     cleaned, too, are the cleaner's, which gives up a log that it could not read or write."""
     brokers = scenario.cluster.config
-    policy = "" if topic is None else topic.config.get("cleanup.policy", "")
-    is_cleaned = "compact" in policy or "compact" in brokers.get("log.cleanup.policy", "")
+    own = {} if topic is None else topic.config
+    is_cleaned = "compact" in own.get("cleanup.policy", brokers.get("log.cleanup.policy", ""))
     looks = "log.cleaner.backoff.ms" if is_cleaned else "log.retention.check.interval.ms"
     every_ms = brokers.get(looks)
     hurt = any(has_any(row, OF_DISKS | {Effect.DAMAGES_FILES}) for row in faults)

@@ -35,7 +35,7 @@ class DerivedTable:
 DERIVED: dict[str, DerivedTable] = {
     "partitions": DerivedTable(
         "a partition, with its settings, its final leader and what permits losses in it",
-        "p:l topic_id:s topic:s partition:i ours:i copies:i final_leader:i has_log:i "
+        "p:l topic_id:s topic:s partition:i ours:i loaded:i copies:i final_leader:i has_log:i "
         "log_start:l log_end:l committed_end:l seen_end:l late_begin:l one_start:l "
         "replication:i min_isr:i unclean_on:i unclean_asked:i foreign_on:i compacted:i "
         "deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "

@@ -136,6 +136,17 @@ class Guarantee:
     """An SQL condition over a violation's row (alias `violation`): what the reference check does
     not find."""
 
+    reference_subject: str = ""
+    """An SQL expression over a violation's row (alias `violation`), a text: what tells violations
+    of one place apart (`Violation.subject`)."""
+
+    def __post_init__(self) -> None:
+        if bool(self.reference) == bool(self.no_reference):
+            raise ValueError(
+                f"the guarantee {self.name} has to declare either its reference check "
+                "(`reference`) or the reason why none makes sense (`no_reference`)"
+            )
+
     @property
     def compared_sub_kinds(self) -> tuple[str, ...]:
         """The sub-kinds in which the query and the reference check must agree."""

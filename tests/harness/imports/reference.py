@@ -1,8 +1,11 @@
-"""What the evidence of an imported history proves, in plain Python: the meaning of the SQL.
+"""What the evidence of an imported history proves, in plain Python, where no log is needed.
 
-A history has no logs. What anybody read was there, and a pass that went over an offset was given
-every record there that it was owed. `Topic` holds one partition's evidence and answers, guarantee
-by guarantee, the sentences of all findings; `unread` are the records that nobody read although
+A history has no logs. The reference checks of guarantees (`harness/verify/reference.py`) judge it
+where they need none: `SHARED`. Those of the others compare with the final leader's log. Here passes
+take its place: what anybody read was there, and a pass that went over an offset was given every
+record there that it was owed, so that a record is lost, misplaced or out of order by the passes
+alone. `Topic` holds one partition's evidence and answers, for these guarantees, the sentences of
+all findings; `unread` are the records that nobody read although
 they are owed, and of which nothing proves that they are lost. A history is PASS only if no
 guarantee has a sentence and no topic has an unread record.
 
@@ -204,88 +207,6 @@ class Topic:
             return "committed"
         return str(self.txns[send["client"], send["txn"]]["outcome"])
 
-    def steps(self) -> Iterator[tuple[str, int, int, bool]]:
-        """Client, offset before, offset, and whether the one before was of a record, of each read
-        in its pass."""
-        for row in self.passes:
-            key = row["client"], row["pass"]
-            own = [r for r in self.reads if (r["client"], r["pass"]) == key]
-            own.sort(key=lambda r: (r["poll"], r["position_in_poll"]))
-            before, is_record = row["from_offset"] - 1, False
-            for read in own:
-                yield row["client"], before, read["offset"], is_record
-                before, is_record = read["offset"], True
-
-    def poll_skip(self) -> Iterator[str]:
-        offsets = {row["offset"] for row in self.reads}
-        for client, before, offset, is_record in self.steps():
-            between = [one for one in offsets if before < one < offset]
-            if between:
-                way = (
-                    f"came from offset {before} to {offset}" if is_record
-                    else f"stood at offset {before + 1} and was given offset {offset} next"
-                )  # fmt: skip
-                yield (
-                    f"{client} {way} of {self.name}, past the visible record at "
-                    f"{self.name}@{max(between)}."
-                )
-
-    def nonmonotonic_poll(self) -> Iterator[str]:
-        for client, before, offset, _ in self.steps():
-            if offset <= before:
-                yield (
-                    f"{client} stood after offset {before} of {self.name} and then received "
-                    f"{self.name}@{offset}, without seek, reset or rebalance."
-                )
-
-    def inconsistent_offset(self) -> Iterator[str]:
-        shown: dict[int, set[str]] = defaultdict(set)
-        for row in self.reads:
-            shown[row["offset"]].add(row["value_id"])
-        acked: dict[int, set[str]] = defaultdict(set)
-        for send in self.sends:
-            if send["outcome"] == "ok" and send["offset"] is not None:
-                acked[send["offset"]].add(send["value_id"])
-        for offset in sorted({*shown, *acked}):
-            values = shown[offset] | acked[offset]
-            if len(values) < 2:
-                continue
-            what, among = f"{len(values)} records", f"among them {min(values)} and {max(values)}"
-            if values == shown[offset]:
-                yield f"{self.name}@{offset} showed {what}, {among}."
-            else:
-                yield f"Reads and acknowledgements name {what} at {self.name}@{offset}, {among}."
-
-    def duplicate(self) -> Iterator[str]:
-        for send in self.sends:
-            at = self.read_at.get(send["value_id"], set())
-            who = f"{send['value_id']} of {send['client']} (jepsen)"
-            if len(at) > 1:
-                yield (
-                    f"{who} was read at {len(at)} offsets, first at {self.name}@{min(at)}, last at "
-                    f"{max(at)}."
-                )
-            for offset in at:
-                complete = {(row["client"], row["pass"]) for row in self.proving}
-                keys = [
-                    (row["client"], row["pass"]) for row in self.reads
-                    if (row["offset"], row["value_id"]) == (offset, send["value_id"])
-                    if (row["client"], row["pass"]) in complete
-                ]  # fmt: skip
-                if len(keys) > len({*keys}):
-                    yield f"A final pass delivered {who} at {self.name}@{offset} more than once."
-
-    def aborted_read(self) -> Iterator[str]:
-        for send in self.sends:
-            at = self.read_at.get(send["value_id"], set())
-            if send["outcome"] == "fail" and at:
-                n = sum(row["value_id"] == send["value_id"] for row in self.reads)
-                why = f" with {send['error']}" if send["error"] not in (None, "fail") else ""
-                yield (
-                    f"{send['value_id']} failed{why}, yet it is at {self.name}@{min(at)}: in {n} "
-                    f"read{'' if n == 1 else 's'}."
-                )
-
     def misplaced_ack(self) -> Iterator[str]:
         for send in self.sends:
             at = self.read_at.get(send["value_id"], set())
@@ -315,41 +236,14 @@ class Topic:
                         f"offsets {low} and {high} of {self.name}."
                     )
 
-    def stale_append(self) -> Iterator[str]:
-        acked = [s for s in self.sends if s["outcome"] == "ok" and s["offset"] is not None]
-        for send in acked:
-            before = [s["offset"] for s in acked if s["complete_ns"] < send["invoke_ns"]]
-            if before and max(before) > send["offset"]:
-                yield (
-                    f"{send['value_id']} was sent after offset {max(before)} had been "
-                    f"acknowledged, but was acknowledged at {self.name}@{send['offset']}."
-                )
 
-    def phantom(self) -> Iterator[str]:
-        sent = {send["value_id"] for send in self.sends}
-        for value, at in self.read_at.items():
-            if value not in sent:
-                yield (
-                    f"{self.name}@{min(at)} shows {value}, which no client of this run ever sent."
-                )
-
-    def future_read(self) -> Iterator[str]:
-        for send in self.sends:
-            times = [row["read_ns"] for row in self.reads if row["value_id"] == send["value_id"]]
-            if times and min(times) < send["invoke_ns"]:
-                ms = (send["invoke_ns"] - min(times)) / 1e6
-                yield (
-                    f"{send['value_id']} was read at "
-                    f"{self.name}@{min(self.read_at[send['value_id']])} {ms:.3f} ms before it was "
-                    "sent."
-                )
-
-
-GUARANTEES = (
-    *("lost_write", "unseen", "vanished_read", "poll_skip", "nonmonotonic_poll", "duplicate"),
-    *("inconsistent_offset", "aborted_read", "misplaced_ack", "reordered_send", "stale_append"),
-    "phantom",
+SHARED = (
+    *("poll_skip", "nonmonotonic_poll", "duplicate", "inconsistent_offset", "aborted_read"),
+    *("stale_append", "phantom", "future_read", "precommitted_read", "corrupt"),
 )
+"""Guarantees that are judged by their own reference checks."""
+GUARANTEES = ("lost_write", "unseen", "vanished_read", "misplaced_ack", "reordered_send")
+"""Guarantees whose sentences `Topic` has."""
 
 
 def topics_of(tables: dict[str, list[Row]], told_ns: dict[str, int]) -> dict[str, Topic]:

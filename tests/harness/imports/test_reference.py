@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -17,14 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.imports.jepsen.model import KEYS, POLL, SEND, Model
-from tests.harness.imports.reference import GUARANTEES, Txn, topics_of
+from tests.harness.imports.reference import GUARANTEES, SHARED, Txn, topics_of
 from tests.harness.imports.transactions import SENTENCES, History
 from urteil.harness.imports.jepsen.edn import Keyword, to_edn
 from urteil.harness.imports.jepsen.importer import load
 from urteil.harness.imports.tables.importer import load as load_tables
-from urteil.harness.scenario import load_facts
+from urteil.harness.scenario import load_facts, load_scenario
+from urteil.harness.verify import judgement
 from urteil.harness.verify.derived.partitions import ENDS_NS
+from urteil.harness.verify.derived.tables import DERIVED
+from urteil.harness.verify.guarantees import GUARANTEES as JUDGED
 from urteil.harness.verify.judgement import judge_run
+from urteil.harness.verify.reference import SmallHistory, Violation
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result
 
 SEEDS = int(os.environ.get("URTEIL_HISTORY_SEEDS", "1"))
@@ -221,8 +225,12 @@ def judged_as_tables(
 
 
 def _judged(run: Path, isolation: str) -> tuple[Result, History]:
-    names = ("sends", "reads", "passes", "txns", "clients")
-    tables = {name: pq.read_table(run / "evidence" / name).to_pylist() for name in names}
+    names = ("sends", "reads", "polls", "passes", "txns", "clients", "assignments")
+    folders = {name: run / "evidence" / name for name in names}
+    tables = {
+        name: pq.read_table(folder).to_pylist() if folder.exists() else []
+        for name, folder in folders.items()
+    }
     mismatches = {
         topic.name: int(topic.config[ENDS_NS])
         for topic in load_facts(run).topics
@@ -231,7 +239,12 @@ def _judged(run: Path, isolation: str) -> tuple[Result, History]:
     result = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
     topics = topics_of(tables, mismatches)
     txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
-    return result, History(topics, isolation, txns)
+    derived = judgement.prepare(run, load_scenario(run), load_facts(run)).tables
+    parts = [
+        dict.fromkeys(DERIVED["partitions"].schema.names) | row for row in derived["partitions"]
+    ]
+    small = SmallHistory.of(tables, {}, derived={"partitions": parts})
+    return result, History(topics, isolation, txns, small)
 
 
 def differences(result: Result, history: History) -> list[str]:
@@ -239,7 +252,9 @@ def differences(result: Result, history: History) -> list[str]:
     records are unread."""
     found = {one.name: one for one in result.guarantees}
     topics = history.topics
-    mismatches: list[str] = []
+    mismatches = [
+        text for name in SHARED for text in of_reference_check(found[name], history.small)
+    ]
     for name in (*GUARANTEES, *SENTENCES):
         sources = topics.values() if name in GUARANTEES else [history]
         want = [sentence for source in sources for sentence in getattr(source, name)()]
@@ -252,6 +267,22 @@ def differences(result: Result, history: History) -> list[str]:
     mismatches += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
     mismatches += of_cycles(found, history)
     return mismatches + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
+
+
+def of_reference_check(result: GuaranteeResult, small: SmallHistory) -> Iterator[str]:
+    """Violations that only the query of a guarantee or only its reference check finds."""
+    one = JUDGED[result.name]
+    assert one.reference is not None
+    have = {
+        Violation(found.sub_kind, found.topic, found.partition, found.offset)
+        for found in result.findings
+        if found.sub_kind in one.compared_sub_kinds
+    }
+    want = {found._replace(value_id=None, subject=None) for found in one.reference(small)}
+    have = {min(want & {found, found._replace(sub_kind=None)}, default=found) for found in have}
+    if len(result.findings) < 100:
+        yield from (f"{one.name}, reference alone: {place}" for place in want - have)
+    yield from (f"{one.name}, SQL alone: {place}" for place in have - want)
 
 
 def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:

@@ -1,4 +1,6 @@
-"""What the evidence of an imported history proves of transactions, in plain Python.
+"""What the evidence of an imported history proves of transactions, in plain Python, where the
+reference checks of guarantees need logs (`torn_txn`, `causal_loss`) or where there is none (the
+cycles).
 
 A `History` holds all partitions, since a transaction has records in several of them. Sources:
 KIP-98 for what readers of committed records receive; Adya, Liskov, O'Neil, Generalized Isolation
@@ -15,9 +17,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tests.harness.imports.reference import PassKey, Row, Topic, Txn
+from urteil.harness.verify.reference import SmallHistory
 
 Edges = dict[Txn, set[Txn]]
-SENTENCES = ("torn_txn", "causal_loss", "future_read", "precommitted_read", "corrupt")
+SENTENCES = ("torn_txn", "causal_loss")
 """Guarantees whose sentences `History` has."""
 
 
@@ -71,6 +74,8 @@ class History:
     topics: dict[str, Topic]
     isolation: str
     txns: dict[Txn, Row] = field(default_factory=dict)
+    small: SmallHistory = field(default_factory=lambda: SmallHistory(settings={}))
+    """The same rows for the reference checks of guarantees."""
 
     @property
     def reads_committed(self) -> bool:
@@ -172,39 +177,6 @@ class History:
             if topic.how_lost(send) is None
         ]  # fmt: skip
         return max(times, default=-1)
-
-    def precommitted_read(self) -> Iterator[str]:
-        for txn, places in self.records.items():
-            asked_ns = self.txns[txn]["commit_invoke_ns"]
-            for one in places if self.reads_committed and asked_ns is not None else ():
-                early: dict[int, list[str]] = defaultdict(list)
-                for row in one.topic.reads:
-                    if row["value_id"] == one.send["value_id"] and row["read_ns"] < asked_ns:
-                        early[row["offset"]].append(row["client"])
-                for offset, readers in early.items():
-                    yield (
-                        f"{min(readers)}, which reads only committed records, received "
-                        f"{one.send['value_id']} at {one.topic.name}@{offset} before the commit of "
-                        f"transaction {txn[1]} of {txn[0]} ({txn[0]}) was requested."
-                    )
-
-    def future_read(self) -> Iterator[str]:
-        for topic in self.topics.values():
-            yield from topic.future_read()
-        for txn, places in self.records.items():
-            asked_ns = self.txns[txn]["commit_invoke_ns"]
-            for one in places if self.reads_committed and asked_ns is not None else ():
-                value = one.send["value_id"]
-                times = [row["read_ns"] for row in one.topic.reads if row["value_id"] == value]
-                if times and min(times) < asked_ns:
-                    yield (
-                        f"{value} was read at {one.topic.name}@{min(one.topic.read_at[value])} "
-                        f"{(asked_ns - min(times)) / 1e6:.3f} ms before its commit."
-                    )
-
-    def corrupt(self) -> Iterator[str]:
-        """Histories in EDN have neither checksums nor times of records."""
-        return iter(())
 
     # The graph of transactions.
 

@@ -7,13 +7,27 @@ behind it was skipped."""
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT
+from collections.abc import Iterator
+
+from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _REACHED = f"""
 SELECT *, MAX(CASE WHEN copy_p IS NOT NULL THEN off END) OVER (PARTITION BY p) AS reached
 FROM ({PAIRS}) pairs
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Of the records that a source finally holds once, none before the last mirrored one lacks."""
+    for mirror in history.made("mirrors"):
+        pairs = pairs_of(history, mirror)
+        reached = max((pair.offset for pair in pairs if pair.copy), default=-1)
+        for pair in pairs:
+            if pair.copy is None and pair.offset < reached:
+                yield pair.source.violation("skipped", pair.offset, pair.value)
+
 
 GUARANTEE = Guarantee(
     name="mirror_gap",
@@ -42,4 +56,5 @@ FROM ({_REACHED}) progress WHERE copy_p IS NULL AND off < reached""",
     copies_lost_elsewhere=True,
     reads=("records", "mirrors", "partitions"),
     subjects=("mirrors",),
+    reference=_reference,
 )

@@ -5,11 +5,12 @@ of each record counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT
+from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _NEIGHBOURS = f"""
 SELECT *, LAG(copy_off) OVER (PARTITION BY p, copy_p ORDER BY off) AS prev_copy_off
@@ -24,6 +25,23 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"the record ahead of it, which is at {row['prev_copy_off']}."
         )
     return f"{row['value_id']} at {place(row)} was mirrored to another partition than its own."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """The first copies of a source's records are in its mirror, and in the source's order; those
+    of another partition are compared among themselves."""
+    for mirror in history.made("mirrors"):
+        last: dict[tuple[str, int], int] = {}
+        for pair in sorted(pairs_of(history, mirror), key=lambda pair: pair.offset):
+            if pair.copy is None:
+                continue
+            topic, partition, offset = pair.copy
+            before = last.get((topic, partition), -1)
+            last[topic, partition] = offset
+            if (topic, partition) != (pair.mirror.topic, pair.mirror.partition):
+                yield pair.source.violation("partition", pair.offset, pair.value)
+            elif offset < before:
+                yield pair.source.violation("order", pair.offset, pair.value)
 
 
 GUARANTEE = Guarantee(
@@ -53,4 +71,5 @@ FROM ({_NEIGHBOURS}) neighbours WHERE copy_p <> mirror_p OR copy_off < prev_copy
     copies_lost_elsewhere=True,
     reads=("records", "mirrors", "partitions"),
     subjects=("mirrors",),
+    reference=_reference,
 )

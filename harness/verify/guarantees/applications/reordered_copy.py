@@ -7,7 +7,20 @@ record counts."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS
+from urteil.harness.verify.reference import (
+    Partition,
+    Place,
+    Row,
+    SmallHistory,
+    Violation,
+    places_of,
+)
 
 _COPIED = f"""
 SELECT records.value_id, records.client, records.sent_p AS p, records.sent_key, records.first_slot,
@@ -36,9 +49,46 @@ SELECT *,
   LAG(copy_slot) OVER (PARTITION BY p, sent_key, copy_slot DIV {SLOT}
     ORDER BY first_slot) AS prev_copy_slot,
   LAG(value_id) OVER (PARTITION BY p, sent_key, copy_slot DIV {SLOT}
-    ORDER BY first_slot) AS prev_value_id
+    ORDER BY first_slot) AS prev_value_id,
+  LAG(invoke_ns) OVER (PARTITION BY p, sent_key, copy_slot DIV {SLOT}
+    ORDER BY first_slot) AS prev_ns
 FROM ({_COPIED}) copies
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """The first copies of records of one key and partition, in one partition of the output, have
+    the order of the records."""
+    for partition in history.partitions:
+        copies: dict[tuple[str, str, int], list[tuple[Place, Place, str]]] = defaultdict(list)
+        for send in partition.sends:
+            records = places_of(history.records_of[send.value_id])
+            if send.key is not None and len(history.places_of_send(send)) == len(records) == 1:
+                for copy in _first_copies(history, partition, send):
+                    copies[send.key, *copy[:2]].append((records[0], copy, send.value_id))
+        for some in copies.values():
+            for (_, before, _), (record, copy, value) in pairwise(sorted(some)):
+                if copy < before:
+                    yield partition.violation("order", record[2], value)
+
+
+def _first_copies(history: SmallHistory, partition: Partition, send: Row) -> list[Place]:
+    """The first copy by an application that promises order, and the first one in each partition by
+    the lab's copiers, which commit."""
+    found = []
+    copies = places_of(history.records_of[f"copy/{send.value_id}"])
+    is_input = partition.part.ours and not partition.part.copies
+    if history.run_settings.get("ordered") and is_input and copies:
+        found.append(copies[0])
+    made: list[Place] = []
+    for output in history.outputs_of[send.value_id]:
+        places = places_of(history.records_of[output.value_id])
+        is_committed = history.fate_of(output) == "committed" and not history.may_end_late(output)
+        if is_committed and len(places) == 1:
+            made += places
+    by_partition = {place[:2]: place for place in sorted(made, reverse=True)}
+    return [*found, *by_partition.values()]
+
 
 GUARANTEE = Guarantee(
     name="reordered_copy",
@@ -58,19 +108,22 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Applications that do not promise order; the lab's copiers do.",
         "Records that the input holds several times.",
-        "Inputs before an unclean election, or a disk that lost records (permitted).",
+        "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
+        "lost records, where it may have destroyed inputs, copies or offsets (permitted).",
     ),
     opportunities=f"SELECT COUNT(prev_copy_slot) AS n FROM ({_NEIGHBOURS}) neighbours",
     violations=f"""
-SELECT 'order' AS sub_kind, p, first_slot % {SLOT} AS off, invoke_ns AS at_ns,
+SELECT 'order' AS sub_kind, neighbours.p, first_slot % {SLOT} AS off, invoke_ns AS at_ns,
   complete_ns AS until_ns, value_id, client, prev_value_id,
-  copy_slot % {SLOT} AS copy_off, prev_copy_slot % {SLOT} AS prev_copy_off
-FROM ({_NEIGHBOURS}) neighbours WHERE copy_slot < prev_copy_slot""",
+  copy_slot % {SLOT} AS copy_off, prev_copy_slot % {SLOT} AS prev_copy_off,
+  CASE WHEN LEAST(invoke_ns, prev_ns) < partitions.spoilt_ns
+    OR LEAST(invoke_ns, prev_ns) < {SPOILT_NS} THEN 1 ELSE 0 END AS spoilt
+FROM ({_NEIGHBOURS}) neighbours JOIN partitions ON partitions.p = neighbours.p
+WHERE copy_slot < prev_copy_slot""",
     excuses=(
         Excuse(
-            when="EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL)",
+            when="violation.spoilt = 1",
             reason="an unclean election or a lost disk may have destroyed copies",
-            reads=("partitions.spoilt_ns",),
         ),
     ),
     explain=lambda row: (
@@ -79,7 +132,8 @@ FROM ({_NEIGHBOURS}) neighbours WHERE copy_slot < prev_copy_slot""",
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("records", "partitions", "settings", "txn_p"),
+    reads=("records", "partitions", "settings", "txn_p", "partitions.spoilt_ns"),
     rests_on=(*RECORDS, "txns"),
     subjects=("partitions.copies", "txn_p"),
+    reference=_reference,
 )

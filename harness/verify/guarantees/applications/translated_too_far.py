@@ -8,8 +8,11 @@ The group's position at a read is the highest offset that a member had begun to 
 
 from __future__ import annotations
 
-from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT
+from collections.abc import Iterator
+
+from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
 from urteil.harness.verify.guarantees.base import RECORDS, Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _SKIPPED = f"""
 -- copies and translated offsets of a mirror in one order, each with the highest source offset below
@@ -17,7 +20,7 @@ WITH events AS (
   SELECT mirror_p, last_copy_off AS position, 1 AS is_copy, off AS source_off,
     CAST(NULL AS STRING) AS grp, CAST(NULL AS BIGINT) AS processed,
     CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, spoilt
-  FROM ({PAIRS}) pairs WHERE copy_p = mirror_p
+  FROM ({PAIRS}) pairs WHERE copy_p = mirror_p AND last_copy_p = mirror_p
   UNION ALL
   SELECT translations.p, translations.position, 0, CAST(NULL AS BIGINT), translations.grp,
     translations.processed, translations.at_ns, translations.until_ns, 0
@@ -29,6 +32,27 @@ SELECT events.mirror_p, events.position, events.is_copy, events.grp, events.proc
   MAX(events.spoilt) OVER (PARTITION BY events.mirror_p) AS spoilt
 FROM events
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Below a translated offset no copy is the last one of a record that the group had still to
+    process."""
+    for mirror in history.made("mirrors"):
+        pairs = pairs_of(history, mirror)
+        for row in history.made("translations"):
+            skipped = [
+                pair
+                for pair in pairs
+                if pair.copies
+                and all(place[:2] == (pair.mirror.topic, pair.mirror.partition)
+                        for place in pair.copies)
+                and max(pair.copies)[2] < row.position
+                and pair.offset >= row.processed
+            ]  # fmt: skip
+            if row.p == mirror.p and skipped:
+                partition = skipped[0].mirror
+                yield partition.violation("too far", row.position, None, row.grp, row.at_ns)
+
 
 GUARANTEE = Guarantee(
     name="translated_too_far",
@@ -63,4 +87,6 @@ FROM ({_SKIPPED}) skipped_records WHERE skipped_records.is_copy = 0
     reads=("records", "mirrors", "translations", "partitions"),
     rests_on=(*RECORDS, "commits", "commit_reads"),
     subjects=("translations",),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.grp, violation.at_ns)",
 )

@@ -8,13 +8,17 @@ row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import RECORDS, Excuse, Guarantee
 from urteil.harness.verify.plurals import times
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
-_SPOILT = "EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL)"
+_SPOILT = """EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL
+    AND (loaded = 1 OR copies = 1 OR ours = 0))"""
+"""Whether a topic of the workload, an output or an internal topic, such as that of offsets, lost
+records. A result does not say on which records it rests."""
 
 _JUDGED = f"""
 WITH sinks AS (SELECT expected_outputs.sink, MAX(expected_outputs.mode) AS mode
@@ -66,6 +70,35 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"{result} is {row['actual']}; computed from the input it is {row['expected']}."
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Each computed result is in its sink once, or as the last row of its key, and no other is."""
+    expected = {(row.sink, row.key): row for row in history.made("expected_outputs")}
+    modes = {row.sink: row.mode for row in expected.values()}
+    written: dict[tuple[str, str], list[Row]] = {}
+    for row in history.outputs:
+        if row.sink in modes:
+            written.setdefault((row.sink, row.key or ""), []).append(row)
+    for place in expected.keys() | written.keys():
+        rows = sorted(written.get(place, []), key=lambda row: int(row.position))
+        rows = rows if modes[place[0]] == "each" else rows[-1:]
+        kind = _difference(expected.get(place), [row.value for row in rows])
+        if kind:
+            offset = rows[-1].position if rows else None
+            yield Violation(kind, offset=offset, subject=subject_text(*place))
+
+
+def _difference(expected: Row | None, values: list[str | None]) -> str | None:
+    """How the written values of a key differ from the computed one; None was deleted."""
+    results = {value for value in values if value is not None}
+    if expected is None:
+        return "unexpected" if results else None
+    if not results:
+        return "missing" if expected.due else None
+    if results != {expected.value}:
+        return "wrong"
+    return "repeated" if len(values) > 1 else None
+
+
 GUARANTEE = Guarantee(
     name="wrong_result",
     rank=10,
@@ -90,7 +123,7 @@ GUARANTEE = Guarantee(
         "At most once: missing results, and numbers below the computed ones (permitted).",
         "Results of windows that had not closed when the load ended.",
         "Runs in which an unclean election, or a disk that lost records, may have destroyed "
-        "inputs, outputs or offsets (permitted).",
+        "inputs, outputs, offsets or an application's internal topics (permitted).",
     ),
     opportunities="SELECT COUNT(*) AS n FROM expected_outputs",
     violations=f"SELECT * FROM ({_JUDGED}) results WHERE sub_kind IS NOT NULL",
@@ -118,4 +151,6 @@ GUARANTEE = Guarantee(
     needs=("sends", "outputs"),
     reads=("outputs", "expected_outputs", "partitions", "settings"),
     rests_on=(*RECORDS, "txns", "outputs"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.sink, violation.key)",
 )

@@ -10,10 +10,11 @@ transactions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _STILL = "intervals.live = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
 
@@ -24,6 +25,23 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{float(row['calm_s']):.1f} s in which no fault acted, although {row['waiting']} "
         f"acknowledged records waited from {place(row)} on and its clients polled."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A live reader that stood still for its time lacks no record that waited for it so long."""
+    for partition in history.partitions:
+        for still in partition.made("undisturbed_intervals"):
+            since_ns = still.to_ns - still.bound_ns
+            waiting = [
+                send.offset
+                for send in partition.sends
+                if send.outcome == "ok" and send.acks == -1 and send.complete_ns <= since_ns
+                if (send.offset, send.value_id) in partition.log_slots
+                if send.offset >= still.reached
+            ]
+            if still.live and not still.lately and since_ns >= still.from_ns and waiting:
+                kind = f"{still.kind} stands still"
+                yield partition.violation(kind, min(waiting), None, still.who, still.to_ns)
 
 
 GUARANTEE = Guarantee(
@@ -77,4 +95,6 @@ GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, inter
         *("assignments", "passes"),
     ),
     subjects=("undisturbed_intervals",),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.who, violation.until_ns)",
 )

@@ -13,11 +13,12 @@ are all in sync does not stop, and not all transactions fail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.limits import REFUSED, WAITS
+from urteil.harness.verify.limits import FOREVER_NS, REFUSALS, REFUSED, WAITS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _WAIT_NS = 2_000_000_000
 
@@ -105,6 +106,73 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A partition with senders acknowledges something late in a fault, after it and without one,
+    and transactions that are tried again and again do not all fail."""
+    for partition in history.partitions:
+        acks_ns = [send.complete_ns for send in partition.sends if send.outcome == "ok"]
+        first_ns = min(acks_ns, default=FOREVER_NS)
+        waits = [(send, *_wait(history, send)) for send in partition.sends if not _is_refused(send)]
+        for due in partition.made("progress_in_faults"):
+            has_sender = any(
+                begin_ns <= due.to_ns - _WAIT_NS and end_ns >= due.from_ns
+                for _, begin_ns, end_ns in waits
+            )
+            has_ack = any(due.from_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
+            if first_ns < due.begin_ns and has_sender and not has_ack:
+                yield partition.violation("stalled", None, None, due.fault, due.from_ns)
+        for due in partition.made("progress_after_faults"):
+            until_ns = due.to_ns - _WAIT_NS
+            senders = {
+                send.client
+                for send, begin_ns, end_ns in waits
+                if begin_ns <= until_ns and end_ns >= due.from_ns and until_ns >= due.from_ns
+                if _is_plain_producer(history, send, due.to_ns)
+            }
+            has_ack = any(due.whole_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
+            if first_ns < due.whole_ns and len(senders) > 1 and not has_ack:
+                yield partition.violation("not resumed", None, None, due.fault, due.whole_ns)
+        for due in partition.made("progress_without_faults"):
+            since_ns = max([due.from_ns, *(at_ns for at_ns in acks_ns if at_ns <= due.to_ns)])
+            limit_ns = since_ns + due.bound_ns
+            senders = {
+                send.client
+                for send, begin_ns, end_ns in waits
+                if begin_ns <= since_ns + _WAIT_NS and end_ns >= limit_ns
+                if _is_plain_producer(history, send, limit_ns)
+            }
+            if due.to_ns >= limit_ns and len(senders) > 1:
+                yield partition.violation("stopped", None, None, since_ns)
+    for due in history.made("transaction_progress"):
+        least = 3 if due.clients > 1 else 6
+        if not due.ended and due.tried >= least:
+            subject = subject_text(due.from_ns, due.grp)
+            yield Violation("transactions stopped", subject=subject)
+
+
+def _wait(history: SmallHistory, send: Row) -> tuple[int, int]:
+    """From when until when a client waits for the answer to a send."""
+    if send.complete_ns is not None:
+        return send.invoke_ns, send.complete_ns
+    is_killed = any(row.client == send.client for row in history.made("killed"))
+    return send.invoke_ns, send.invoke_ns if is_killed else FOREVER_NS
+
+
+def _is_refused(send: Row) -> bool:
+    """Whether a broker refused a send for its content."""
+    error = (send.error or "").replace("_", "").upper()
+    return send.outcome == "fail" and any(word in error for word in REFUSALS)
+
+
+def _is_plain_producer(history: SmallHistory, send: Row, until_ns: int) -> bool:
+    """Whether the sender is a producer without transactions that lives so long."""
+    return any(
+        row.kind == "producer" and row.transactional_id is None and row.end_ns >= until_ns
+        for row in history.clients
+        if (row.client, row.session) == (send.client, send.session)
+    )
+
+
 GUARANTEE = Guarantee(
     name="no_progress",
     rank=10,
@@ -186,4 +254,6 @@ FROM transaction_progress WHERE ended = 0 AND tried > 2 AND (clients > 1 OR trie
         *("progress_in_faults", "progress_after_faults"),
         *("progress_without_faults", "transaction_progress"),
     ),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.fault, violation.at_ns, violation.grp)",
 )

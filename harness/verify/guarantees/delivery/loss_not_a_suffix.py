@@ -6,8 +6,50 @@ that began after its send is more than any of these elections could lose."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOST
+from urteil.harness.verify.reference import (
+    Partition,
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+)
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """With unclean election a lost record was at or behind the begin of an unclean epoch after its
+    send."""
+    for partition in history.partitions:
+        part = partition.part
+        if not part.unclean_on or part.unclean_floor >= part.log_end:
+            continue
+        for send in () if part.compacted else partition.sends:
+            reads = history.reads_of[send.value_id]
+            offset = acknowledged_offset(send)
+            if offset is None and reads:
+                offset = reads[0].offset
+            is_due = send.outcome == "ok" or (send.outcome != "fail" and reads)
+            is_lost = is_due and not history.records_of[send.value_id] and send.acks == -1
+            if not is_lost or offset is None or offset < part.log_start:
+                continue
+            if offset < _least_loss(partition, send):
+                yield partition.violation("below the epoch", offset, send.value_id)
+
+
+def _least_loss(partition: Partition, send: Row) -> int:
+    """From which offset on an unclean election may have lost a send: one after it, or an earlier
+    one of which the broker that answered had not learnt yet."""
+    for span in partition.made("floors"):
+        if span.from_ns <= send.invoke_ns < span.to_ns:
+            spoilt_ns = partition.part.spoilt_ns or 0
+            if send.node != span.leader and send.invoke_ns < spoilt_ns:
+                return int(partition.part.unclean_floor)
+            return int(span.unclean_floor or 0)
+    return 0
+
 
 GUARANTEE = Guarantee(
     name="loss_not_a_suffix",
@@ -56,4 +98,5 @@ WHERE losses.unclean_on = 1 AND losses.acks = -1 AND losses.log_slots = 0
         *("partitions.flushed_ns", "partitions.lost_floor"),
         *("partitions.spoilt_ns", "partitions.unclean_on"),
     ),
+    reference=_reference,
 )

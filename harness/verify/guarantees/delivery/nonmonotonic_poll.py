@@ -6,12 +6,13 @@ and every later leader has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place, union
-from urteil.harness.verify.guarantees.delivery.poll_skip import NO_EVENT
+from urteil.harness.verify.guarantees.delivery.poll_skip import NO_EVENT, steps
 from urteil.harness.verify.guarantees.losses import LOSSES
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _SENT_AWAY = """
 SELECT last_reads.p, last_reads.off, last_reads.at_ns, last_reads.until_ns, last_reads.client,
@@ -117,6 +118,17 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A reader that was not moved never receives an offset at or below its last one.
+
+    Left out: positions, and answers that a position is out of range.
+    """
+    for partition in history.partitions:
+        for read, before in steps(partition):
+            if read.offset <= before:
+                yield partition.violation("reads", read.offset, read.value_id)
+
+
 GUARANTEE = Guarantee(
     name="nonmonotonic_poll",
     rank=160,
@@ -147,4 +159,6 @@ GUARANTEE = Guarantee(
     needs=("reads",),
     reads=("gaps", "partitions", "reads", "passes", "polls", "assignments"),
     rests_on=("reads", "polls", "clients", "assignments", "logs"),
+    reference=_reference,
+    reference_covers=("reads",),
 )

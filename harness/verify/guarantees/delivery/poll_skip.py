@@ -6,12 +6,13 @@ and its first record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.limits import BUCKET
+from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 NO_EVENT = """
 NOT EXISTS (SELECT 1 FROM polls LEFT JOIN partitions ON polls.topic_id = partitions.topic_id
@@ -94,6 +95,78 @@ def _way(row: Mapping[str, Any]) -> str:
     return f"came from offset {row['prev_off']} to {row['next_off']}"
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Between two records that one reader received after each other, unless it was moved, there is
+    none that every reader must receive. In an imported history, all that was read is visible.
+
+    Left out: the first record of a member after a rebalance.
+    """
+    for partition in history.partitions:
+        due = [row.offset for row in partition.log if _is_due(history, row)]
+        part = history.parts_at.get((partition.topic, partition.partition))
+        if part is not None and part.read_log:
+            due = [read.offset for read in partition.reads]
+        if partition.is_compacted:
+            due = []
+        for read, before in steps(partition):
+            skipped = [offset for offset in due if before < offset < read.offset]
+            if skipped:
+                yield partition.violation("gap", max(skipped))
+
+
+def _is_due(history: SmallHistory, row: Row) -> bool:
+    """Whether every reader must receive it: in no transaction, or in one whose commit was
+    acknowledged."""
+    send = history.sends_by_value.get(row.value_id)
+    if row.value_id is None or row.control or not row.transactional:
+        return row.value_id is not None and not row.control
+    if send is None or send.outcome != "ok" or len(history.records_of[row.value_id]) > 1:
+        return False
+    txn = history.txn_of.get((send.client, send.session, send.txn))
+    return txn is not None and txn.outcome == "committed"
+
+
+def steps(partition: Partition) -> Iterator[tuple[Row, int]]:
+    """Each read with the offset before it in its pass, if nothing moved its reader in between."""
+    passes: dict[tuple[object, ...], list[Row]] = {}
+    for read in partition.reads:
+        passes.setdefault((read.client, read.session, read["pass"]), []).append(read)
+    for key, reads in passes.items():
+        begun = [row for row in partition.passes
+                 if (row.client, row.session, row["pass"]) == key]  # fmt: skip
+        reads.sort(key=lambda read: (read.poll, read.position_in_poll))
+        for earlier, read in zip([None, *reads], reads, strict=False):
+            if earlier is not None or begun:
+                offset = begun[0].from_offset - 1 if earlier is None else earlier.offset
+                begin_ns = begun[0].begin_ns if earlier is None else None
+                if not _is_moved(partition, earlier, read, offset, begin_ns):
+                    yield read, offset
+
+
+def _is_moved(
+    partition: Partition, earlier: Row | None, read: Row, offset: int, begin_ns: int | None
+) -> bool:
+    """Whether a seek, a reset or a rebalance lies between two reads, or between the begin of a pass
+    and its first read. What moved the reader to the begin does not."""
+    whose, here = (read.client, read.session), (partition.topic, partition.partition)
+    since = read.poll if earlier is None else earlier.poll
+    for poll in partition.history.polls_of.get(whose, ()):
+        is_here = None in (poll.topic, poll.partition) or (poll.topic, poll.partition) == here
+        if poll.event and is_here:
+            moved_to = -1 if poll.position_after is None else poll.position_after
+            is_late = begin_ns is not None and (poll.complete_ns or 0) >= begin_ns
+            if since <= poll.poll <= read.poll:
+                return True
+            if poll.poll <= read.poll and is_late and moved_to != offset + 1:
+                return True
+    if earlier is None:
+        return False
+    return read.generation != earlier.generation or any(
+        (row.topic, row.partition) == here and earlier.read_ns <= row.at_ns <= read.read_ns
+        for row in partition.history.assignments_of.get(whose, ())
+    )
+
+
 GUARANTEE = Guarantee(
     name="poll_skip",
     rank=150,
@@ -166,4 +239,6 @@ GROUP BY resumptions.p, resumptions.client, resumptions.session, resumptions.pas
         *("reads", "polls", "commit_reads", "assignments"),
     ),
     rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),
+    reference=_reference,
+    reference_covers=("gap",),
 )

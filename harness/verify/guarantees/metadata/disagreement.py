@@ -11,10 +11,12 @@ partitions that it led itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _LONG_NS = 5_000_000_000
 _HEARD_NS = 10_000_000_000
@@ -64,6 +66,61 @@ def _explain(row: Mapping[str, Any]) -> str:
         "the leader denies": f"broker {row['node']} denies being the leader",
     }
     return f"{known}, but {statements[row['sub_kind']]}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """In quiet times every broker names the leader, the epoch and the number of in-sync replicas
+    that ZooKeeper has, the leader answers as such, and no other does."""
+    for partition in history.partitions:
+        for view in partition.made("views"):
+            reign = _quiet_reign(partition, view.broker, view.at_ns, view.at_ns)
+            if reign is None:
+                continue
+            kind = None
+            if (view.leader, view.leader_epoch) != (reign.leader, reign.leader_epoch):
+                kind = "metadata"
+            elif view.isr_size not in (None, len(json.loads(reign.isr))):
+                kind = "in sync"
+            if kind:
+                yield partition.violation(kind, None, None, view.broker, reign.version)
+        for answer in partition.made("answers"):
+            reign = _quiet_reign(partition, answer.node, answer.invoke_ns, answer.complete_ns)
+            if reign is None or answer.kind == "producer":
+                continue
+            error = (answer.error or "").upper().replace("_", "")
+            is_denial = "NOTLEADER" in error or error == "6"
+            kind = None
+            if answer.node == reign.leader and is_denial:
+                kind = "the leader denies"
+            elif answer.node not in (-1, reign.leader) and answer.error is None:
+                kind = "another leads" if answer.kind != "epoch" else None
+            if kind:
+                yield partition.violation(kind, None, None, answer.node, reign.version)
+
+
+def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -> Row | None:
+    """The state that a broker must know at a time; None where it may not know it."""
+    if partition.part.gone or not partition.part.ours or done_ns > partition.part.ends_ns:
+        return None
+    for reign, end_ns in partition.reigns:
+        faults = [
+            fault
+            for fault in partition.history.made("windows")
+            if fault.begin_ns <= done_ns
+            and asked_ns < fault.end_ns + _LONG_NS
+            and (fault.away is None or fault.away in (node, reign.leader))
+        ]
+        starts = [
+            row
+            for row in partition.history.registrations
+            if row.path == f"/brokers/ids/{node}"
+            and row.version >= 0
+            and row.at_ns <= asked_ns < row.at_ns + _HEARD_NS
+        ]
+        is_known = asked_ns >= reign.at_ns + _LONG_NS and done_ns < end_ns
+        if is_known and reign.leader >= 0 and not faults and not starts:
+            return reign
+    return None
 
 
 GUARANTEE = Guarantee(
@@ -129,4 +186,6 @@ GROUP BY answers.p, answers.node, spans.leader, spans.leader_epoch, spans.versio
     needs=("states",),
     reads=("partitions", "views", "answers", "state_spans", "windows", "states"),
     rests_on=("states", "samples", "offset_answers", "faults"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.node, violation.version)",
 )

@@ -15,8 +15,6 @@ from urteil.harness.verify.guarantees.metadata.latest_went_back import LATEST_AN
 from urteil.harness.verify.limits import TICK_NS
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
-_STEP_NS = 1_000_000
-
 _LATE = f"""
 SELECT DISTINCT ticks.p, ticks.tick FROM ticks
   JOIN (SELECT answers.* {LATEST_ANSWERS}) acknowledged_ends
@@ -26,14 +24,14 @@ WHERE ticks.first_ns < acknowledged_ends.invoke_ns AND ticks.last_off >= acknowl
 """Times at which a record may have been acknowledged beyond an end that was reported later."""
 
 _ACKS = f"""
-SELECT records.sent_p AS p, spans.leader_epoch AS epoch, MAX(records.complete_ns) AS t,
+SELECT records.sent_p AS p, spans.leader_epoch AS epoch, records.complete_ns AS t,
   MAX(records.ack_off) AS told
 FROM records JOIN ({_LATE}) late_sends ON late_sends.p = records.sent_p
   AND late_sends.tick = records.complete_ns DIV {TICK_NS}
 JOIN state_spans spans ON spans.p = records.sent_p AND records.complete_ns >= spans.begin_ns
   AND records.complete_ns < spans.end_ns
 WHERE records.outcome = 'ok' AND records.acks = -1 AND records.ack_off IS NOT NULL
-GROUP BY records.sent_p, spans.leader_epoch, records.complete_ns DIV {_STEP_NS}
+GROUP BY records.sent_p, spans.leader_epoch, records.complete_ns
 """
 
 

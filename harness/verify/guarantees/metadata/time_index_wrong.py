@@ -17,11 +17,12 @@ record may not be committed yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
+from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _ASKED = """
 FROM answers JOIN partitions ON partitions.p = answers.p
@@ -182,6 +183,118 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A lookup by time finds the first record of the final log that is not older, with its time and
+    epoch, or the newest one; append times do not fall within an epoch."""
+    for partition in history.partitions:
+        part = partition.part
+        for answer in partition.made("answers") if part.has_log else ():
+            if answer.error is not None or answer.kind not in ("time", "max"):
+                continue
+            subject = (answer.node, answer.invoke_ns)
+            if answer.kind == "time" and answer.asked_ms is not None:
+                yield from _misses(partition, answer, *subject)
+            if answer.found_ms is None:
+                continue
+            for record in partition.log:
+                if record.offset != answer.offset or record.offset < part.log_start:
+                    continue
+                kind = _difference(record, answer, part)
+                if kind:
+                    yield partition.violation(kind, record.offset, record.value_id, *subject)
+            if answer.kind == "max" and answer.offset >= 0 and not part.append_time:
+                newest_ms = max(_known_times(partition, answer), default=-1)
+                if newest_ms > answer.found_ms and _may_lead(partition, answer):
+                    yield partition.violation("not the newest", answer.offset, None, *subject)
+        if part.append_time and not part.clock_moved:
+            yield from _falls(partition)
+
+
+def _falls(partition: Partition) -> Iterator[Violation]:
+    """The records whose append time is below that before them in their leader epoch."""
+    last: dict[int, int] = {}
+    for row in partition.log:
+        if row.timestamp_ms is not None:
+            if row.timestamp_ms < last.get(row.leader_epoch, row.timestamp_ms):
+                yield partition.violation("time went back", row.offset, row.value_id, None)
+            last[row.leader_epoch] = row.timestamp_ms
+
+
+def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Violation]:
+    """Whether a lookup by time returned another offset than the first record that is not older."""
+    part, told = partition.part, -1 if answer.offset is None else answer.offset
+    first = min(
+        (
+            row.offset
+            for row in partition.log
+            if row.offset >= part.log_start
+            and row.timestamp_ms is not None
+            and row.timestamp_ms >= answer.asked_ms
+        ),
+        default=None,
+    )
+    at_told = [row for row in partition.log if row.offset == told]
+    is_owed = first is not None and (not part.compacted or _all_have(partition, first))
+    if told < 0:
+        is_acked = any(
+            send.outcome == "ok"
+            and send.acks == -1
+            and send.complete_ns < answer.invoke_ns
+            and partition.history.records_of[send.value_id][:1]
+            and partition.history.records_of[send.value_id][0].offset == first
+            for send in partition.sends
+        )
+        is_whole = part.log_start == 0 and part.cut_to is None
+        if is_owed and is_acked and is_whole and _may_lead(partition, answer):
+            yield partition.violation("none", told, None, *subject)
+    elif told >= part.log_start:
+        if first is not None and first < told and is_owed:
+            value = at_told[0].value_id if at_told else None
+            yield partition.violation("too late", told, value, *subject)
+        if at_told and (first is None or first > told):
+            yield partition.violation("too early", told, at_told[0].value_id, *subject)
+
+
+def _all_have(partition: Partition, offset: int) -> bool:
+    """Whether every log over an offset has the final leader's record there."""
+    logs = [log for log in partition.logs if log.log_start <= offset < log.log_end]
+    led = {row.value_id for row in partition.log if row.offset == offset}
+    copies = [row for row in partition.copies_at[offset] if row.value_id in led]
+    return len(copies) >= len(logs)
+
+
+def _may_lead(partition: Partition, answer: Row) -> bool:
+    """Whether the broker led while it answered; where ZooKeeper does not say, it did."""
+    leaders = {
+        reign.leader
+        for reign, end_ns in partition.reigns
+        if reign.at_ns <= answer.complete_ns and end_ns > answer.invoke_ns
+    }
+    return not leaders or answer.node in leaders
+
+
+def _difference(record: Row, answer: Row, part: Row) -> str | None:
+    """In what an answer differs from the record that it names."""
+    if answer.leader_epoch >= 0 and answer.leader_epoch != record.leader_epoch:
+        return "other epoch"
+    has_other_time = record.timestamp_ms is not None and answer.found_ms != record.timestamp_ms
+    return "other time" if has_other_time and not part.append_time else None
+
+
+def _known_times(partition: Partition, answer: Row) -> Iterator[int]:
+    """The times of records that the newest one must not fall behind: of those before it, and of
+    those acknowledged before the question that still exist."""
+    part = partition.part
+    for row in partition.log:
+        if row.offset < answer.offset and row.timestamp_ms is not None:
+            yield row.timestamp_ms
+    for send in () if part.compacted else partition.sends:
+        is_there = (send.offset, send.value_id) in partition.log_slots
+        is_known = send.outcome == "ok" and send.acks == -1 and send.complete_ns < answer.invoke_ns
+        if is_there and is_known and send.offset >= part.max_start:
+            yield send.timestamp_ms
+
+
 GUARANTEE = Guarantee(
     name="time_index_wrong",
     rank=40,
@@ -227,7 +340,7 @@ SELECT CASE WHEN lookups.told < 0 THEN 'none' WHEN lookups.first_off < lookups.t
   partitions.lost_floor, partitions.spoilt_ns
 FROM ({_FOUND}) lookups JOIN partitions ON partitions.p = lookups.p
 LEFT JOIN (SELECT slot, value_id FROM slots WHERE on_leader = 1) found_slots
-  ON found_slots.slot = lookups.p * {SLOT} + GREATEST(lookups.told, 0)
+  ON found_slots.slot = lookups.p * {SLOT} + lookups.told AND lookups.told >= 0
 LEFT JOIN (SELECT first_slot, complete_ns FROM records
            WHERE outcome = 'ok' AND acks = -1 AND first_slot IS NOT NULL) acked_records
   ON acked_records.first_slot = lookups.p * {SLOT} + lookups.first_off
@@ -263,4 +376,6 @@ SELECT 'time went back', append_times.p, append_times.off, NULL, NULL, append_ti
         *("partitions.cut_to",),
     ),
     rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.node, violation.at_ns)",
 )

@@ -6,10 +6,11 @@ Questions during a fault, or less than five seconds after its healing, are not j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import SmallHistory, Violation, subject_text
 
 _LONG_NS = 5_000_000_000
 
@@ -24,6 +25,17 @@ def _explain(row: Mapping[str, Any]) -> str:
     who = "The brokers" if row["node"] < 0 else f"Broker {row['node']}"
     seconds = (row["until_ns"] - row["at_ns"]) / 1e9
     return f"{who} gave a wrong answer for {seconds:.1f} s to {row['subject']}: {row['told']}."
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No question is answered wrong to the end, except beside a fault."""
+    for row in history.accesses:
+        is_disturbed = any(
+            row.complete_ns > fault.begin_ns and row.invoke_ns < fault.end_ns + _LONG_NS
+            for fault in history.made("windows")
+        )
+        if row.outcome == "wrong" and not is_disturbed:
+            yield Violation("answer", subject=subject_text(row.node, row.subject, row.invoke_ns))
 
 
 GUARANTEE = Guarantee(
@@ -54,4 +66,6 @@ SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off
     needs=("accesses",),
     reads=("windows", "accesses"),
     rests_on=("accesses", "faults"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.node, violation.subject, violation.at_ns)",
 )

@@ -6,15 +6,18 @@ fetches there: a log start that moves meanwhile does not count."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import SmallHistory, Violation
 
-_REFUSALS = """
+_LONG_NS = 20_000_000_000
+
+_REFUSALS = f"""
 FROM (SELECT late_passes.p, late_passes.client, late_passes.session, late_passes.from_offset,
         late_passes.last_ns,
-        SUM(CASE WHEN polls.complete_ns > late_passes.last_ns - 20000000000 THEN 1
+        SUM(CASE WHEN polls.complete_ns > late_passes.last_ns - {_LONG_NS} THEN 1
                  ELSE 0 END) AS times,
         MIN(polls.complete_ns) AS first_ns
       FROM (SELECT partitions.p, passes.client, passes.session, passes.from_offset, passes.begin_ns,
@@ -34,9 +37,9 @@ FROM (SELECT late_passes.p, late_passes.client, late_passes.session, late_passes
         late_passes.last_ns) late_fetches
 JOIN (SELECT answers.p, answers.invoke_ns, answers.offset FROM answers
       WHERE answers.kind = 'earliest' AND answers.error IS NULL) log_starts
-  ON log_starts.p = late_fetches.p AND log_starts.invoke_ns > late_fetches.last_ns - 20000000000
+  ON log_starts.p = late_fetches.p AND log_starts.invoke_ns > late_fetches.last_ns - {_LONG_NS}
     AND log_starts.invoke_ns <= late_fetches.last_ns
-WHERE late_fetches.times >= 20 AND late_fetches.first_ns <= late_fetches.last_ns - 20000000000
+WHERE late_fetches.times >= 20 AND late_fetches.first_ns <= late_fetches.last_ns - {_LONG_NS}
 GROUP BY late_fetches.p, late_fetches.client, late_fetches.from_offset, late_fetches.first_ns,
   late_fetches.last_ns, late_fetches.times
 HAVING COUNT(*) >= 10 AND MIN(log_starts.offset) = late_fetches.from_offset
@@ -52,6 +55,39 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{float(row['calm_s']):.1f} s, and an out-of-range error there {row['waiting']} times in "
         "the last 20 s."
     )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A final reader is not kept out by a log start: for 20 s all answers name the one where it
+    begins, and at least twenty fetches there are out of range."""
+    for partition in history.partitions:
+        for one in partition.passes if not partition.part.gone else ():
+            if not one.final or one.complete:
+                continue
+            refused_ns = [
+                poll.complete_ns
+                for poll in history.polls_of.get((one.client, one.session), ())
+                if poll.outcome == "fail"
+                and poll.error == "OffsetOutOfRangeError"
+                and poll.complete_ns > one.begin_ns
+            ]
+            if not refused_ns:
+                continue
+            since_ns = max(refused_ns) - _LONG_NS
+            starts = [
+                answer.offset
+                for answer in partition.made("answers")
+                if answer.kind == "earliest"
+                and answer.error is None
+                and since_ns < answer.invoke_ns <= max(refused_ns)
+            ]
+            if (
+                min(refused_ns) <= since_ns
+                and sum(at_ns > since_ns for at_ns in refused_ns) >= 20
+                and len(starts) >= 10
+                and {*starts} == {one.from_offset}
+            ):
+                yield partition.violation("turned away", one.from_offset, None, one.client)
 
 
 GUARANTEE = Guarantee(
@@ -83,4 +119,6 @@ SELECT 'turned away' AS sub_kind, late_fetches.p, late_fetches.from_offset AS of
     reads=("answers", "partitions", "passes", "polls"),
     rests_on=("polls", "clients", "passes", "offset_answers"),
     subjects=("answers",),
+    reference=_reference,
+    reference_subject="violation.who",
 )

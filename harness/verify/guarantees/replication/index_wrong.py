@@ -7,7 +7,10 @@ end of the log are left out: after a power cut the next start repairs them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _BAD = """
 CASE WHEN placed_entries.kind = 'offset'
@@ -23,6 +26,42 @@ CASE WHEN placed_entries.kind = 'offset'
   WHEN placed_entries.kind <> 'txn' AND placed_entries.offset <= placed_entries.prev_offset
   THEN placed_entries.kind || ', not ascending' END
 """
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """An entry within a log describes the batch at its position, and entries of a file ascend."""
+    for partition in history.partitions:
+        ends = {log.broker: log.log_end for log in partition.logs}
+        for entry in partition.indexes:
+            is_inside = entry.offset < ends.get(entry.broker, 0)
+            earlier = [
+                other
+                for other in partition.indexes
+                if all(other[name] == entry[name] for name in ("broker", "segment_base", "kind"))
+                and other.entry < entry.entry
+            ]
+            before = max(earlier, key=lambda other: int(other.entry), default=None)
+            kind = _mistake(entry, is_inside)
+            if kind is None and entry.kind != "txn" and before and entry.offset <= before.offset:
+                kind = f"{entry.kind}, not ascending"
+            if kind:
+                subject = (entry.broker, entry.segment_base, entry.entry)
+                yield partition.violation(kind, entry.offset, None, *subject)
+
+
+def _mistake(entry: Row, is_inside: bool) -> str | None:
+    """In what an entry differs from what is at its position."""
+    is_lost = is_inside and entry.there is None
+    match entry.kind:
+        case "offset":
+            is_after = entry.there is not None and entry.there_base > entry.offset
+            return "offset" if is_lost or is_after else None
+        case "time":
+            has_another = entry.there is not None and entry.there_timestamp_ms != entry.timestamp_ms
+            is_late = (entry.before_timestamp_ms or 0) > entry.timestamp_ms
+            return "time" if is_lost or has_another or is_late else None
+    return "transaction" if is_inside and entry.there != "abort" else None
+
 
 GUARANTEE = Guarantee(
     name="index_wrong",
@@ -74,4 +113,6 @@ WHERE entries.bad IS NOT NULL""",
     needs=("indexes",),
     reads=("partitions", "logs_p", "indexes"),
     rests_on=("indexes",),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.broker, violation.segment_base, violation.entry)",
 )

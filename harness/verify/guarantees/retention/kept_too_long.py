@@ -10,10 +10,12 @@ whose records have no timestamp (magic 0) expire by times that are not in the ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _SLACK_NS = 5_000_000_000
 
@@ -107,6 +109,79 @@ def _explain(row: Mapping[str, Any]) -> str:
     return sentences[row["sub_kind"]]
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Brokers look at their logs every so often: then closed segments older than retention.ms, and
+    whole segments beyond retention.bytes, are deleted."""
+    for partition in history.partitions:
+        part = partition.part
+        if part.late_ns is None or part.gone:
+            continue
+        wait_ns = part.late_ns + _SLACK_NS
+        is_calm = part.calm_ns + wait_ns < part.ends_ns
+        segments = {row.segment_base for row in partition.log}
+        if is_calm and not part.trimmed:
+            for base in segments:
+                times_ms = [row.timestamp_ms for row in partition.log if row.segment_base == base]
+                newest_ms = max((at_ms for at_ms in times_ms if at_ms is not None), default=-1)
+                if base < part.active_base and _is_old(history, part, newest_ms, wait_ns):
+                    yield partition.violation("too old", base, None, partition.final_leader)
+            first = _outgrown_from(partition, part.ends_ns - wait_ns)
+            if first is not None:
+                yield partition.violation("too large", first, None, partition.final_leader)
+        if part.short_ns is not None and not part.compacted and not part.clock_moved:
+            yield from _kept_on(partition, wait_ns)
+
+
+def _is_old(history: SmallHistory, part: Row, newest_ms: int, wait_ns: int) -> bool:
+    """Whether a segment whose newest record has this time had to be deleted before the end."""
+    wall_ns = history.run_settings.wall_ns
+    if wall_ns is None or not part.retention_configured or part.clock_moved or newest_ms < 0:
+        return False
+    if part.compacted and not part.deletes:
+        return False
+    due_ns = newest_ms * 1_000_000 - wall_ns + part.retention_ns
+    return bool(due_ns + wait_ns < part.ends_ns and part.retention_ns < part.ends_ns)
+
+
+def _outgrown_from(partition: Partition, until_ns: int) -> int | None:
+    """The first segment of a log that had two segments more than retention.bytes at a time, by the
+    batches with a record that was acknowledged before."""
+    limit = partition.part.retention_bytes
+    if limit is None or limit < 0 or partition.part.compacted:
+        return None
+    batches = {}
+    for row in partition.log:
+        send = partition.history.sends_by_value.get(row.value_id)
+        if send is not None and send.outcome == "ok" and send.complete_ns < until_ns:
+            batches[row.segment_base, row.batch_base] = row.batch_bytes
+    sizes: dict[int, int] = defaultdict(int)
+    for (segment, _), size in batches.items():
+        sizes[segment] += size
+    first = min(sizes, default=0)
+    return first if sizes and sum(sizes.values()) - 2 * sizes[first] >= limit else None
+
+
+def _kept_on(partition: Partition, wait_ns: int) -> Iterator[Violation]:
+    """Log starts below records that a shorter retention, in effect for a while, had to delete."""
+    part = partition.part
+    age_ns = part.short_ns + part.short_segment_ns + wait_ns
+    for answer in partition.made("answers"):
+        is_while = (
+            answer.invoke_ns > part.short_from_ns + age_ns
+            and answer.complete_ns < part.short_until_ns
+        )
+        old = [
+            send.offset
+            for send in partition.sends
+            if send.outcome == "ok" and send.acks == -1
+            if send.complete_ns <= answer.invoke_ns - age_ns
+        ]
+        is_start = answer.kind == "earliest" and answer.error is None
+        if is_start and is_while and max(old, default=-1) >= answer.offset:
+            subject = (answer.node, answer.invoke_ns)
+            yield partition.violation("kept on", answer.offset, None, *subject)
+
+
 GUARANTEE = Guarantee(
     name="kept_too_long",
     rank=20,
@@ -180,4 +255,6 @@ SELECT 'kept on', answered_starts.p, answered_starts.off, answered_starts.at_ns,
         "partitions.trimmed",
     ),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.broker, violation.at_ns)",
 )

@@ -8,10 +8,11 @@ times). Closed segments of compacted topics do not count. Segments whose records
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _APART_MS = 10_000
 """Records that were sent again have older times than those before them."""
@@ -53,6 +54,39 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No segment of a final leader has more bytes than segment.bytes, or records further apart than
+    segment.ms; of compacted topics only the active segment is as the broker wrote it."""
+    for partition in history.partitions:
+        part = partition.part
+        if part.trimmed or part.clock_moved or part.gone:
+            continue
+        for base in {row.segment_base for row in partition.log}:
+            if part.compacted and base != part.active_base:
+                continue
+            records = [row for row in partition.log if row.segment_base == base]
+            sizes = {row.batch_base: row.batch_bytes for row in records}
+            first = [_time(row) for row in records if row.batch_base == min(sizes)]
+            apart_ms = max(map(_time, records)) - max(first)
+            is_long = (
+                part.segment_ms is not None
+                and max(first) >= 0
+                and apart_ms > part.segment_ms + _APART_MS
+            )
+            is_large = (
+                not part.compacted
+                and part.segment_bytes is not None
+                and sum(sizes.values()) > part.segment_bytes
+            )
+            if is_long or is_large:
+                yield partition.violation("not rolled", base)
+
+
+def _time(record: Row) -> int:
+    """A record's timestamp; one without any is older than all."""
+    return -1 if record.timestamp_ms is None else int(record.timestamp_ms)
+
+
 GUARANTEE = Guarantee(
     name="segment_not_rolled",
     rank=40,
@@ -85,4 +119,5 @@ WHERE (segments.first_ms >= 0 AND segments.newest_ms - segments.first_ms > segme
     reads=("partitions", "replicas", "partitions.clock_moved", "partitions.trimmed"),
     subjects=("partitions.segment_ms", "partitions.segment_bytes"),
     rests_on=("logs", "replicas", "sends", "passes", "states"),
+    reference=_reference,
 )

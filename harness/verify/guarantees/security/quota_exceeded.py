@@ -7,10 +7,11 @@ counted than the broker measures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import SmallHistory, Violation
 
 _WRITTEN = """
 SELECT limits.n, records.sent_p AS p, COUNT(*) AS records
@@ -56,6 +57,29 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """In the time of a quota no more bytes of a partition pass than it allows: those acknowledged,
+    and those both sent and received meanwhile."""
+    for quota in history.made("quota_limits"):
+        for partition in history.partitions:
+            if quota.kind == "written":
+                records = sum(
+                    send.client == quota.client
+                    and send.outcome == "ok"
+                    and quota.from_ns <= send.complete_ns < quota.to_ns
+                    for send in partition.sends
+                )
+            else:
+                records = sum(
+                    read.client == quota.client and read.read_ns < quota.to_ns
+                    for send in partition.sends
+                    if send.invoke_ns >= quota.from_ns
+                    for read in history.reads_of[send.value_id]
+                )
+            if records * quota.record_bytes > quota.bytes:
+                yield partition.violation(quota.kind, None, None, quota.client, quota.from_ns)
+
+
 GUARANTEE = Guarantee(
     name="quota_exceeded",
     rank=20,
@@ -91,4 +115,6 @@ WHERE traffic.records * limits.record_bytes > limits.bytes""",
     needs=("sends", "admin_ops"),
     reads=("records", "quota_limits", "reads"),
     rests_on=("sends", "reads", "admin_ops", "clients", "faults", "states"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.client, violation.at_ns)",
 )

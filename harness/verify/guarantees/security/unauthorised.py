@@ -10,11 +10,13 @@ unless a change was not answered and may itself arrive late."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.plurals import times
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _LONG_NS = 5_000_000_000
 
@@ -77,6 +79,55 @@ def _explain(row: Mapping[str, Any]) -> str:
     return sentences[row["sub_kind"]]
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A broker's answers about a right change no more often than the right itself had until then,
+    and a right that was revoked for good is gone five seconds later."""
+    healed_ns = max((row.calm_ns or 0 for row in history.made("partitions")), default=FOREVER_NS)
+    for access in history.accesses:
+        if access.outcome not in ("ok", "denied"):
+            continue
+        turns, may = 0, False
+        for answer in _answers_until(history, access):
+            turns += answer != may
+            may = answer
+        acts = [
+            op for op in history.admin_ops
+            if op.act in ("grant", "revoke") and op.subject == access.subject
+            if op.outcome in ("ok", "info")
+        ]  # fmt: skip
+        changes = sum(op.invoke_ns <= access.complete_ns for op in acts)
+        kind = None
+        if turns > changes:
+            kind = "refused" if access.outcome == "denied" else "after revocation"
+        elif access.outcome == "ok" and _is_over(acts, access, healed_ns):
+            kind = "long after"
+        if kind:
+            kind = "never granted" if access.outcome == "ok" and not changes else kind
+            about = (access.client, access.node, access.subject, access.invoke_ns)
+            yield Violation(kind, subject=subject_text(*about))
+
+
+def _answers_until(history: SmallHistory, access: Row) -> list[bool]:
+    """What a broker answered one client about one right up to an access: whether it has it."""
+    same = ("client", "session", "node", "subject")
+    answers = [
+        (row.invoke_ns, row.outcome in ("ok", "shows grant"))
+        for row in history.accesses
+        if row.invoke_ns <= access.invoke_ns and all(row[name] == access[name] for name in same)
+        if row.outcome in ("ok", "denied", "shows grant", "shows none")
+    ]
+    return [has_right for _, has_right in sorted(answers)]
+
+
+def _is_over(acts: list[Row], access: Row, healed_ns: int) -> bool:
+    """Whether the last change of a right was a revocation that every broker must know by now."""
+    if not acts or any(op.outcome != "ok" for op in acts):
+        return False
+    known_ns = max(healed_ns, *(op.complete_ns for op in acts)) + _LONG_NS
+    last = max(acts, key=lambda op: int(op.invoke_ns))
+    return bool(last.act == "revoke" and access.invoke_ns >= known_ns)
+
+
 GUARANTEE = Guarantee(
     name="unauthorised",
     rank=10,
@@ -113,4 +164,7 @@ FROM ({_JUDGED}) decisions WHERE turns > changes OR (outcome = 'ok' AND is_over 
     needs=("accesses",),
     reads=("partitions", "accesses", "admin_ops", "partitions.calm_ns"),
     rests_on=("accesses", "admin_ops", "clients", "faults"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.client, violation.node, violation.subject, "
+    "violation.at_ns)",
 )

@@ -12,7 +12,8 @@ Without the marker a new reader would see the transaction as open again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
@@ -20,6 +21,15 @@ from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
 from urteil.harness.verify.limits import FORGOTTEN, STOPPING_NS
+from urteil.harness.verify.reference import (
+    Partition,
+    Row,
+    SmallHistory,
+    Violation,
+    acknowledged_offset,
+    is_number,
+    subject_text,
+)
 
 _ENDS = """
 SELECT answers.p, settings.txns_over_ns,
@@ -113,6 +123,91 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """When every timeout has passed, no transaction holds a last stable offset back or keeps its
+    id; none was ended early; a log keeps the marker between two transactions of one producer."""
+    over_ns = history.run_settings.txns_over_ns
+    ids = _producer_ids(history)
+    for partition in history.partitions:
+        yield from _unmarked(partition, ids)
+        answers = [
+            row
+            for row in partition.made("answers")
+            if over_ns is not None and row.error is None and row.offset >= 0
+        ]
+        stable = [row for row in answers if row.kind == "stable"]
+        ends = [row.offset for row in answers if row.kind == "latest" and row.complete_ns < over_ns]
+        if ends and any(row.invoke_ns > over_ns for row in stable):
+            offset = max(row.offset for row in stable)
+            if offset < max(ends):
+                yield partition.violation("open", offset, None, over_ns)
+    for act in history.admin_ops:
+        is_late = over_ns is not None and act.complete_ns is not None and act.complete_ns > over_ns
+        if act.act == INITIALISE and act.outcome == "fail" and is_late:
+            yield Violation("kept", subject=subject_text(act.subject, act.invoke_ns))
+    for txn in history.made("txn_p"):
+        if txn.cut_short:
+            kind = "forgotten" if txn.cut_short == FORGOTTEN else "cut short"
+            yield Violation(kind, subject=subject_text(txn.tid, txn.begin_ns))
+
+
+def _producer_ids(history: SmallHistory) -> dict[str, set[int]]:
+    """Transactional id to the producer ids of its records in final logs."""
+    ids: dict[str, set[int]] = defaultdict(set)
+    for send in history.sends:
+        txn = _txn_of(history, send)
+        if txn is not None:
+            found = {row.producer_id for row in history.records_of[send.value_id]}
+            ids[txn.transactional_id] |= {one for one in found if is_number(one)}
+    return ids
+
+
+def _unmarked(partition: Partition, ids: dict[str, set[int]]) -> Iterator[Violation]:
+    """Records of several transactions of one producer with the same number of markers before."""
+    turns: dict[tuple[int, int], list[tuple[Row, Row]]] = defaultdict(list)
+    for send in partition.sends:
+        txn = _txn_of(partition.history, send)
+        if (
+            txn is None
+            or txn.late_end_ns is not None
+            or not _has_to_be_marked(partition, send, txn)
+        ):
+            continue
+        known = ids[txn.transactional_id]
+        if len(known) == 1:
+            (producer,) = known
+            markers = [
+                row.offset
+                for row in partition.log
+                if row.control is not None and row.producer_id == producer
+            ]
+            turn = sum(offset < send.offset for offset in markers)
+            if markers:
+                turns[producer, turn].append((send, txn))
+    for rows in turns.values():
+        begins = {txn.begin_ns for _, txn in rows}
+        if len(begins) > 1:
+            tid = min(txn.transactional_id for _, txn in rows)
+            offset = min(send.offset for send, _ in rows)
+            yield partition.violation("unmarked", offset, None, tid, min(begins))
+
+
+def _txn_of(history: SmallHistory, send: Row) -> Row | None:
+    return history.txn_of.get((send.client, send.session, send.txn))
+
+
+def _has_to_be_marked(partition: Partition, send: Row, txn: Row) -> bool:
+    """Whether the log must still have the marker of an acknowledged record: it has the record, or
+    delete.retention.ms has not passed."""
+    part, offset = partition.part, acknowledged_offset(send)
+    if txn.late_end_ns is not None or offset is None or offset < part.log_start:
+        return False
+    if partition.history.records_of[send.value_id]:
+        return True
+    is_young = part.ends_ns + STOPPING_NS < txn.begin_ns + (part.delete_retention_ns or 0)
+    return bool(is_young and not part.clock_moved)
+
+
 GUARANTEE = Guarantee(
     name="hanging_txn",
     rank=40,
@@ -189,4 +284,6 @@ FROM ({_UNMARKED}) open_transactions""",
         *("partitions.clock_moved", "partitions.lost_floor", "partitions.unclean_on"),
     ),
     rests_on=("txns", "offset_answers", "admin_ops", "clients", "faults", "replicas", "sends"),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.tid, violation.at_ns)",
 )

@@ -6,12 +6,13 @@ lies below it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
 
 INPUTS = """
 FROM group_positions positions JOIN records ON records.sent_p = positions.p JOIN partitions
@@ -61,6 +62,56 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """A group that moves with transactions is behind exactly those inputs that have an output."""
+    for position in history.made("group_positions"):
+        for send, offset, has_output in inputs_of(history, position):
+            is_passed = offset < (position.position or 0)
+            kind = None
+            if has_output and not is_passed:
+                kind = "not consumed"
+            elif is_passed and not has_output and not is_output_gone(history, send):
+                kind = "consumed"
+            if kind:
+                partition = history.partition_of(send)
+                yield partition.violation(kind, offset, send.value_id, position.grp)
+
+
+def inputs_of(history: SmallHistory, position: Row) -> Iterator[tuple[Row, int, bool]]:
+    """The records of a partition that readers of committed records see, each with its offset and
+    whether they see an output of a transaction that moved the group of this position."""
+    groups = {(row.client, row.session, row.txn): row.grp for row in history.made("txn_p")}
+    partition = history.partition_by_p.get(position.p)
+    for send in () if partition is None or partition.part.compacted else partition.sends:
+        if is_shown(history, send):
+            outputs = [
+                one
+                for one in history.outputs_of[send.value_id]
+                if is_shown(history, one)
+                and groups.get((one.client, one.session, one.txn)) in (None, position.grp)
+            ]
+            yield send, history.seen_places(send.value_id)[0][2], bool(outputs)
+
+
+def is_shown(history: SmallHistory, send: Row) -> bool:
+    """Whether a final pass of readers of committed records delivered a record."""
+    return any(
+        one.has_delivered(offset, send.value_id)
+        for (_, _, offset), passes in history.committed_passes_over(send).items()
+        for one in passes
+    )
+
+
+def is_output_gone(history: SmallHistory, send: Row) -> bool:
+    """Whether an output was where no final reader of committed records can get it any more."""
+    for one in history.outputs_of[send.value_id]:
+        part = history.partition_of(one).part
+        is_unread = history.records_of[one.value_id] and not history.committed_passes_over(one)
+        if part.compacted or (acknowledged_offset(one) or 0) < part.log_start or is_unread:
+            return True
+    return False
+
+
 GUARANTEE = Guarantee(
     name="offsets_not_atomic",
     rank=50,
@@ -99,4 +150,6 @@ SELECT CASE WHEN outputs.source IS NULL THEN 'consumed' ELSE 'not consumed' END 
     needs=("txns", "sends", "commits", "commit_reads", "passes"),
     reads=("records", "partitions", "txn_p", "group_positions", "partitions.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
+    reference=_reference,
+    reference_subject="violation.grp",
 )

@@ -5,11 +5,19 @@ transactions (workload `transactions`) promise exactly once."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
-from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS
+from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS, is_shown
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
-from urteil.harness.verify.guarantees.transactions.unprocessed import COPIED, PROMISE
+from urteil.harness.verify.guarantees.transactions.unprocessed import (
+    COPIED,
+    PROMISE,
+    visible_inputs,
+)
 from urteil.harness.verify.plurals import times
+from urteil.harness.verify.reference import SmallHistory, Violation, places_of
 
 _MADE = f"""
 SELECT records.source, COUNT(*) AS copies, MIN(records.shown_slot) % {SLOT} AS first_copy,
@@ -25,6 +33,28 @@ topic that they are in, and the group whose positions moved with them."""
 
 _ONCE = "GREATEST(1, records.n_slots)"
 """How often the input itself was seen: a producer without idempotence may have sent it twice."""
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """No input has more copies than it was seen itself: of an application in all final passes
+    together, of copies within transactions by the topic and the group that they moved."""
+    for send in visible_inputs(history):
+        copies = places_of(history.final_reads_of[f"copy/{send.value_id}"])
+        if len(copies) > max(1, len(history.places_of_send(send))):
+            offset = places_of(history.records_of[send.value_id])[0][2]
+            yield history.partition_of(send).violation("twice", offset, send.value_id)
+    groups = {(row.client, row.session, row.txn): row.grp for row in history.made("txn_p")}
+    for send in history.sends:
+        made = Counter(
+            (one.topic, groups[one.client, one.session, one.txn])
+            for one in history.outputs_of[send.value_id]
+            if (one.client, one.session, one.txn) in groups and is_shown(history, one)
+        )
+        if max(made.values(), default=0) > max(1, len(history.places_of_send(send))):
+            places = history.seen_places(send.value_id)
+            first = places[0][2] if places else None
+            yield history.partition_of(send).violation("twice", first, send.value_id)
+
 
 GUARANTEE = Guarantee(
     name="processed_twice",
@@ -77,4 +107,5 @@ FROM ({_MADE}) outputs JOIN records ON records.value_id = outputs.source
     reads=("records", "partitions", "settings", "txn_p", "mirrors", "partitions.spoilt_ns"),
     rests_on=(*RECORDS, "txns", "commits"),
     subjects=("partitions.copies", "txn_p"),
+    reference=_reference,
 )

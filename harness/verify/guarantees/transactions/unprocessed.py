@@ -7,14 +7,20 @@ last committed offset must have a copy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     INPUTS,
     OUTPUT_GONE,
     SPOILT_NS,
+    inputs_of,
+    is_output_gone,
+    is_shown,
 )
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.limits import FOREVER_NS
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, places_of
 
 _JOINED = """
 FROM records JOIN partitions ON partitions.p = records.sent_p
@@ -59,6 +65,57 @@ PASSED = f"{INPUTS} AND records.shown_slot % {SLOT} < positions.position"
 
 PROMISE = f"""CASE WHEN records.invoke_ns < {SPOILT_NS} THEN 'spoiled'
   ELSE (SELECT MAX(promise) FROM settings) END AS promised"""
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Each record that an application's readers may see has a copy in some final pass; each below
+    the position of a group that moves with transactions has an output."""
+    for send in visible_inputs(history):
+        partition = history.partition_of(send)
+        places = places_of(history.records_of[send.value_id])
+        is_kept = places[-1][2] >= partition.part.log_start
+        has_copy = history.final_reads_of[f"copy/{send.value_id}"]
+        if is_kept and not has_copy and not _may_lack(history, send):
+            yield partition.violation("missing", places[0][2], send.value_id)
+    for position in history.made("group_positions"):
+        for send, offset, has_output in inputs_of(history, position):
+            is_passed = offset < (position.position or 0)
+            if is_passed and not has_output and not is_output_gone(history, send):
+                yield history.partition_of(send).violation("missing", offset, send.value_id)
+
+
+def visible_inputs(history: SmallHistory) -> Iterator[Row]:
+    """The records of an application's input that readers of committed records may see; where there
+    are mirrors, those of their sources."""
+    has_output = any(row.copies and row.seen_end is not None for row in history.made("partitions"))
+    sources = {row.source_p for row in history.made("mirrors")}
+    for send in history.sends if has_output else ():
+        part = history.partition_of(send).part
+        is_input = part.ours and not part.copies and (not sources or part.p in sources)
+        if is_input and not part.compacted and history.records_of[send.value_id]:
+            is_asked = bool(history.committed_passes_over(send))
+            is_committed = send.txn is None or history.fate_of(send) == "committed"
+            if is_shown(history, send) if is_asked else is_committed:
+                yield send
+
+
+def _may_lack(history: SmallHistory, send: Row) -> bool:
+    """Whether the output may have deleted the copy of a record, or cleaned it for its key."""
+    outputs = [row for row in history.made("partitions") if row.copies]
+    for part in outputs:
+        is_timed = not (
+            part.retention_ns is None or part.trimmed or (part.retention_bytes or -1) >= 0
+        )
+        is_old = not is_timed or send.invoke_ns < part.ends_ns - part.retention_ns
+        if part.log_start > 0 and is_old:
+            return True
+    same = [
+        one
+        for one in history.sends
+        if one.key == send.key is not None and history.records_of[one.value_id]
+    ]
+    return any(part.compacted for part in outputs) and len(same) > 1
+
 
 GUARANTEE = Guarantee(
     name="unprocessed",
@@ -118,4 +175,5 @@ SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, r
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     subjects=("partitions.copies", "group_positions"),
     needs_whole_passes=True,
+    reference=_reference,
 )

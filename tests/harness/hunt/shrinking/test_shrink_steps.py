@@ -88,12 +88,19 @@ def test_unreproducible_anomaly_is_reported(tmp_path: Path) -> None:
     assert (report.hits, report.tries) == (0, 2)
 
 
-@pytest.mark.parametrize("anomaly", [LOST, STRANGE])
-def test_violated_control_ends_shrinking(tmp_path: Path, anomaly: object) -> None:
+@pytest.mark.parametrize("anomaly", [LOST, OTHER])
+def test_control_that_violates_the_guarantee_ends_shrinking(
+    tmp_path: Path, anomaly: object
+) -> None:
     paper = Paper({1: 1.0}, always=(anomaly,))  # type: ignore[arg-type]
     report = shrink(schedule(9), tries(paper, tmp_path))
     assert report.ended == "control"
     assert len(paper.played) == 1
+
+
+def test_control_that_violates_another_guarantee_is_no_reason_to_end(tmp_path: Path) -> None:
+    report = shrink(schedule(9), tries(Paper({1: 1.0}, always=(STRANGE,)), tmp_path))
+    assert (report.ended, choices(report.schedule)) == ("smallest", ["f1"])
 
 
 def test_control_is_also_played_under_the_last_load(tmp_path: Path) -> None:

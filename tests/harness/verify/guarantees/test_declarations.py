@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import sqlglot
@@ -70,3 +71,10 @@ def test_ranks_are_unique_within_a_subject() -> None:
     for subject, guarantees in SUBJECTS.items():
         ranks = [one.rank for one in guarantees]
         assert len(ranks) == len(set(ranks)), subject
+
+
+def test_guarantee_without_reference_check_or_reason_is_an_error_that_names_it() -> None:
+    with pytest.raises(ValueError, match="lost_write has to declare either its reference check"):
+        replace(GUARANTEES["lost_write"], reference=None)
+    with pytest.raises(ValueError, match="the reason why none makes sense"):
+        replace(GUARANTEES["lost_write"], no_reference="both")

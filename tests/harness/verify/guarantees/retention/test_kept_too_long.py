@@ -11,6 +11,7 @@ import pytest
 from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, topic
 from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.derived.retention_promises import retention_columns
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, TOPIC, S
 
@@ -194,3 +195,18 @@ def test_cleaner_may_have_stopped_on_a_failed_disk(tmp_path: Path) -> None:
     config = {"retention_ms": "4000", "cleanup_policy": "compact,delete"}
     result = kept(tmp_path, tables, LOOKS | {"log.cleaner.backoff.ms": "1000"}, **config)
     assert not result.findings
+
+
+@pytest.mark.parametrize(
+    ("own", "looks"),
+    [("delete", "log.retention.check.interval.ms"), ("compact", "log.cleaner.backoff.ms")],
+)
+@pytest.mark.parametrize("of_brokers", ["delete", "compact"])
+def test_policy_of_a_topic_decides_how_often_its_logs_are_checked(
+    own: str, looks: str, of_brokers: str
+) -> None:
+    config = {"log.cleanup.policy": of_brokers, looks: "1000", "log.initial.task.delay.ms": "0"}
+    scenario = synthetic.scenario(ONE, cluster=ClusterSpec(config=config))
+    (fact,) = topic(cleanup_policy=own)
+    columns = retention_columns(fact, scenario, synthetic.facts(ONE), [], [])
+    assert columns["late_ns"] == S

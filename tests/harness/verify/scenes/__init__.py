@@ -1,0 +1,16 @@
+"""Scenes: what no generated history (`tests/harness/verify/histories`) has."""
+
+from __future__ import annotations
+
+from tests.harness.verify.scenes import answers, applications, availability, files, logs, rights
+from tests.harness.verify.scenes.scene import Draw
+
+SCENES: dict[Draw, tuple[str, ...]] = {
+    **files.SCENES,
+    **answers.SCENES,
+    **rights.SCENES,
+    **availability.SCENES,
+    **applications.SCENES,
+    **logs.SCENES,
+}
+"""How a scene is drawn, to the guarantees that judge it."""

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from urteil.chaos.link_probes import probe
 from urteil.chaos.link_rules import LinkRule, RuleHit
 from urteil.chaos.link_transfers import BAD_FRAME, MONITOR, framed_request, transfer
+from urteil.chaos.message_fields import kafka_name
 from urteil.chaos.observations import (
     CLIENT,
     DOWNSTREAM,
@@ -207,7 +208,7 @@ class Links:
         for node in _by_source(links):
             for name, passed in (self._servers[node].passed_frames() or {}).items():
                 if name in names:
-                    counts.update(passed["requests"])
+                    counts.update({kafka_name(api): n for api, n in passed["requests"].items()})
                     counts["unread connections"] += passed["unread"]
         return ", ".join(f"{count} {what}" for what, count in counts.most_common() if count)
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from urteil.chaos.protocol_names import APIS
+from urteil.chaos.protocol_names import API_NAMES, APIS
 
 CATALOGUE = Path(__file__).with_name("proxy") / "fields.json"
 LIST = "[]"
@@ -108,6 +108,12 @@ def typed_value(api: str, direction: str, path: str, value: Value) -> Value:
     if not number.is_integer() or not least <= number <= most:
         raise ValueError(f"{path} is a whole number from {least} to {most} ({kind}), not {value}")
     return int(number)
+
+
+def kafka_name(codec_name: str) -> str:
+    """Kafka's name of an API, from the proxy's, which has other capitals."""
+    entry = _catalogue()["apis"].get(codec_name)
+    return API_NAMES[entry["key"]] if entry else codec_name
 
 
 def _plain(name: str) -> str:

@@ -15,8 +15,12 @@ from urteil.chaos.protocol_names import ERRORS
 
 ERROR_NAMES = {code: name for name, code in ERRORS.items()}
 ERROR_FIELD = "error_code"
-SHOWN_ZEROS = frozenset({"partition", "partitions", "base_offset", "offset", "fetch_offset"})
+SHOWN_ZEROS = frozenset(
+    {"partition", "partitions", "base_offset", "offset", "fetch_offset", "first_sequence"}
+)
 """Fields in which 0 is as telling as any number."""
+USUAL_MAGIC = 2
+"""The format of record batches since 0.11."""
 
 
 def wire_row(hit: RuleHit, wall_clock_ns: int) -> dict[str, Any]:
@@ -95,6 +99,10 @@ def _is_telling(name: str, value: Any) -> bool:
         return bool(value)
     if isinstance(value, bool):
         return value
+    if name == "magic" and value == USUAL_MAGIC:
+        return False
+    if name == "acks":
+        return True
     if isinstance(value, int):
         return value > 0 or (value == 0 and name in SHOWN_ZEROS) or (value < 0 and value != -1)
     return value not in (None, "", "AAAAAAAAAAAAAAAAAAAAAA")

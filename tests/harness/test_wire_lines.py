@@ -38,8 +38,8 @@ def text(hit: RuleHit) -> str:
 
 def test_line_of_a_request_has_its_telling_fields() -> None:
     assert text(REQUEST) == (
-        "client->b1  > Produce v9 #12 orders-app 203 B  timeout_millis=30000 topics=[topic=orders "
-        "partitions=[partition=0 records=[records=1 bytes=168]]]"
+        "client->b1  > Produce v9 #12 orders-app 203 B  acks=-1 timeout_millis=30000 "
+        "topics=[topic=orders partitions=[partition=0 records=[records=1 bytes=168]]]"
     )
 
 

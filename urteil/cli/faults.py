@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from urteil.cli.interrupts import Interrupts
 from urteil.cli.options import Number, json_option
 from urteil.cli.suggestions import require_known
 
@@ -127,8 +126,7 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     from urteil.harness import standing
     from urteil.harness.fault_server import FaultRejected
 
-    # A shell script's background jobs ignore SIGINT.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts = Interrupts()
     kind = FAULTS[require_known("fault", name, FAULTS)]
     options = dict(_option(text) for text in arguments.pop("options"))
     try:
@@ -143,24 +141,25 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
         name, target or kind.sample, expiry_s=for_s + 1, options=options, **arguments
     )  # fmt: skip
     try:
-        return _hold(name, holding, for_s)
+        return _hold(name, holding, for_s, interrupts)
     except FaultRejected as error:
         raise click.UsageError(str(error)) from None
 
 
-def _hold(name: str, holding: AbstractContextManager[HeldFault], for_s: float) -> int:
+def _hold(
+    name: str, holding: AbstractContextManager[HeldFault], for_s: float, interrupts: Interrupts
+) -> int:
     with holding as held:
         where = f"{name} {', '.join(held.targets)}"
         end = time.monotonic() + for_s
-        with suppress(KeyboardInterrupt):
-            if held.acts_later:
-                click.echo(f"{where} waits: {held.proof.text}")
-                _await_act(held, where, end)
-            else:
-                acts = "acts" if held.proof.acted else "DID NOT ACT"
-                click.echo(f"{where} {acts}: {held.proof.text}")
-            if held.proof.acted:
-                threading.Event().wait(max(0.0, end - time.monotonic()))
+        if held.acts_later:
+            click.echo(f"{where} waits: {held.proof.text}")
+            _await_act(held, where, end, interrupts)
+        else:
+            acts = "acts" if held.proof.acted else "DID NOT ACT"
+            click.echo(f"{where} {acts}: {held.proof.text}")
+        if held.proof.acted:
+            interrupts.wait(end)
     if held.acts_later or held.final.acted != held.proof.acted:
         acted = "acted" if held.final.acted else "DID NOT ACT"
         click.echo(f"{name} {acted}: {held.final.text}")
@@ -168,13 +167,13 @@ def _hold(name: str, holding: AbstractContextManager[HeldFault], for_s: float) -
     return 0 if held.final.acted else EXIT_NOT_SHOWN
 
 
-def _await_act(held: HeldFault, where: str, end: float) -> None:
+def _await_act(held: HeldFault, where: str, end: float, interrupts: Interrupts) -> None:
     """Print the first proof of a fault that acts later."""
-    while time.monotonic() < end:
+    while time.monotonic() < end and not interrupts.came:
         if (proof := held.observe()).acted:
             click.echo(f"{where} acts: {proof.text}")
             return
-        threading.Event().wait(OBSERVE_S)
+        interrupts.wait(time.monotonic() + OBSERVE_S)
 
 
 def _check_faults(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from urteil.cli.interrupts import Interrupts
 from urteil.cli.options import Number, json_option
 
 if TYPE_CHECKING:
@@ -61,20 +60,22 @@ def wire(
     from urteil.harness import standing
     from urteil.harness.fault_server import FaultRejected
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts = Interrupts()
     options = [{"api": api, "client_id": client, "fields": fields} for api in apis or ("",)]
     try:
         for one in options:
             FAULTS["record"](FaultArguments(target=link, options=one))
         session = standing.faults_on(cluster)
-        return _watch(session, link, topic, options, count or sys.maxsize, seconds, as_json)
+        return _watch(
+            session, link, topic, options, count or sys.maxsize, seconds, as_json, interrupts
+        )
     except (ValueError, standing.StandingError, FaultRejected) as error:
         raise click.UsageError(str(error)) from None
 
 
 def _watch(
     session: FaultSession, link: str, topic: str, options: list[dict[str, str]], count: int,
-    seconds: float | None, as_json: bool,
+    seconds: float | None, as_json: bool, interrupts: Interrupts,
 ) -> int:  # fmt: skip
     printed = 0
     with ExitStack() as stack:
@@ -85,30 +86,27 @@ def _watch(
             )
             for one in options
         ]  # fmt: skip
-        try:
-            for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S)):
-                click.echo(_shown(hit, as_json))
-                printed += 1
-                if printed == count:
-                    break
-        except KeyboardInterrupt:
-            pass
+        for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S), interrupts):
+            click.echo(_shown(hit, as_json))
+            printed += 1
+            if printed == count:
+                break
     if not printed:
         click.echo(f"{link}: {recorders[0].final.text}", err=True)
     return 0 if printed else EXIT_NOTHING_PASSED
 
 
-def _hits(recorders: list[HeldFault], end: float) -> Iterator[RuleHit]:
-    """The frames of all recorders, in order, until the moment `end`."""
+def _hits(recorders: list[HeldFault], end: float, interrupts: Interrupts) -> Iterator[RuleHit]:
+    """The frames of all recorders, in order, until the moment `end` or Ctrl-C."""
     while True:
-        is_last = time.monotonic() >= end
+        is_last = interrupts.came or time.monotonic() >= end
         observed = [recorder.new_hits() for recorder in recorders]
         if forgotten := sum(count for _, count in observed):
             click.echo(f"{forgotten} frames passed too fast to be shown", err=True)
         yield from sorted((hit for hits, _ in observed for hit in hits), key=lambda hit: hit.at_ns)
         if is_last:
             return
-        threading.Event().wait(POLL_S)
+        interrupts.wait(time.monotonic() + POLL_S)
 
 
 def _shown(hit: RuleHit, as_json: bool) -> str:

@@ -105,7 +105,7 @@ def judge(expected: str, promise: str, inputs: str, outputs: str) -> set[tuple[s
     """The kinds and keys of what `wrong_result` finds, permitted ones left out."""
     guarantee = GUARANTEES["wrong_result"]
     permitted = " OR ".join(f"COALESCE({excuse.when}, FALSE)" for excuse in guarantee.excuses)
-    query = f"SELECT x.sub_kind, x.key FROM ({guarantee.violations}) x WHERE NOT ({permitted})"
+    query = f"SELECT sub_kind, key FROM ({guarantee.violations}) violation WHERE NOT ({permitted})"
     tables = {
         "inputs": f"SELECT * FROM (VALUES {inputs}) t(topic, partition, off, value_id)",
         "outputs": f"SELECT * FROM (VALUES {outputs}) t(sink, position, key, value, value_id)",

@@ -8,7 +8,7 @@ place of the workload's clients).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -195,6 +195,15 @@ class ZooKeeperAdmin(Protocol):
 
     def delete_controller(self) -> None:
         """Delete `/controller`. Repeatable."""
+        ...
+
+    def request_reassignment(self, order: Mapping[tuple[str, int], Sequence[int]]) -> bool:
+        """Request replicas by topic and partition, as broker ids with the preferred one first.
+        False while an earlier request is not finished."""
+        ...
+
+    def request_election(self, slots: Iterable[tuple[str, int]]) -> bool:
+        """Request preferred leaders. False while an earlier request is not processed."""
         ...
 
 

@@ -1,8 +1,9 @@
 """Rotates leadership over all replicas, so that final reads cover every replica.
 
 If brokers support reassignment and election (Apache Kafka, ours), the order of each partition's
-replicas is rotated and the first one elected; no broker stops. Otherwise brokers are stopped and
-started in turn, so that each is the only live one once.
+replicas is rotated and the first one elected; no broker stops. Apache Kafka before 2.4 gets both
+requests by znodes. Other brokers are stopped and started in turn, so that each is the only live one
+once.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ PREFERRED = 0
 STOP_DEADLINE_S = 15.0
 ELECT_LEADERS = 43
 ALTER_PARTITION_REASSIGNMENTS = 45
+CONTROLLED_SHUTDOWN = 7
+"""An API between brokers, which those of Apache Kafka with ZooKeeper advertise."""
+Order = dict[tuple[str, int], list[int]]
+"""By topic and partition, the ids of its replicas, the preferred one first."""
+Elect = Callable[[Order], str]
+"""Requests that order and its first replicas as leaders. Returns a failure in words."""
 
 
 def leadership_rounds(
@@ -51,23 +58,57 @@ def leadership_rounds(
         bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
     )
     try:
-        if _can_elect(admin):
-            yield from _by_election(controls, admin, topics, deadline)
+        served = _served_apis(admin)
+        if {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served:
+            yield from _by_election(controls, _elector(admin), topics, deadline)
+        elif CONTROLLED_SHUTDOWN in served:
+            yield from _by_election(controls, _znode_elector(controls), topics, deadline)
         elif restart:
             yield from _by_restart(controls, topics, deadline)
     finally:
         admin.close()
 
 
-def _can_elect(admin: Any) -> bool:
-    """Whether the brokers support election. (kafka-python's own `api_versions` fails on an unknown
-    key.)"""
-    served = set(admin._manager.broker_version_data.api_versions)
-    return {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served
+def _served_apis(admin: Any) -> set[int]:
+    """The keys of the APIs that the brokers serve. (kafka-python's own `api_versions` fails on an
+    unknown key.)"""
+    return set(admin._manager.broker_version_data.api_versions)
+
+
+def _elector(admin: Any) -> Elect:
+    """Requests elections by protocol."""
+
+    def elect(order: Order) -> str:
+        partitions = {TopicPartition(*slot): replicas for slot, replicas in order.items()}
+        try:
+            admin.alter_partition_reassignments(partitions)
+            admin.elect_leaders(PREFERRED, _by_topic(order), raise_errors=False)
+        except KafkaError as error:
+            return f": {error}"
+        return ""
+
+    return elect
+
+
+def _znode_elector(controls: Controls) -> Elect:
+    """Requests elections by znodes: first the order, then, once it holds, its first replicas."""
+
+    def elect(order: Order) -> str:
+        topics = sorted({topic for topic, _ in order})
+        current = {
+            _slot(view): [_id(name) for name in view.replicas] for view in _views(controls, topics)
+        }
+        if any(current.get(slot) != replicas for slot, replicas in order.items()):
+            controls.zookeeper_admin.request_reassignment(order)
+        else:
+            controls.zookeeper_admin.request_election(order)
+        return ""
+
+    return elect
 
 
 def _by_election(
-    controls: Controls, admin: Any, topics: Sequence[str], deadline: float
+    controls: Controls, request: Elect, topics: Sequence[str], deadline: float
 ) -> Iterator[dict[tuple[str, int], int]]:
     views = _views(controls, topics)
     first = {_slot(view): [_id(name) for name in view.replicas] for view in views}
@@ -76,9 +117,9 @@ def _by_election(
     try:
         for turn in range(1, turns):
             order = {slot: _rotate(first[slot], first_leaders[slot], turn) for slot in first}
-            yield _elect(controls, admin, order, topics, deadline)
+            yield _elect(controls, request, order, topics, deadline)
     finally:
-        leaders = _elect(controls, admin, first, topics, deadline)
+        leaders = _elect(controls, request, first, topics, deadline)
     yield leaders
 
 
@@ -90,22 +131,16 @@ def _rotate(replicas: list[int], leader: int, turn: int) -> list[int]:
 
 def _elect(
     controls: Controls,
-    admin: Any,
-    order: dict[tuple[str, int], list[int]],
+    request: Elect,
+    order: Order,
     topics: Sequence[str],
     deadline: float,
 ) -> dict[tuple[str, int], int]:
     """Give each partition this order of replicas, and make the first one leader."""
     leaders = {slot: replicas[0] for slot, replicas in order.items()}
-    partitions = {TopicPartition(*slot): replicas for slot, replicas in order.items()}
 
     def elect() -> str:
-        failure = ""
-        try:
-            admin.alter_partition_reassignments(partitions)
-            admin.elect_leaders(PREFERRED, _by_topic(order), raise_errors=False)
-        except KafkaError as error:
-            failure = f": {error}"
+        failure = request(order)
         are_elected = _leaders(controls, topics) == leaders
         return "" if are_elected else f"leaders are not {leaders}{failure}"
 

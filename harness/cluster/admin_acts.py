@@ -15,8 +15,17 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
+from urteil.chaos.capabilities import (
+    CONFIG_INCREMENTS,
+    ELECTIONS,
+    PARTITION_GROWTH,
+    QUOTAS,
+    REASSIGNMENT,
+    Capability,
+)
 from urteil.chaos.waiting import retry, until
 from urteil.harness.clients.kafka_python_fixes import retry_missing_partitions
+from urteil.harness.cluster import admin_znodes
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.client_quotas import alter_quotas
 from urteil.harness.cluster.cluster_state import ClusterState
@@ -25,6 +34,7 @@ DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
 POLL_S = 0.1
 REPEAT_S = 5.0
+ELECTION_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
 DEFAULT_CLIENT = "<default>"
@@ -154,9 +164,16 @@ class AdminActs:
         with self._acts.act("add partitions", topic, before) as after:
             after["partitions"] = total
             self._send_until(
-                lambda admin: admin.create_partitions({topic: total}),
+                lambda admin: self._create_partitions(admin, topic, total),
                 lambda: len(self.replicas(topic)) == total and self._has_leaders(topic),
             )
+
+    def _create_partitions(self, admin: Any, topic: str, total: int) -> None:
+        if not self._lacks(PARTITION_GROWTH):
+            admin.create_partitions({topic: total})
+        elif len(self.replicas(topic)) < total:
+            brokers = [_id(node) for node in self._state.registered_brokers()]
+            admin_znodes.write_partitions(self._state.client, topic, total, brokers)
 
     # Replicas and leaders
 
@@ -170,7 +187,21 @@ class AdminActs:
         }
         with self._acts.act("reassign", topic, _plain(self.replicas(topic))) as after:
             after.update(_plain(wanted))
-            self._request(lambda admin: _raise_first(admin.alter_partition_reassignments(replicas)))
+            if self._lacks(REASSIGNMENT):
+                self._reassign_by_znode(replicas)
+            else:
+                self._request(
+                    lambda admin: _raise_first(admin.alter_partition_reassignments(replicas))
+                )
+
+    def _reassign_by_znode(self, replicas: Mapping[TopicPartition, Sequence[int]]) -> None:
+        order = {tuple(slot): nodes for slot, nodes in replicas.items()}
+        if not until(
+            lambda: admin_znodes.request_reassignment(self._state.client, order),
+            deadline_s=DEADLINE_S,
+            poll_s=POLL_S,
+        ):
+            raise ActFailed(f"another reassignment goes on after {DEADLINE_S:g} s")
 
     def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
         moves = {TopicPartition(topic, partition): None for partition in origin}
@@ -233,13 +264,16 @@ class AdminActs:
         with self._acts.act(f"elect {kind}", f"{topic}{suffix}", self._leaders(topic)) as after:
             slots = {topic: list(partitions)}
             election = UNCLEAN if unclean else PREFERRED
-            answer = self._request(
-                lambda admin: admin.elect_leaders(election, slots, raise_errors=False)
-            )
-            for result in answer.replica_election_results:
-                for one in result.partition_result:
-                    failure = one.error_message or f"error {one.error_code}"
-                    answers[one.partition_id] = failure if one.error_code else ""
+            if self._lacks(ELECTIONS):
+                answers = self._elect_by_znode(topic, partitions)
+            else:
+                answer = self._request(
+                    lambda admin: admin.elect_leaders(election, slots, raise_errors=False)
+                )
+                for result in answer.replica_election_results:
+                    for one in result.partition_result:
+                        failure = one.error_message or f"error {one.error_code}"
+                        answers[one.partition_id] = failure if one.error_code else ""
             after.update(self._leaders(topic), partitions=sorted(partitions))
             if not unclean:
                 now = self.replicas(topic)
@@ -248,6 +282,18 @@ class AdminActs:
                     str(one): now[one][0] for one in unmoved if answers.get(one) == ""
                 }
         return answers
+
+    def _elect_by_znode(self, topic: str, partitions: Sequence[int]) -> dict[int, str]:
+        """Without an answer: a partition whose first replica leads soon was elected."""
+        admin_znodes.request_election(self._state.client, [(topic, one) for one in partitions])
+
+        def find_others() -> set[int]:
+            views = [view for view in self._state.partitions(topic) if view.replicas]
+            others = {view.partition for view in views if view.leader != view.replicas[0]}
+            return others & set(partitions)
+
+        others = until(find_others, not_, deadline_s=ELECTION_S, poll_s=POLL_S)
+        return {one: "not elected" if one in others else "" for one in partitions}
 
     def _leaders(self, topic: str) -> dict[str, Any]:
         return {"leaders": {str(v.partition): v.leader for v in self._state.partitions(topic)}}
@@ -271,11 +317,20 @@ class AdminActs:
         with self._acts.act("config", topic, before) as after:
             after.update(settings)
             self._send_until(
-                lambda admin: admin.alter_configs([resource]),
+                lambda admin: self._alter_config(admin, resource, settings),
                 lambda: all(
                     self.config(topic).get(name) == value for name, value in settings.items()
                 ),
             )
+
+    def _alter_config(
+        self, admin: Any, resource: ConfigResource, settings: Mapping[str, str | None]
+    ) -> None:
+        """By znode where the request would replace all other settings of the topic."""
+        if self._lacks(CONFIG_INCREMENTS):
+            admin_znodes.write_settings(self._state.client, f"topics/{resource.name}", settings)
+        else:
+            admin.alter_configs([resource])
 
     # Quotas
 
@@ -286,10 +341,18 @@ class AdminActs:
         before = self.quotas(client)
         with self._acts.act("quota", client or DEFAULT_CLIENT, before) as after:
             self._send_until(
-                lambda _: alter_quotas(self._bootstrap(), client, quotas),
+                lambda _: self._alter_quotas(client, quotas),
                 lambda: all(_is_set(self.quotas(client).get(one), quotas[one]) for one in quotas),
             )
             after.update(self.quotas(client))
+
+    def _alter_quotas(self, client: str | None, quotas: Mapping[str, float | None]) -> None:
+        if not self._lacks(QUOTAS):
+            return alter_quotas(self._bootstrap(), client, quotas)
+        changes = {name: None if rate is None else str(rate) for name, rate in quotas.items()}
+        entity = f"clients/{DEFAULT_CLIENT if client is None else client}"
+        admin_znodes.write_settings(self._state.client, entity, changes)
+        return None
 
     # Transactions
 
@@ -312,6 +375,9 @@ class AdminActs:
         return self.release(node)
 
     # Requests
+
+    def _lacks(self, capability: Capability) -> bool:
+        return capability.name in self._state.lacks
 
     def _send_until(self, send: Callable[[Any], object], is_done: Callable[[], bool]) -> None:
         """Repeat the request until `is_done`: a response may be lost, a controller may be new."""

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from kazoo.client import KazooClient
 
-from urteil.chaos.capabilities import TOPIC_IDS, missing_capabilities
+from urteil.chaos.capabilities import missing_capabilities
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import NodeState, NotHealthy
@@ -191,7 +191,7 @@ class Cluster:
         """What the running brokers cannot do (chaos/capabilities.py)."""
         direct = ["{}:{}".format(*self.plan.direct_address(node)) for node in self.plan.brokers]
         lacks = missing_capabilities(common_versions(direct))
-        self.state.has_topic_ids = TOPIC_IDS.name not in lacks
+        self.state.lacks = frozenset(lacks)
         return lacks
 
     def versions(self) -> dict[str, str]:

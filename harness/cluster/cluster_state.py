@@ -12,7 +12,9 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
+from urteil.chaos.capabilities import REASSIGNMENT, TOPIC_IDS
 from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.harness.cluster.admin_znodes import REASSIGN
 from urteil.harness.evidence.readers.zookeeper_log import made_topic_id
 
 ANSWER_S = 5.0
@@ -22,10 +24,10 @@ PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
 
 class ClusterState:
     """Reads znodes through a session of the lab's own. Raises LabFailure when ZooKeeper does not
-    answer."""
+    answer. `lacks` names the capabilities that the brokers do not have, once they are known."""
 
     def __init__(self, hosts: str) -> None:
-        self.has_topic_ids = True
+        self.lacks: frozenset[str] = frozenset()
         retry = KazooRetry(max_tries=-1, **PAUSES)
         self.client = KazooClient(
             hosts=hosts, timeout=10.0, connection_retry=retry, logger=_silent_logger()
@@ -74,7 +76,7 @@ class ClusterState:
         znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
         if znode is None:
             return None
-        if not self.has_topic_ids:
+        if TOPIC_IDS.name in self.lacks:
             return made_topic_id(topic, znode[1].czxid)
         topic_id: str | None = json.loads(znode[0]).get("topic_id")
         return topic_id
@@ -107,7 +109,15 @@ class ClusterState:
         """Whether replicas of the topic are being added or removed."""
         znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
         assigned = {} if znode is None else json.loads(znode[0])
-        return any(assigned.get(field) for field in ("adding_replicas", "removing_replicas"))
+        if any(assigned.get(field) for field in ("adding_replicas", "removing_replicas")):
+            return True
+        return REASSIGNMENT.name in self.lacks and topic in self._requested_moves()
+
+    def _requested_moves(self) -> set[str]:
+        """The topics of a reassignment that was requested by znode and is not finished."""
+        znode = self._read_paths([REASSIGN])[0]
+        moves = [] if znode is None else json.loads(znode[0])["partitions"]
+        return {str(move["topic"]) for move in moves}
 
     def is_being_deleted(self, topic: str) -> bool:
         """Whether the topic is marked for deletion."""

@@ -14,7 +14,7 @@ from functools import partial
 from operator import not_
 from pathlib import Path
 
-from urteil.chaos.capabilities import TOPIC_IDS, missing_capabilities
+from urteil.chaos.capabilities import missing_capabilities
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.links import Links
 from urteil.chaos.observations import (
@@ -337,7 +337,7 @@ class ExternalCluster:
     def missing_capabilities(self) -> list[str]:
         """What the running brokers cannot do (chaos/capabilities.py)."""
         lacks = missing_capabilities(common_versions(self.bootstrap))
-        self.state.has_topic_ids = TOPIC_IDS.name not in lacks
+        self.state.lacks = frozenset(lacks)
         return lacks
 
     def versions(self) -> dict[str, str]:

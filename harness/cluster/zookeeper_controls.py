@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from urteil.chaos.observations import ControllerTerm, LabFailure
+from urteil.harness.cluster import admin_znodes
 from urteil.harness.cluster.session_expiry import SessionGone, end_session
 
 ANSWER_S = 5.0
@@ -55,6 +56,12 @@ class ZooKeeperControls:
     def delete_controller(self) -> None:
         with _zookeeper_errors(), contextlib.suppress(NoNodeError):
             self._client().delete_async(CONTROLLER).get(timeout=ANSWER_S)
+
+    def request_reassignment(self, order: Mapping[tuple[str, int], Sequence[int]]) -> bool:
+        return admin_znodes.request_reassignment(self._client(), order)
+
+    def request_election(self, slots: Iterable[tuple[str, int]]) -> bool:
+        return admin_znodes.request_election(self._client(), slots)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.chaos.capabilities import RECORD_DELETION
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag, number
@@ -18,6 +19,7 @@ class DeleteRecords(TopicFault):
     name = "delete_records"
     about = "delete the older records of every partition (DeleteRecords), and again at healing"
     effects = frozenset({Effect.DELETES_RECORDS})
+    needs = (RECORD_DELETION,)
     proves = "the log start offsets before and after"
     share: float = number(0.5, "share of each partition's records to delete", least=0, most=1)
     once: bool = flag("do not delete again at healing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.chaos.capabilities import ELECTIONS
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
@@ -24,6 +25,7 @@ class ElectUnclean(TopicFault):
     name = "elect_unclean"
     about = "run an unclean election for a partition without a leader"
     effects = frozenset({Effect.ELECTS_UNCLEANLY})
+    needs = (ELECTIONS,)
     proves = "a leader that was not in the ISR in ZooKeeper"
     sample = ""
     leaderless_s: float = number(

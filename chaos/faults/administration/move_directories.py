@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urteil.chaos.admin_controls import Directories
+from urteil.chaos.capabilities import LOG_DIRECTORIES
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import Proof
@@ -17,6 +18,7 @@ class MoveDirectories(TopicFault):
     name = "move_directories"
     about = "move a topic's replicas to other log directories of their brokers, and back at healing"
     effects = frozenset({Effect.MOVES_LOGS})
+    needs = (LOG_DIRECTORIES,)
     proves = "the log directories that brokers report before and after"
     _first: Directories | None = None
 

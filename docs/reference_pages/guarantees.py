@@ -68,6 +68,10 @@ def _section(one: Guarantee) -> str:
         reasons = dict.fromkeys(excuse.reason for excuse in one.excuses)
         parts.append(f"Permitted:\n\n{bullets(map(sentence, reasons))}")
     notes = []
+    if one.requires:
+        names = ", ".join(one.name for one in one.requires)
+        notes.append(f"Not judged where brokers lack {names} "
+                     "([older releases](../../guide/releases.md)).")  # fmt: skip
     if one.compares_times:
         notes.append("Unknown where times of several clients cannot be compared.")
     if one.host_load_excuses:

@@ -188,7 +188,8 @@ class Cluster:
         return []
 
     def missing_capabilities(self) -> list[str]:
-        """What the running brokers cannot do (chaos/capabilities.py)."""
+        """What the running brokers cannot do (chaos/capabilities.py). `state` goes by it from now
+        on."""
         direct = ["{}:{}".format(*self.plan.direct_address(node)) for node in self.plan.brokers]
         lacks = missing_capabilities(common_versions(direct))
         self.state.lacks = frozenset(lacks)

@@ -335,7 +335,8 @@ class ExternalCluster:
         return replicas if self._nodes_with_copies("z") else [*replicas, "states"]
 
     def missing_capabilities(self) -> list[str]:
-        """What the running brokers cannot do (chaos/capabilities.py)."""
+        """What the running brokers cannot do (chaos/capabilities.py). `state` goes by it from now
+        on."""
         lacks = missing_capabilities(common_versions(self.bootstrap))
         self.state.lacks = frozenset(lacks)
         return lacks

@@ -40,6 +40,7 @@ def run_cluster(request: StandingRequest, directory: Path) -> None:
         runtime=request.runtime,
         access=access,
     ) as cluster:
+        cluster.missing_capabilities()
         key = secrets.token_bytes(16)
         faults = FaultServer(cluster.controls(), cluster.bootstrap, key)
         state = describe_cluster(request, cluster)

@@ -202,3 +202,19 @@ def test_log_of_a_moved_partition_is_stray():
     assert not states.is_stray("t", "another", 0, 1)
     assert not states.is_stray("t", "id", 1, 1)
     assert not states.is_stray("unknown", "id", 0, 1)
+
+
+def test_topic_without_an_id_has_one_of_its_creation():
+    rows = StateRows(0, has_topic_ids=False)
+    path, value = "/brokers/topics/t", {"partitions": {"0": [1]}}
+
+    def topic_id(zxid, version):
+        data = json.dumps(value).encode()
+        (row,) = rows.rows(Change(zxid=zxid, wall_ms=0, path=path, data=data, version=version))
+        return row["topic_id"]
+
+    assert topic_id(0x10, 0) == "t@10"
+    assert topic_id(0x11, 1) == "t@10"
+    assert topic_id(0x1F, 0) == "t@1f"
+    assert rows.made_ids == {"t": "t@1f"}
+    assert StateRows(0).made_ids == {}

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import struct
 
+import pytest
+
 from urteil.broker.wire import messages
 from urteil.harness.protocol.metadata_requests import (
+    LATEST,
+    LIST_OFFSETS,
+    METADATA,
     largest_timestamp_request,
+    list_offsets_request,
+    metadata_request,
     producer_id_request,
     read_largest_timestamp,
+    read_list_offsets,
+    read_metadata,
     read_producer_id,
 )
+from urteil.harness.protocol.served_versions import highest_version
 
 
 def _parts(frame: bytes, *, tags: int = 0) -> tuple[int, bytes]:
@@ -52,3 +62,47 @@ def test_request_for_a_producer_id() -> None:
     assert decoded.transactional_id is None
     answer = messages.InitProducerIdResponse(error_code=7, producer_id=4711)
     assert read_producer_id(struct.pack(">i", 3) + b"".join(answer.encode(version))) == (7, 4711)
+
+
+@pytest.mark.parametrize("version", range(1, METADATA[1] + 1))
+def test_metadata_of_every_version_is_requested_and_read(version: int) -> None:
+    sent, body = _parts(metadata_request(3, ["a", "b"], version))
+    decoded, end = messages.MetadataRequest.decode(sent, body, 0)
+    assert (sent, end) == (version, len(body))
+    assert [topic.name for topic in decoded.topics or ()] == ["a", "b"]
+    assert version < 4 or not decoded.allow_auto_topic_creation
+    kind = messages.MetadataResponse
+    partition = kind.MetadataResponsePartition(
+        partition_index=1, leader_id=2, leader_epoch=5, replica_nodes=[2, 3], isr_nodes=[2]
+    )
+    answer = kind(
+        brokers=[kind.MetadataResponseBroker(node_id=2, host="h", port=9, rack="r")],
+        cluster_id="c",
+        controller_id=2,
+        topics=[kind.MetadataResponseTopic(name="a", partitions=[partition])],
+    )
+    frame = struct.pack(">i", 3) + b"".join(answer.encode(version))
+    epoch = 5 if version >= 7 else None
+    assert read_metadata(frame, version) == ({"h:9": 2}, [("a", 1, 2, epoch, 1)])
+
+
+@pytest.mark.parametrize("version", range(1, LIST_OFFSETS[1] + 1))
+def test_offsets_of_every_version_are_requested_and_read(version: int) -> None:
+    request = list_offsets_request(3, [("a", 1)], LATEST, committed=True, version=version)
+    sent, body = _parts(request)
+    decoded, end = messages.ListOffsetsRequest.decode(sent, body, 0)
+    assert (sent, end) == (version, len(body))
+    assert decoded.isolation_level == int(version >= 2)
+    assert [one.timestamp for topic in decoded.topics for one in topic.partitions] == [LATEST]
+    kind = messages.ListOffsetsResponse
+    partition = kind.ListOffsetsPartitionResponse(partition_index=1, offset=7, leader_epoch=2)
+    topic = kind.ListOffsetsTopicResponse(name="a", partitions=[partition])
+    frame = struct.pack(">i", 3) + b"".join(kind(topics=[topic]).encode(version))
+    epoch = 2 if version >= 4 else -1
+    assert read_list_offsets(frame, version) == [("a", 1, 0, -1, 7, epoch)]
+
+
+def test_highest_version_is_what_both_know() -> None:
+    assert highest_version(LIST_OFFSETS, {2: 1}) == (2, 1)
+    assert highest_version(LIST_OFFSETS, {2: 9}) == LIST_OFFSETS
+    assert highest_version(LIST_OFFSETS, {}) == (2, -1)

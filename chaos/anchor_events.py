@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from urteil.chaos.admin_controls import ActFailed
+from urteil.chaos.capabilities import TRANSACTION_LISTS, Capability
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.link_rules import ANSWER, REQUEST, LinkRule
@@ -32,6 +33,9 @@ EVENTS: dict[str, str] = {
     "decision": "the decision of a transaction is in its coordinator's log, and markers are "
     "missing",
 }
+
+NEEDS: dict[str, tuple[Capability, ...]] = {"decision": (TRANSACTION_LISTS,)}
+"""What brokers must be able to do for an event to be seen."""
 
 
 def _election(

@@ -74,6 +74,7 @@ LOG_DIRECTORIES = _declare(
 FETCH_EPOCHS = _declare(
     1, 9, "Fetch", "2.1.0", "epochs in fetches", "fetches that carry the leader epoch (KIP-320)"
 )
+ZSTD = _declare(0, 7, "Produce", "2.1.0", "zstd", "compression by Zstandard (KIP-110)")
 BROKER_EPOCHS = _declare(
     6, 5, "UpdateMetadata", "2.2.0", "broker epochs", "fencing of late control requests (KIP-380)"
 )

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from urteil.harness.cluster.admin_acts import Releases
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import BrokerNode, Target
+from urteil.harness.targets.target import PROTOCOL
 
-PROTOCOL = "inter.broker.protocol.version"
-OLDER_PROTOCOL = "3.8"
 NEWER_CODE, NEWER_PROTOCOL = 1, 2
 
 
@@ -36,12 +35,12 @@ class ClusterReleases(Releases):
 
     def properties(self, node: str) -> dict[str, str]:
         """The broker's protocol settings."""
-        return {PROTOCOL: OLDER_PROTOCOL} if node in self._held_back else {}
+        return self._newest[node].older_protocol() if node in self._held_back else {}
 
     def release(self, node: str) -> str:
         kind = self._kinds[node]
-        protocol = f", protocol {OLDER_PROTOCOL}" if node in self._held_back else ""
-        return f"{kind.name} {kind.version}{protocol}"
+        protocol = self.properties(node).get(PROTOCOL, "")
+        return f"{kind.name} {kind.version}" + (f", protocol {protocol}" if protocol else "")
 
     def upgrade(self, node: str, step: int) -> str:
         self._kinds[node] = self._newest[node]

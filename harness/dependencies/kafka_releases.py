@@ -100,6 +100,14 @@ def release_line(version: str) -> ReleaseLine:
     raise ValueError(f"{reason}: releases are {', '.join(map(_abbreviate, LINES))}")
 
 
+def line_before(version: str) -> ReleaseLine:
+    """The line before that of a release. Raises ValueError for the first one."""
+    at = LINES.index(release_line(version))
+    if not at:
+        raise ValueError(f"there is no release before {version}, from which it could be upgraded")
+    return LINES[at - 1]
+
+
 def releases() -> Iterator[str]:
     """All releases, the oldest first."""
     for line in LINES:

@@ -12,9 +12,11 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, describe_missing
+from urteil.chaos import anchor_events
+from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, ZSTD, describe_missing
 from urteil.chaos.faults import FAULTS
 from urteil.harness.clients.kind import client_kinds
+from urteil.harness.clients.options import SendOptions
 from urteil.harness.scenario import Scenario, clusters
 from urteil.harness.targets import Mix, parse_target
 from urteil.harness.targets.external import PREFIX
@@ -36,6 +38,15 @@ def check_settings(scenario: Scenario) -> None:
         if unknown:
             raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
                               f"{_name(kind)} does not have")  # fmt: skip
+        if any(cluster.older for cluster in clusters(scenario).values()):
+            _check_upgrade(scenario, kind)
+
+
+def _check_upgrade(scenario: Scenario, kind: Target) -> None:
+    try:
+        kind.previous_release()
+    except ValueError as reason:
+        raise NotPlayable(f"{scenario.name}: {reason}") from None
 
 
 def _settings(scenario: Scenario) -> Iterator[str]:
@@ -56,8 +67,12 @@ def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:
     Raises NotPlayable if they cannot, and if none of its own guarantees could be judged.
     """
     for fault in scenario.faults:
-        if lack := describe_missing(FAULTS[fault.fault].needs, lacks):
+        needs = FAULTS[fault.fault].required_capabilities(fault.options)
+        if lack := describe_missing(needs, lacks):
             raise NotPlayable(f"{scenario.name}: the fault {fault.fault} cannot act: {lack}")
+        event = fault.after_event or ""
+        if lack := describe_missing(anchor_events.NEEDS.get(event, ()), lacks):
+            raise NotPlayable(f"{scenario.name}: the event {event} cannot be seen: {lack}")
     for kind in client_kinds().values():
         lack = describe_missing(kind.required_capabilities(scenario.workload), lacks)
         if lack and kind.client_names(scenario):
@@ -69,6 +84,9 @@ def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:
     load = scenario.workload
     if IDEMPOTENCE.name in lacks:
         load = msgspec.structs.replace(load, idempotent=False)
+    codec = SendOptions.of(load).compression_type
+    if lack := describe_missing((ZSTD,) if codec == "zstd" else (), lacks):
+        raise NotPlayable(f"{scenario.name}: records cannot be compressed by zstd: {lack}")
     if RECORD_BATCHES.name in lacks:
         load = msgspec.structs.replace(load, options=load.options | {"headers": "false"})
     return msgspec.structs.replace(scenario, workload=load)

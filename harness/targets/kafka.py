@@ -8,9 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from urteil.harness.dependencies.java import QUICK_START
 from urteil.harness.dependencies.kafka import VERSION
-from urteil.harness.dependencies.kafka_releases import knows_setting, release_line
+from urteil.harness.dependencies.kafka_releases import (
+    knows_setting,
+    line_before,
+    parse_version,
+    release_line,
+)
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.targets.target import BrokerNode, Check
+from urteil.harness.targets.target import PROTOCOL, BrokerNode, Check
 
 LOGGING = """log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
@@ -21,7 +26,8 @@ log4j.logger.kafka=INFO
 log4j.logger.kafka.log=WARN
 """
 LOGGING_FILE = "log4j.properties"
-BEFORE = "3.8.0"
+FORMAT_FOLLOWS_PROTOCOL = (3, 0)
+"""The first release that takes no message format of its own (KIP-724)."""
 CHECK_S = 120
 SETTING = re.compile(r'<a id="brokerconfigs_([^"]+)"')
 REFUSAL = re.compile(r'Exception in thread "main" (?:[\w.$]+): (.*)')
@@ -50,7 +56,14 @@ class KafkaTarget:
         return knows_setting(self.version, setting)
 
     def previous_release(self) -> KafkaTarget:
-        return replace(self, version=BEFORE)
+        return replace(self, version=line_before(self.version).versions[0])
+
+    def older_protocol(self) -> dict[str, str]:
+        line = line_before(self.version)
+        settings = {PROTOCOL: line.name}
+        if parse_version(self.version) < FORMAT_FOLLOWS_PROTOCOL:
+            settings["log.message.format.version"] = line.name
+        return settings
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         if mutant is not None:

@@ -15,6 +15,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
 TEMPORARY = "tmp"
+PROTOCOL = "inter.broker.protocol.version"
 _PROTOCOLS = "listener.security.protocol.map"
 
 
@@ -131,6 +132,10 @@ class Target(Protocol):
 
     def previous_release(self) -> Target:
         """The previous release, from which a rolling upgrade begins."""
+        ...
+
+    def older_protocol(self) -> dict[str, str]:
+        """The settings with which brokers still speak the previous release's protocol."""
         ...
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...

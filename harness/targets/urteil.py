@@ -8,7 +8,7 @@ from importlib import metadata
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.targets.target import BrokerNode, Check
+from urteil.harness.targets.target import PROTOCOL, BrokerNode, Check
 
 CHECK_S = 60
 
@@ -30,6 +30,9 @@ class UrteilTarget:
     def previous_release(self) -> UrteilTarget:
         """This target: an upgrade of our broker changes only the protocol between brokers."""
         return self
+
+    def older_protocol(self) -> dict[str, str]:
+        return {PROTOCOL: "3.8"}
 
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         python = [programs.python(), "-P", "-u", "-m"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from urteil.chaos.admin_controls import Replicas
+from urteil.chaos.capabilities import REASSIGNMENT, Capability
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.fault_options import flag, number
+from urteil.chaos.fault_options import Option, flag, number
 from urteil.chaos.faults.base.fault import Proof
 from urteil.chaos.faults.base.topic_fault import TopicFault
 from urteil.chaos.waiting import until
@@ -26,6 +29,10 @@ class Reassign(TopicFault):
     cancel: bool = flag("cancel it at healing")
     _before: Replicas | None = None
     _wanted: Replicas | None = None
+
+    @classmethod
+    def required_capabilities(cls, options: Mapping[str, Option]) -> tuple[Capability, ...]:
+        return (REASSIGNMENT,) if cls.read_options(options).get("cancel") else cls.needs
 
     def begin(self, controls: Controls) -> Proof:
         admin, topic = controls.admin, self.arguments.topic

@@ -136,6 +136,11 @@ class Fault:
             raise ValueError(f"{cls.name} takes no option {', '.join(unknown)}")
         return {name: known[name].read(value) for name, value in given.items()}
 
+    @classmethod
+    def required_capabilities(cls, options: Mapping[str, Option]) -> tuple[Capability, ...]:
+        """What brokers must be able to do with these options: `needs`, by default."""
+        return cls.needs
+
     def begin(self, controls: Controls) -> Proof:
         """Act, and prove it. LabFailure if the lab cannot act."""
         raise NotImplementedError

@@ -73,7 +73,7 @@ def find_logs(
         if match is None or folder.name.endswith(("-delete", "-future", "-stray")):
             continue
         topic = match["topic"]
-        topic_id = _topic_id(folder) or (made_ids or topic_ids).get(topic)
+        topic_id = (made_ids or {}).get(topic) or _topic_id(folder) or topic_ids.get(topic)
         partition = int(match["partition"])
         ours = topic in topic_ids
         log = ReplicaLog(broker, topic, partition, folder, topic_id, ours, topic in copies)

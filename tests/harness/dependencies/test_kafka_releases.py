@@ -69,6 +69,16 @@ def test_unknown_release_in_a_mix_is_rejected() -> None:
     assert isinstance(parse_target("mix:urteil,kafka:2.8.2"), Mix)
 
 
+def test_upgrade_begins_with_the_line_before() -> None:
+    assert KafkaTarget().previous_release().version == "3.8.0"
+    assert KafkaTarget().older_protocol() == {"inter.broker.protocol.version": "3.8"}
+    older = KafkaTarget(version="1.0.2")
+    assert older.previous_release().version == "0.11.0.0"
+    assert older.older_protocol() == {
+        "inter.broker.protocol.version": "0.11.0", "log.message.format.version": "0.11.0"
+    }  # fmt: skip
+
+
 def test_settings_of_later_releases_are_left_out() -> None:
     assert not KafkaTarget(version="2.3.1").knows_setting("replica.selector.class")
     assert KafkaTarget(version="2.4.0").knows_setting("replica.selector.class")

@@ -8,14 +8,17 @@ import pytest
 from urteil.chaos.capabilities import (
     CAPABILITIES,
     IDEMPOTENCE,
+    REASSIGNMENT,
     RECORD_BATCHES,
     STATIC_MEMBERS,
     TOPIC_IDS,
+    TRANSACTION_LISTS,
     TRANSACTIONS,
+    ZSTD,
     Capability,
 )
 from urteil.harness.run.playable import NotPlayable, check_settings, fit_to_brokers
-from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
 PLAIN = Scenario(name="plain", guarantees=("lost_write", "duplicate"))
@@ -76,3 +79,28 @@ def test_setting_that_a_release_does_not_know_is_refused(changed: dict[str, obje
         check_settings(msgspec.structs.replace(scenario, target="kafka:2.2.0"))
     with pytest.raises(NotPlayable, match=r"2\.2\.0"):
         check_settings(msgspec.structs.replace(scenario, target="mix:urteil,kafka:2.2.0"))
+
+
+def test_upgrade_needs_a_release_before() -> None:
+    upgrade = SCENARIOS["upgrade"]
+    check_settings(msgspec.structs.replace(upgrade, target="kafka:2.8.2"))
+    with pytest.raises(NotPlayable, match=r"no release before 0\.10\.2\.2"):
+        check_settings(msgspec.structs.replace(upgrade, target="kafka:0.10.2.2"))
+
+
+def test_fault_and_event_that_need_what_is_lacking_are_refused() -> None:
+    cancelled = FaultSpec(fault="reassign", target="topic", at_s=1, options={"cancel": True})
+    moved = FaultSpec(fault="reassign", target="topic", at_s=1)
+    anchored = FaultSpec(fault="crash", target="leader", at_s=1, after_event="decision")
+    lacks = [REASSIGNMENT.name, TRANSACTION_LISTS.name]
+    assert fit_to_brokers(msgspec.structs.replace(PLAIN, faults=(moved,)), lacks)
+    with pytest.raises(NotPlayable, match=r"the fault reassign cannot act: .*reassignment"):
+        fit_to_brokers(msgspec.structs.replace(PLAIN, faults=(cancelled,)), lacks)
+    with pytest.raises(NotPlayable, match=r"the event decision cannot be seen: .*lists"):
+        fit_to_brokers(msgspec.structs.replace(PLAIN, faults=(anchored,)), lacks)
+
+
+def test_zstd_is_refused_before_it_was_known() -> None:
+    load = WorkloadSpec(options={"compression_type": "zstd"})
+    with pytest.raises(NotPlayable, match="zstd"):
+        fit_to_brokers(msgspec.structs.replace(PLAIN, workload=load), [ZSTD.name])

@@ -32,6 +32,8 @@ CHECK_S = 120
 SETTING = re.compile(r'<a id="brokerconfigs_([^"]+)"')
 REFUSAL = re.compile(r'Exception in thread "main" (?:[\w.$]+): (.*)')
 HEAP = ("-Xms128m", "-Xmx512m")
+LOCALE = ("-Duser.language=en", "-Duser.country=US")
+"""Brokers write the names of segments in the digits of the JVM's locale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ class KafkaTarget:
         return [
             programs.java(),
             *self.jvm,
+            *LOCALE,
             *programs.kafka_classes(self.version),
             "-XX:-UsePerfData",
             "-Djava.awt.headless=true",

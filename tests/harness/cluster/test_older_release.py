@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ ARABIC = "-Duser.language=ar -Duser.country=EG"
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, str]]:
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cluster, str]:
     """A cluster with three records, stopped again, and the topic's id. Its folder has a blank, and
     the environment another locale."""
     folder = tmp_path_factory.mktemp("old release")
@@ -42,7 +41,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster,
             for number in range(3):
                 producer.send(TOPIC, b"%d" % number)
             producer.close()
-    yield cluster, topic_id
+    return cluster, topic_id
 
 
 def test_logs_are_read_in_message_format_1(stopped: tuple[Cluster, str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness.verify import example_runs
 from tests.harness.verify.example_runs import ONE, alone, healthy, judged, named
+from urteil.chaos.capabilities import IDEMPOTENCE
 from urteil.harness.scenario import FaultSpec
 from urteil.harness.verify import judge, judgement, synthetic
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -279,3 +280,28 @@ def test_unknown_engine_name_is_rejected(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     with pytest.raises(ValueError, match="no engine named flink"):
         judge(tmp_path, engine="flink")
+
+
+def _made_twice(tables: example_runs.Tables) -> None:
+    """An idempotent send is in every log twice."""
+    first = [row for row in tables["replicas"] if row["offset"] == 3]
+    tables["replicas"] += [row | {"offset": 10_000} for row in first]
+
+
+def test_guarantee_whose_capability_brokers_lack_is_not_judged_and_leaves_the_verdict(
+    tmp_path: Path,
+) -> None:
+    own = ("lost_write", "duplicate")
+    results = {}
+    for lacks in ([], [IDEMPOTENCE.name]):
+        folder = tmp_path / f"lacks{len(lacks)}"
+        tables = healthy()
+        _made_twice(tables)
+        scenario = synthetic.scenario(ONE, guarantees=own)
+        synthetic.write_run(folder, tables, scenario, synthetic.facts(ONE, lacks=lacks))
+        results[len(lacks)] = judge(folder, engine="duckdb")
+    with_it, without_it = (named(results[number], "duplicate") for number in (0, 1))
+    assert (with_it.status, results[0].verdict) == (Status.VIOLATED, Verdict.FAIL)
+    assert without_it.status is Status.NOT_JUDGED
+    assert without_it.reason == "the brokers lack idempotence (InitProducerId 0, since 0.11.0)"
+    assert not [one for one in results[1].reasons if "duplicate" in one]

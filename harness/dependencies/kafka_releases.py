@@ -87,6 +87,9 @@ SETTINGS_SINCE: Mapping[str, Version] = {
 """The first release that knows a setting of a broker or a topic, or a class that is a setting's
 value. All releases know the others that the lab sets."""
 
+DISPENSABLE = frozenset({"max.compaction.lag.ms"})
+"""Settings of topics without which a scenario still has its subject. They are left out."""
+
 
 def release_line(version: str) -> ReleaseLine:
     """The line of a release. Raises ValueError with the releases that there are."""

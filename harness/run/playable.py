@@ -17,6 +17,7 @@ from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, ZSTD, describ
 from urteil.chaos.faults import FAULTS
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import SendOptions
+from urteil.harness.dependencies.kafka_releases import DISPENSABLE
 from urteil.harness.scenario import Scenario, clusters
 from urteil.harness.targets import Mix, parse_target
 from urteil.harness.targets.external import PREFIX
@@ -28,25 +29,39 @@ class NotPlayable(ValueError):
     """The target cannot play the scenario. The text is the reason."""
 
 
-def check_settings(scenario: Scenario) -> None:
-    """Raise NotPlayable for a setting that a release of the target does not know."""
+def fit_to_releases(scenario: Scenario) -> Scenario:
+    """The scenario without the dispensable settings of topics that a release of the target does not
+    know. Raises NotPlayable for any other setting that it does not know."""
     if scenario.target.startswith(PREFIX):
-        return
+        return scenario
     target = parse_target(scenario.target)
-    for kind in target.kinds if isinstance(target, Mix) else (target,):
-        unknown = sorted({one for one in _settings(scenario) if not kind.knows_setting(one)})
-        if unknown:
-            raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
-                              f"{_name(kind)} does not have")  # fmt: skip
-        if any(cluster.older for cluster in clusters(scenario).values()):
-            _check_upgrade(scenario, kind)
+    kinds = target.kinds if isinstance(target, Mix) else (target,)
+    dropped = {one for one in DISPENSABLE if not all(kind.knows_setting(one) for kind in kinds)}
+    load = scenario.workload
+    topics = tuple(
+        msgspec.structs.replace(
+            topic, config={name: v for name, v in topic.config.items() if name not in dropped}
+        )
+        for topic in load.topics
+    )
+    fitted = msgspec.structs.replace(
+        scenario, workload=msgspec.structs.replace(load, topics=topics)
+    )
+    for kind in kinds:
+        _check_settings(fitted, kind)
+    return fitted
 
 
-def _check_upgrade(scenario: Scenario, kind: Target) -> None:
-    try:
-        kind.previous_release()
-    except ValueError as reason:
-        raise NotPlayable(f"{scenario.name}: {reason}") from None
+def _check_settings(scenario: Scenario, kind: Target) -> None:
+    unknown = sorted({one for one in _settings(scenario) if not kind.knows_setting(one)})
+    if unknown:
+        raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
+                          f"{_name(kind)} does not have")  # fmt: skip
+    if any(cluster.older for cluster in clusters(scenario).values()):
+        try:
+            kind.previous_release()
+        except ValueError as reason:
+            raise NotPlayable(f"{scenario.name}: {reason}") from None
 
 
 def _settings(scenario: Scenario) -> Iterator[str]:

@@ -19,7 +19,7 @@ from urteil.harness.preload import Preload
 from urteil.harness.run.folder import new_run_dir
 from urteil.harness.run.judging import Log, discard_data, discard_line, judge_collected
 from urteil.harness.run.play import Play
-from urteil.harness.run.playable import NotPlayable, check_settings
+from urteil.harness.run.playable import NotPlayable, fit_to_releases
 from urteil.harness.run.steps import new_facts
 from urteil.harness.scenario import RunFacts, Scenario, save
 from urteil.harness.schedule import settle_schedule
@@ -58,8 +58,7 @@ def run_scenario(
     """
     check_master(engine, master)
     run = secrets.token_hex(4)
-    scenario = settle_schedule(_isolate_names(scenario, run))
-    check_settings(scenario)
+    scenario = fit_to_releases(settle_schedule(_isolate_names(scenario, run)))
     run_dir = new_run_dir(out, scenario)
     log(f"run {run_dir}")
     facts = new_facts(scenario, command or _command(scenario), run=run)

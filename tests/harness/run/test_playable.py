@@ -17,7 +17,7 @@ from urteil.chaos.capabilities import (
     ZSTD,
     Capability,
 )
-from urteil.harness.run.playable import NotPlayable, check_settings, fit_to_brokers
+from urteil.harness.run.playable import NotPlayable, fit_to_brokers, fit_to_releases
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
@@ -36,9 +36,18 @@ def test_producers_omit_unsupported_features() -> None:
     assert fit_to_brokers(PLAIN, [TOPIC_IDS.name]) == PLAIN
 
 
+def test_dispensable_setting_of_a_topic_is_left_out() -> None:
+    topic = TopicSpec(config={"max.compaction.lag.ms": "1", "segment.ms": "1"})
+    load = WorkloadSpec(topics=(topic,))
+    compacted = msgspec.structs.replace(PLAIN, workload=load, target="kafka:2.2.0")
+    assert fit_to_releases(compacted).workload.topics[0].config == {"segment.ms": "1"}
+    newer = msgspec.structs.replace(compacted, target="kafka:2.3.0")
+    assert fit_to_releases(newer) == newer
+
+
 def test_demo_is_played_on_the_oldest_release() -> None:
     demo = msgspec.structs.replace(SCENARIOS["demo"], target="kafka:0.10.2.2")
-    check_settings(demo)
+    fit_to_releases(demo)
     assert fit_to_brokers(demo, list(CAPABILITIES)).faults == demo.faults
 
 
@@ -68,24 +77,28 @@ def test_scenario_without_a_guarantee_that_can_be_judged_is_refused() -> None:
     [
         {"cluster": ClusterSpec(racks=True)},
         {"cluster": ClusterSpec(users=True)},
-        {"workload": WorkloadSpec(topics=(TopicSpec(config={"max.compaction.lag.ms": "1"}),))},
+        {
+            "workload": WorkloadSpec(
+                topics=(TopicSpec(config={"message.timestamp.after.max.ms": "1"}),)
+            )
+        },
     ],
 )
 def test_setting_that_a_release_does_not_know_is_refused(changed: dict[str, object]) -> None:
     scenario = msgspec.structs.replace(PLAIN, **changed)
-    check_settings(msgspec.structs.replace(scenario, target="kafka:2.4.0"))
-    check_settings(msgspec.structs.replace(scenario, target="urteil"))
+    assert fit_to_releases(msgspec.structs.replace(scenario, target="kafka"))
+    fit_to_releases(msgspec.structs.replace(scenario, target="urteil"))
     with pytest.raises(NotPlayable, match=r"which Apache Kafka 2\.2\.0 does not have"):
-        check_settings(msgspec.structs.replace(scenario, target="kafka:2.2.0"))
+        fit_to_releases(msgspec.structs.replace(scenario, target="kafka:2.2.0"))
     with pytest.raises(NotPlayable, match=r"2\.2\.0"):
-        check_settings(msgspec.structs.replace(scenario, target="mix:urteil,kafka:2.2.0"))
+        fit_to_releases(msgspec.structs.replace(scenario, target="mix:urteil,kafka:2.2.0"))
 
 
 def test_upgrade_needs_a_release_before() -> None:
     upgrade = SCENARIOS["upgrade"]
-    check_settings(msgspec.structs.replace(upgrade, target="kafka:2.8.2"))
+    fit_to_releases(msgspec.structs.replace(upgrade, target="kafka:2.8.2"))
     with pytest.raises(NotPlayable, match=r"no release before 0\.10\.2\.2"):
-        check_settings(msgspec.structs.replace(upgrade, target="kafka:0.10.2.2"))
+        fit_to_releases(msgspec.structs.replace(upgrade, target="kafka:0.10.2.2"))
 
 
 def test_fault_and_event_that_need_what_is_lacking_are_refused() -> None:

@@ -274,11 +274,12 @@ def _replicas(
     """Rows of the replica logs of a cluster. Logs that are no longer replicas are left out, and in
     the second cluster those of topics that are not the run's."""
     topic_ids = {topic.name: topic.topic_id for topic in topics}
-    made_ids = states.made_ids if states else {}
+    znode_ids = states.topic_ids if states else {}
+    are_made = states is not None and not states.has_topic_ids
     copies = {topic.name for topic in topics if topic.copies}
     for broker, data in _broker_data(_folder(run_dir, place)):
         with Evidence(run_dir, _part(broker, data), run) as evidence:
-            for log in find_logs(broker, data, topic_ids, copies, made_ids):
+            for log in find_logs(broker, data, topic_ids, copies, znode_ids, are_made=are_made):
                 if place == WEST and not log.ours:
                     continue
                 name = str(log.folder.relative_to(run_dir))

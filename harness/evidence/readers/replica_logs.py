@@ -59,13 +59,15 @@ def find_logs(
     data: Path,
     topic_ids: Mapping[str, str],
     copies: Collection[str] = (),
-    made_ids: Mapping[str, str] | None = None,
+    znode_ids: Mapping[str, str] | None = None,
+    *,
+    are_made: bool = False,
 ) -> list[ReplicaLog]:
     """The logs in one broker's log directory, without those marked for deletion.
 
     `topic_ids` are the run's own topics: only their values are decoded. Applications write to
-    `copies` of them. `made_ids` are those of a cluster without topic ids, whose logs are the last
-    topics of their names.
+    `copies` of them. `znode_ids` are the last ids in ZooKeeper, of which each log is: some
+    releases store no id beside some logs. If they `are_made`, by the lab, they are those of all.
     """
     found = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
@@ -73,7 +75,8 @@ def find_logs(
         if match is None or folder.name.endswith(("-delete", "-future", "-stray")):
             continue
         topic = match["topic"]
-        topic_id = (made_ids or {}).get(topic) or _topic_id(folder) or topic_ids.get(topic)
+        stored = None if are_made else _topic_id(folder)
+        topic_id = stored or (znode_ids or {}).get(topic) or topic_ids.get(topic)
         partition = int(match["partition"])
         ours = topic in topic_ids
         log = ReplicaLog(broker, topic, partition, folder, topic_id, ours, topic in copies)

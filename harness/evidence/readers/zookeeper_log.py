@@ -184,7 +184,7 @@ class StateRows:
 
     def __init__(self, wall_minus_monotonic_ns: int, *, has_topic_ids: bool = True) -> None:
         self._offset_ns = wall_minus_monotonic_ns
-        self._has_topic_ids = has_topic_ids
+        self.has_topic_ids = has_topic_ids
         self._topic_ids: dict[str, str | None] = {}
         self._replicas: dict[str, dict[str, list[int]]] = {}
 
@@ -223,14 +223,12 @@ class StateRows:
         return replicas is not None and same and broker not in replicas
 
     @property
-    def made_ids(self) -> Mapping[str, str]:
-        """The last id of each topic of a cluster without topic ids."""
-        if self._has_topic_ids:
-            return {}
-        return {name: made for name, made in self._topic_ids.items() if made is not None}
+    def topic_ids(self) -> Mapping[str, str]:
+        """The last id of each topic so far."""
+        return {name: one for name, one in self._topic_ids.items() if one is not None}
 
     def _topic(self, topic: str, value: dict[str, Any], change: Change) -> Row:
-        if value and self._has_topic_ids:
+        if value and self.has_topic_ids:
             self._topic_ids[topic] = value.get("topic_id")
         elif value and change.version == 0:
             self._topic_ids[topic] = made_topic_id(topic, change.zxid)

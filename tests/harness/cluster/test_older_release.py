@@ -47,7 +47,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cluster, str]:
 def test_logs_are_read_in_message_format_1(stopped: tuple[Cluster, str]) -> None:
     cluster, topic_id = stopped
     made = {TOPIC: topic_id}
-    (log,) = find_logs(1, cluster.node_dir("b1") / "data", {TOPIC: topic_id}, made_ids=made)
+    (log,) = find_logs(1, cluster.node_dir("b1") / "data", {}, (), made, are_made=True)
     rows = list(read_log(log, "run"))
     assert [row["offset"] for row in rows] == [0, 1, 2]
     assert (log.damage, log.topic_id) == ([], topic_id)
@@ -59,7 +59,7 @@ def test_states_name_the_topic_by_the_same_id(stopped: tuple[Cluster, str]) -> N
     states, files = StateRows(0, has_topic_ids=False), LogFiles()
     changes = read_changes(cluster.node_dir("zk1") / "data", files)
     rows = [row for change in changes for row in states.rows(change)]
-    assert states.made_ids == {TOPIC: topic_id}
+    assert states.topic_ids == {TOPIC: topic_id}
     assert {row["topic_id"] for row in rows if row.get("partition") == 0} == {topic_id}
 
 

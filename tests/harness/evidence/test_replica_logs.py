@@ -157,3 +157,15 @@ def test_sequence_without_a_producer_is_null(data):
     file.write_bytes(batch(4, values(4, 2), producer_id=-1, sequence=0))
     _, rows = read(data)
     assert [row.get("sequence") for row in rows] == [0, 1, 2, 3, None, None]
+
+
+def test_log_without_a_stored_id_has_that_of_zookeeper(data):
+    znode_ids = {"orders": "of-zookeeper"}
+    (log,) = find_logs(1, data, {"orders": "of-the-run"}, (), znode_ids)
+    (made,) = find_logs(1, data, {"orders": "of-the-run"}, (), znode_ids, are_made=True)
+    stored = log.topic_id
+    for file in data.glob("orders-*/partition.metadata"):
+        file.unlink()
+    (without,) = find_logs(1, data, {"orders": "of-the-run"}, (), znode_ids)
+    assert stored not in (None, "of-zookeeper", "of-the-run")
+    assert made.topic_id == without.topic_id == "of-zookeeper"

@@ -216,5 +216,4 @@ def test_topic_without_an_id_has_one_of_its_creation():
     assert topic_id(0x10, 0) == "t@10"
     assert topic_id(0x11, 1) == "t@10"
     assert topic_id(0x1F, 0) == "t@1f"
-    assert rows.made_ids == {"t": "t@1f"}
-    assert StateRows(0).made_ids == {}
+    assert rows.topic_ids == {"t": "t@1f"}

@@ -104,6 +104,10 @@ GROUP_TRANSACTIONS = _declare(
 QUOTAS = _declare(
     49, 0, "AlterClientQuotas", "2.6.0", "quotas by protocol", "client quotas (KIP-546)"
 )
+ISR_REQUESTS = _declare(
+    56, 0, "AlterPartition", "2.7.0", "requests for ISR changes",
+    "ISR changes through the controller, which are news at once (KIP-497)",
+)  # fmt: skip
 TOPIC_IDS = _declare(3, 10, "Metadata", "2.8.0", "topic ids", "topics with an id (KIP-516)")
 LARGEST_TIMESTAMP = _declare(
     2, 7, "ListOffsets", "3.0.0", "offset of the largest timestamp", "KIP-734"

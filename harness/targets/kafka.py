@@ -29,7 +29,8 @@ LOGGING_FILE = "log4j.properties"
 FORMAT_FOLLOWS_PROTOCOL = (3, 0)
 """The first release that takes no message format of its own (KIP-724)."""
 CHECK_S = 120
-SETTING = re.compile(r'<a id="brokerconfigs_([^"]+)"')
+SETTING = re.compile(r'(?:<a id="(?:brokerconfigs_)?|<tr>\n<td>)([\w.]+)["<]')
+"""In the list of 2.6 and newer, of 2.4 and 2.5, and in the table of older releases."""
 REFUSAL = re.compile(r'Exception in thread "main" (?:[\w.$]+): (.*)')
 HEAP = ("-Xms128m", "-Xmx512m")
 LOCALE = ("-Duser.language=en", "-Duser.country=US")

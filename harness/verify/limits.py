@@ -68,3 +68,9 @@ OWED = "(records.txn IS NULL OR known_commits.txn IS NOT NULL)"
 OF_COMMIT = """LEFT JOIN known_commits
   ON known_commits.client = records.client AND known_commits.session = records.session
     AND known_commits.txn = records.txn"""
+
+
+def epoch_of(ident: str) -> str:
+    """SQL for the leader epoch in a record's `ident` (shared_tables.py); -1 for a record without
+    one, which has message format 0 or 1."""
+    return f"CASE WHEN {ident} < 0 THEN -1 ELSE {ident} DIV {1 << 32} END"

@@ -38,7 +38,7 @@ from urteil.harness.evidence.schema import TABLES
 from urteil.harness.verify.engines.cuts import Cut
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.expected_outputs import EXPECTED_OUTPUTS, NO_EXPECTED_OUTPUTS
-from urteil.harness.verify.limits import BUCKET, ENDED, REFUSED, TICK_NS, WAITS
+from urteil.harness.verify.limits import BUCKET, ENDED, REFUSED, TICK_NS, WAITS, epoch_of
 from urteil.harness.verify.unplaced_sends import EMPTY, KNOWN_COMMITS, UNPLACED
 
 SHIFT = 1 << 48
@@ -187,7 +187,7 @@ SELECT value_id, COUNT(*) AS n_slots, SUM(on_leader) AS log_slots,
   BIT_OR(mask_rc) AS rc_over, SUM(n_reads) + SUM(copies) AS met,
   MAX(CASE WHEN on_leader = 1 THEN pid END) AS pid,
   MAX(CASE WHEN on_leader = 1 THEN pseq END) AS pseq,
-  MAX(CASE WHEN on_leader = 1 AND ident_low DIV {EPOCH} = ident_high DIV {EPOCH}
+  MAX(CASE WHEN on_leader = 1 AND {epoch_of("ident_low")} = {epoch_of("ident_high")}
     THEN ident_high END) AS ident,
   MIN(key_low) AS key_low, MAX(key_high) AS key_high,
   MAX(broken_read + broken_disk) AS broken
@@ -250,7 +250,7 @@ KINDS = f"""
 SELECT *, COUNT(*) AS n
 FROM (SELECT records.sent_p, records.sent, records.outcome, records.ambiguous, records.acks,
         records.idempotent, records.node, records.at_ack,
-        records.asked, records.ident DIV {EPOCH} AS epoch,
+        records.asked, {epoch_of("records.ident")} AS epoch,
         CASE WHEN records.attempts = 1 THEN 1 END AS attempts, LEAST(records.n_reads, 1) AS n_reads,
           LEAST(records.log_slots, 1) AS log_slots, LEAST(records.seen_slots, 1) AS seen_slots,
           records.ack_off * 0 AS ack_off,

@@ -57,6 +57,23 @@ def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Ro
     ]  # fmt: skip
 
 
+def without_late_isr(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+    """`found` without sizes of the ISR that the brokers need not know yet.
+
+    Before 2.7 a leader writes its ISR into ZooKeeper, and notifies the controller when five seconds
+    have passed without another change of it, by a task that runs every 2.5 seconds.
+    """
+    return [_without_late_isr(view, spans.get(view["p"], ())) for view in found]
+
+
+def _without_late_isr(view: Row, spans: Sequence[Span]) -> Row:
+    is_late = any(
+        span.begin_ns - CLOCK_SLACK_NS <= view["at_ns"] < span.begin_ns + ISR_NEWS_NS
+        for span in spans
+    )
+    return {name: value for name, value in view.items() if not (is_late and name == "isr_size")}
+
+
 def _is_possible(row: Row, begin_ns: int) -> bool:
     at_ns, value = row["at_ns"], row["value"]
     return value is not None and -1 <= value < MOST and (at_ns is None or at_ns >= begin_ns)
@@ -76,6 +93,8 @@ def _place(
     return (p, broker) if broker < MOST else None
 
 
+ISR_NEWS_NS = 15_000_000_000
+"""For the notification of a change of the ISR, with as much again for its way."""
 KINDS = tuple(
     (kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "before", "max", "producer")
 )

@@ -12,12 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.chaos.capabilities import ISR_REQUESTS
 from urteil.harness.clients.applications import is_ordered, promise_of
 from urteil.harness.clients.options import GroupOptions
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
 from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
-from urteil.harness.verify.derived.broker_views import answer_rows, since_made, view_rows
+from urteil.harness.verify.derived.broker_views import (
+    answer_rows,
+    since_made,
+    view_rows,
+    without_late_isr,
+)
 from urteil.harness.verify.derived.coverage import (
     blind_ns,
     cover_rows,
@@ -233,6 +239,8 @@ def _add_clients(
     tables["grps"], tables["members"] = member_rows(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
     tables["views"] = since_made(view_rows(run_dir, small.numbers, names, begin_ns), small.spans)
+    if ISR_REQUESTS.name in facts.lacks:
+        tables["views"] = without_late_isr(tables["views"], small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
     tables["group_positions"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
     tables["mirrors"] = mirror_rows(facts.topics, small.numbers)

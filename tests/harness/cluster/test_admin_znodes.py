@@ -114,7 +114,11 @@ def test_old_brokers_get_requests_without_a_broker_epoch(state: ClusterState) ->
     assert isinstance(update, UpdateMetadataRequest)
     assert (header.api_version, update.controller_epoch) == (3, 7)
     (partition,) = update.ungrouped_partition_states
-    assert (partition.topic_name, partition.leader_epoch, partition.isr) == (TOPIC, 3, [1, 2])
+    assert (partition.topic_name, partition.leader_epoch, tuple(partition.isr)) == (
+        TOPIC,
+        3,
+        (1, 2),
+    )
     assert [broker.endpoints[0].listener for broker in update.live_brokers] == ["INTERNAL"] * 2
     header, stop = decode_request(requests.stop_replica_request("b2")[4:])
     assert isinstance(stop, StopReplicaRequest)

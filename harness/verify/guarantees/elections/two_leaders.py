@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place, union
-from urteil.harness.verify.limits import CLOCK_SLACK_NS
+from urteil.harness.verify.guarantees.base import Guarantee, place, union
+from urteil.harness.verify.limits import CLOCK_SLACK_NS, epoch_of
 from urteil.harness.verify.reference import (
     Row,
     SmallHistory,
@@ -59,7 +59,7 @@ SELECT 'not the leader' AS sub_kind, records.sent_p AS p, records.ack_off AS off
   records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
   records.node, wrong_leaders.leader, wrong_leaders.leader_epoch
 FROM records JOIN ({_WRONG}) wrong_leaders
-  ON wrong_leaders.p = records.sent_p AND wrong_leaders.leader_epoch = records.ident DIV {EPOCH}
+  ON wrong_leaders.p = records.sent_p AND wrong_leaders.leader_epoch = {epoch_of("records.ident")}
     AND wrong_leaders.node = records.node
 WHERE {_ANSWERED}"""
 """Acknowledgements by a broker that did not lead in the epoch of the record."""
@@ -73,17 +73,17 @@ HAVING MIN(leader) <> MAX(leader)"""
 
 _TWO_ACKNOWLEDGED = f"""
 SELECT 'two acknowledged', records.sent_p, NULL, MIN(records.invoke_ns), MAX(records.complete_ns),
-  MIN(records.value_id), NULL, MAX(records.node), MIN(records.node), records.ident DIV {EPOCH}
+  MIN(records.value_id), NULL, MAX(records.node), MIN(records.node), rival_leaders.epoch
 FROM records JOIN ({_SEVERAL}) rival_leaders ON rival_leaders.p = records.sent_p
-  AND rival_leaders.epoch = records.ident DIV {EPOCH}
-WHERE {_ANSWERED} GROUP BY records.sent_p, records.ident DIV {EPOCH}"""
+  AND rival_leaders.epoch = {epoch_of("records.ident")}
+WHERE {_ANSWERED} GROUP BY records.sent_p, rival_leaders.epoch"""
 """Epochs in which two brokers acknowledged records."""
 
 _KNEW_BETTER = f"""
 SELECT 'knew better', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
   records.value_id, records.client, records.node, MIN(views.leader), MIN(views.leader_epoch)
 FROM records JOIN views ON views.p = records.sent_p AND views.broker = records.node
-  AND views.leader <> records.node AND views.leader >= 0
+  AND views.leader <> records.node AND views.leader >= 0 AND views.leader_epoch IS NOT NULL
   AND views.at_ns + {_SOON_NS} < records.invoke_ns
 WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.attempts = 1
   AND NOT EXISTS (SELECT 1 FROM state_spans spans WHERE spans.p = records.sent_p
@@ -143,7 +143,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             records = history.records_of[send.value_id]
             is_at_ack = (partition.topic, partition.partition, offset) in places_of(records)
             epoch = _epoch_of(history, records)
-            if is_at_ack and send.attempts == 1 and send.node is not None and epoch is not None:
+            if (
+                is_at_ack
+                and send.attempts == 1
+                and send.node is not None
+                and epoch not in (None, -1)
+            ):
                 acked.setdefault(epoch, []).append(send)
                 if len(led.get(epoch, ())) == 1 and send.node not in led[epoch]:
                     yield partition.violation("not the leader", offset, send.value_id)
@@ -154,7 +159,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _epoch_of(history: SmallHistory, records: list[Row]) -> int | None:
-    """The last epoch that all copies of a record at one place have."""
+    """The last epoch that all copies of a record at one place have; -1 for one without epochs."""
     found: list[int] = []
     for record in records:
         copies = history.copies_of[record.value_id]

@@ -143,6 +143,8 @@ GUARANTEE = Guarantee(
         "Judged from five seconds after the last fault and the last change of the partition's "
         "state on.",
         "Another broker answers as leader, or the leader denies it.",
+        "Before 2.7, in-sync replicas are compared from 15 seconds after the last change on: "
+        "leaders report changes of the ISR with a delay.",
     ),
     not_counted=(
         "Answers while a fault acts. A crash or shutdown of a broker that is neither queried nor "

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place, union
-from urteil.harness.verify.limits import SECOND_NS, STOPPING_NS
+from urteil.harness.verify.limits import SECOND_NS, STOPPING_NS, epoch_of
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _JUDGED = """
@@ -70,7 +70,7 @@ FROM (SELECT slots.p, slots.off, slots.value_id,
         CASE WHEN slots.copies < shared.copies THEN 'content'
           WHEN partitions.compacted = 0 AND COALESCE(shared.copies, slots.copies) < slots.expected
           THEN 'missing'
-          WHEN slots.ident_low DIV 4294967296 <> slots.ident_high DIV 4294967296 THEN 'leader epoch'
+          WHEN {epoch_of("slots.ident_low")} <> {epoch_of("slots.ident_high")} THEN 'leader epoch'
           WHEN partitions.compacted = 1 THEN 'same'
           WHEN slots.ident_low <> slots.ident_high OR slots.base_low <> slots.base_high THEN 'bytes'
           ELSE 'same' END AS sub_kind {_JUDGED}) differences

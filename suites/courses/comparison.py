@@ -34,7 +34,7 @@ RULES = [
         (r"\b(Leader): (?!none)\d+", r"\1: <broker>"),
         (r"\b(LastKnownElr|Elr): *(N/A)?", r"\1:"),
         (r'"(brokerid|leader)":\d+', r'"\1":<broker>'),
-        (r"<host>:<port> \((id: )?\d+", r"<host>:<port> (\1<broker>"),
+        (r"<host>:<port>[ \t]+\((id: )?\d+", r"<host>:<port> (\1<broker>"),
         (r"/\S+(?=/[\w.-]+-\d+/\d{20}\.)", "<folder>"),
         (r'"logDir":"[^"]*"', '"logDir":"<folder>"'),
         # Sizes in bytes, since times in a batch have few bytes or many, and widths of columns.

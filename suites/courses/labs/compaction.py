@@ -13,8 +13,8 @@ READ = (
     "--property print.key=true --property key.separator=,"
 )
 SEND = (
-    "kafka-console-producer --topic segments --sync --property parse.key=true "
-    "--property key.separator=:"
+    "kafka-console-producer --topic segments --sync --producer-property linger.ms=0 "
+    "--property parse.key=true --property key.separator=:"
 )
 SEGMENT = "$log1/employee-salary-0/00000000000000000000.log"
 LABS = (

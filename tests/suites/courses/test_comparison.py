@@ -24,6 +24,7 @@ from urteil.suites.courses.comparison import comparable_lines, difference
             "app a 0 1 1 0 console-consumer-2b0f3f0a-5b0e-4c3e-9a51-0b6f2f3a1c11 /127.0.0.1 -",
             "app  a  0 1  1 0 console-consumer-9c0f3f0a-5b0e-4c3e-9a51-0b6f2f3a1c22 /127.2.0.1 -",
         ),
+        ("shop  127.0.0.1:9092  (1)  Empty  0", "shop  127.227.201.3:22303  (2)  Empty  0"),
         ("127.0.0.1:9092 (id: 1 rack: a)", "127.227.201.3:22303 (id: 3 rack: a)"),
         ("Connecting to 127.0.0.1:9095", "Connecting to 127.227.101.101:22298"),
         (

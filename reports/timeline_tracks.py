@@ -119,7 +119,7 @@ def _messages(run: EvidenceViews, series: Series) -> list[Band]:
         at_s = series.seconds(at_ns)
         if not 0 <= at_s <= series.end_s:
             continue
-        text = f"{act}: {direction} {api} {version}, id {correlation_id} of {client}, on {link}"
+        text = f"{act}: {direction} {api} v{version}, id {correlation_id} of {client}, on {link}"
         bands.append(
             Band(
                 lane=f"{fault} {api}",

@@ -337,7 +337,7 @@ def _of_messages(link_events: list[Row], begin_ns: int, end_ns: int) -> Iterator
         for row in hits[:SHOWN_MESSAGES]:
             client = f" of {row['client_id']}" if row["client_id"] else ""
             text = (
-                f"{fault}: {act} the {direction} {api} {row['version']}, "
+                f"{fault}: {act} the {direction} {api} v{row['version']}, "
                 f"id {row['correlation_id']}{client}, on {row['link']}"
             )
             yield Moment(at_ns=row["at_ns"], kind="message", text=text)

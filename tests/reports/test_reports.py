@@ -185,4 +185,4 @@ def test_timeline_has_the_messages_on_which_faults_acted(tmp_path: Path) -> None
     (track,) = [one for one in drawn if one.title.startswith("Requests and answers")]
     (band,) = track.bands
     assert (band.lane, band.begin_s) == ("lose_answer EndTxn", 1.0)
-    assert band.detail == "drop: answer EndTxn 3, id 7 of t1, on client->b1"
+    assert band.detail == "drop: answer EndTxn v3, id 7 of t1, on client->b1"

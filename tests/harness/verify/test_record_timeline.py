@@ -83,7 +83,7 @@ def test_messages_on_which_faults_acted_are_told(tmp_path: Path, tables: Tables)
     ] + [event | {"at_ns": sent["invoke_ns"], "correlation_id": 99, "fault": "record"}]
     found = life(tmp_path, tables, sent["value_id"])
     texts = [moment.text for moment in found.moments if moment.kind == "message"]
-    assert texts[0] == "lose_answer: drop the answer Produce 9, id 0 of p1, on client->b1"
+    assert texts[0] == "lose_answer: drop the answer Produce v9, id 0 of p1, on client->b1"
     assert texts[-1] == "lose_answer: drop 2 more, answer Produce"
     assert len(texts) == 6
 

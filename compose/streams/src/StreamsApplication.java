@@ -35,6 +35,8 @@ public final class StreamsApplication {
     private static final Serde<String> TEXT = Serdes.String();
     private static final Serde<byte[]> BYTES = Serdes.ByteArray();
     private static final Duration GRACE = Duration.ofSeconds(25);
+    /** One topic may be ahead of the other by as long as all instances were down. */
+    private static final Duration JOIN_GRACE = Duration.ofHours(1);
     private static final int FIXED = 30;
 
     private StreamsApplication() {}
@@ -99,7 +101,7 @@ public final class StreamsApplication {
         left.join(
                         right,
                         (one, other) -> one + "|" + other,
-                        JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(300), GRACE),
+                        JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(300), JOIN_GRACE),
                         StreamJoined.with(TEXT, TEXT, TEXT).withName("pairs"))
                 .selectKey((digit, pair) -> pair)
                 .to(to, Produced.with(TEXT, TEXT));

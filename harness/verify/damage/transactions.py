@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from urteil.harness.evidence.acts import INITIALISE
+from urteil.harness.verify.damage.added_topics import COMPACTED
+from urteil.harness.verify.damage.compaction_and_retention import EACH, clone
 from urteil.harness.verify.damage.copy import Copy, S, damage, first
 from urteil.harness.verify.evidence import Row
 
 READER = "made up committed"
+LIVE_READER = "made up live reader"
+ABORTED = 7 * EACH
+"""The record of the compacted topic that is aborted: the first one of a key."""
 FIRST = 1_000_000
 """Numbers of made-up transactions; those of a run's own clients are far below."""
 
@@ -34,6 +39,21 @@ def show_aborted(copy: Copy) -> Row:
     victim = copy.take()
     _txn(copy, [victim], outcome="aborted", commit_invoke_ns=None)
     _committed_pass(copy, victim)
+    return victim
+
+
+@damage("serve an aborted record that was cleaned later", "aborted_read", "aborted and gone")
+def serve_aborted(copy: Copy) -> Row:
+    """In a compacted topic a reader of committed records received an aborted record, which was
+    cleaned afterwards."""
+    victim = clone(copy, COMPACTED)[ABORTED]
+    _txn(copy, [victim], outcome="aborted", commit_invoke_ns=None)
+    read = first(copy.of("reads", victim))
+    model = first(row for row in copy.rows("clients") if _session_of(row) == _session_of(read))
+    for table in ("reads", "replicas"):
+        copy.drop(table, lambda row: bool(row["value_id"] == victim["value_id"]))
+    copy.rows("clients").append(model | {"client": LIVE_READER, "isolation": "read_committed"})
+    copy.rows("reads").append(read | {"client": LIVE_READER})
     return victim
 
 

@@ -197,6 +197,8 @@ OF_GROUPS = [
         ("transactional", 942, "hide_from_committed", "end_otherwise"),
         *(("transactional", seed, "take_over") for seed in (4, 7)),
         *(("transactional", seed, "hide_transaction") for seed in range(4)),
+        ("transactional", 1, "serve_aborted"),
+        ("tables", 2, "serve_aborted"),
     )
 ]
 """Topics in which groups, transactions, compaction and retention violate each covered sub-kind."""

@@ -11,7 +11,7 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
 from urteil.harness.verify.limits import ENDED
 from urteil.harness.verify.plurals import count_text
-from urteil.harness.verify.reference import SmallHistory, Violation, place_of
+from urteil.harness.verify.reference import SmallHistory, Violation, place_of, places_of
 
 _ABORTED = f"""
 FROM ({ENDED}) ended_records
@@ -38,6 +38,18 @@ WHERE partitions.compacted = 1 AND transactions.fate = 'aborted' AND transaction
 """
 """Shown by a final pass over a compacted log, which may have no marker of it any more."""
 
+_GONE = """
+FROM records JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+JOIN reads ON reads.value_id = records.value_id
+JOIN partitions ON partitions.topic_id = reads.topic_id AND partitions.partition = reads.partition
+JOIN clients ON clients.client = reads.client AND clients.session = reads.session
+WHERE transactions.fate = 'aborted' AND transactions.late = 0
+  AND clients.isolation = 'read_committed' AND (records.log_slots = 0 OR partitions.has_log = 0)
+"""
+"""Reads under read_committed of records whose client never requested the commit of their
+transaction, where the final log does not have them any more, or is unknown."""
+
 _JUDGED = (
     "FROM irregular_values records WHERE records.sent = 1 AND records.outcome = 'fail' "
     "AND records.ambiguous = 0"
@@ -49,6 +61,11 @@ def _explain(row: Mapping[str, Any]) -> str:
         return (
             f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
             f"{place(row)}, whose transaction was aborted."
+        )
+    if row["sub_kind"] == "aborted and gone":
+        return (
+            f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
+            f"{place(row)}, whose client aborted its transaction; the final log has it no more."
         )
     if row["sub_kind"] == "aborted and cleaned":
         return (
@@ -63,9 +80,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """What certainly failed is nowhere, and no reader of committed records receives a record whose
-    producer's next marker is an abort.
+    producer's next marker is an abort, or that its client aborted and the final log has no more.
 
-    Left out: aborted transactions whose marker was cleaned.
+    Left out: records in the final log of aborted transactions whose marker was cleaned.
     """
     for send in history.sends:
         reads, copies = history.reads_of[send.value_id], history.copies_of[send.value_id]
@@ -73,6 +90,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             topic, partition, offset = min(map(place_of, reads + copies))
             kind = "read" if reads else "on disk"
             yield Violation(kind, topic, partition, offset, send.value_id)
+        is_aborted = history.fate_of(send) == "aborted" and not history.may_end_late(send)
+        if is_aborted and not history.records_of[send.value_id]:
+            readers = history.readers_of_committed
+            received = [read for read in reads if (read.client, read.session) in readers]
+            for place_of_read in places_of(received):
+                yield Violation("aborted and gone", *place_of_read, send.value_id)
     for one in history.partitions:
         for n, record in enumerate(one.log):
             if not record.transactional or record.control or record.value_id is None:
@@ -97,11 +120,17 @@ GUARANTEE = Guarantee(
         "on disk": "a log holds a record of a failed send",
         "aborted transaction": "a reader of committed records received an aborted record",
         "aborted and cleaned": "the same in a compacted topic, whose marker may be cleaned",
+        "aborted and gone": (
+            "a reader of committed records received a record whose client aborted its "
+            "transaction, and which the final log does not have any more"
+        ),
     },
     details=(
         "Judged are sends that certainly failed, and records whose producer's next marker is an "
         "abort. In compacted topics the transaction itself must have been aborted, and the final "
         "reads decide.",
+        "Of records that the final log has no more, their client's own end of the transaction "
+        "decides: every read under read_committed counts.",
     ),
     not_counted=(
         "Sends with an ambiguous attempt.",
@@ -130,7 +159,12 @@ UNION ALL
 SELECT 'aborted and cleaned', records.shown_slot DIV {SLOT}, records.shown_slot % {SLOT},
   records.invoke_ns, records.read_ns, records.value_id,
   records.client, 'an abort', records.n_reads, records.copies,
-  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}""",
+  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}
+UNION ALL
+SELECT 'aborted and gone', partitions.p, reads.offset, MIN(records.invoke_ns), MIN(reads.read_ns),
+  reads.value_id, MIN(reads.client), 'an abort', COUNT(*), 0,
+  MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END) {_GONE}
+  GROUP BY partitions.p, reads.offset, reads.value_id""",
     excuses=(SPOILED,),
     explain=_explain,
     excused_by_times=True,
@@ -144,7 +178,7 @@ SELECT 'aborted and cleaned', records.shown_slot DIV {SLOT}, records.shown_slot 
         "reads",
         "partitions.spoilt_ns",
     ),
-    rests_on=("sends", "reads", "replicas", "clients"),
+    rests_on=("sends", "reads", "replicas", "clients", "txns"),
     reference=_reference,
-    reference_covers=("read", "on disk", "aborted transaction"),
+    reference_covers=("read", "on disk", "aborted transaction", "aborted and gone"),
 )

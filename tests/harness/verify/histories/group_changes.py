@@ -164,6 +164,28 @@ def _txn(piece: Piece) -> Row:
     return piece.pick(row for row in piece.rows("txns") if row.get("end_ns"))
 
 
+def serve_aborted(piece: Piece) -> None:
+    """A reader of committed records received an aborted record that no log has any more."""
+    ends = {(row["client"], row["session"], row["txn"]): row for row in piece.rows("txns")}
+    send = piece.pick(
+        row for row in piece.rows("sends")
+        if (end := ends.get((row["client"], row["session"], row["txn"]))) is not None
+        and end.get("commit_invoke_ns") is None
+    )  # fmt: skip
+    reader = piece.pick(
+        row for row in piece.rows("clients")
+        if row.get("isolation") == "read_committed" and "-final-" not in row["client"]
+    )  # fmt: skip
+    piece.drop("replicas", lambda row: row["value_id"] == send["value_id"])
+    known = {name: send[name] for name in ("topic_id", "topic", "key", "value_id", "timestamp_ms")}
+    piece.rows("reads").append(
+        known | {"client": reader["client"], "session": reader["session"], "pass": 77, "poll": 7777}
+        | {"position_in_poll": 0, "read_ns": send["invoke_ns"] + 5, "intact": True}
+        | {"partition": send["partition_intended"], "offset": send["offset"] or 7}
+        | {"leader_epoch": 0, "generation": None}
+    )  # fmt: skip
+
+
 _UNENDED = {"outcome": "unknown", "commit_invoke_ns": None}
 
 
@@ -251,7 +273,7 @@ GROUP_CHANGES: dict[str, Change] = {
         assign_to_mate, assign_again, commit_as_mate, lead_group, make_static, replace_static,
         keep_member, seek_past, process_nothing, commit_beyond, serve_deleted,
         delete_from_compacted, clean_active, take_over, commit_late, end_otherwise,
-        answer_stable_end, hide_from_committed, hide_transaction,
+        answer_stable_end, hide_from_committed, hide_transaction, serve_aborted,
     )},
     "commits.outcome": _outcome("commits"),
     "commit_reads.outcome": _outcome("commit_reads"),

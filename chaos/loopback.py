@@ -24,6 +24,7 @@ PORTS = (
     "metrics",
     "users",
     "wan",
+    "controller",
 )
 TOXIPROXY_INDEX, CLAIM_INDEX = 250, 254
 CLAIM_PORT = 32_100

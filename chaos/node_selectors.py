@@ -277,6 +277,8 @@ def check_target(
     if len(sides) > 2 or (len(sides) < 2 and selectors.startswith("left") and target != WAN):
         raise ValueError(f"{target!r} is no pair: give left->right or left<->right")
     for side in sides:
+        if side.startswith("zookeeper") and not zookeepers:
+            raise ValueError(f"{side!r}: the cluster has no ZooKeeper, its metadata is KRaft's")
         if side not in ROLES:
             _check_nodes(side, [*brokers, *zookeepers])
 

@@ -31,7 +31,8 @@ class Ports:
 
     `toxiproxy` is the API of the Toxiproxy beside a node. `metrics` is a broker's HTTP port for
     metrics, without a proxy. `users`, `network` and `wan` are further listeners of brokers, if the
-    `Layout` has them.
+    `Layout` has them. `controller` is the port of a node's controller, in a cluster without
+    ZooKeeper.
     """
 
     internal: int
@@ -44,6 +45,7 @@ class Ports:
     users: int = 0
     network: int = 0
     wan: int = 0
+    controller: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +97,18 @@ class ProxyPlan:
 
 
 class Plan(ABC):
-    """The addresses of a cluster's nodes, and the proxies between them."""
+    """The addresses of a cluster's nodes, and the proxies between them.
+
+    Without ZooKeeper servers, every broker is a controller of KRaft's quorum too.
+    """
 
     def __init__(
         self, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
     ) -> None:
-        if not 1 <= brokers <= MOST_NODES or not 1 <= zookeepers <= MOST_NODES:
-            raise ValueError(f"a cluster has 1 to {MOST_NODES} brokers and ZooKeepers each")
+        if not 1 <= brokers <= MOST_NODES or not 0 <= zookeepers <= MOST_NODES:
+            raise ValueError(
+                f"a cluster has 1 to {MOST_NODES} brokers and at most as many ZooKeepers"
+            )
         self.ports = ports
         self.layout = layout
         first = layout.first_broker_id
@@ -226,6 +233,11 @@ class Plan(ABC):
         """`zookeeper.connect` by names, for brokers."""
         return ",".join(f"{node}:{self.ports.zookeeper}" for node in self.zookeepers)
 
+    def quorum_voters(self) -> str:
+        """`controller.quorum.voters` by names; empty with ZooKeeper."""
+        voters = () if self.zookeepers else self.brokers
+        return ",".join(f"{node[1:]}@{node}:{self.ports.controller}" for node in voters)
+
     def zookeeper_direct(self) -> str:
         """The addresses of the ensemble for the lab, without proxies."""
         return ",".join("{}:{}".format(*self.direct_address(node)) for node in self.zookeepers)
@@ -249,7 +261,8 @@ class Plan(ABC):
         """The ports of `link.dst` for `link.src`; probes use the first."""
         if link.dst in self.brokers:
             further = {CLIENT: self.client_ports, WAN: (self.ports.wan,)}
-            return further.get(link.src, (self.ports.internal,))
+            controller = () if self.zookeepers else (self.ports.controller,)
+            return further.get(link.src, (self.ports.internal, *controller))
         if link.src in self.zookeepers:
             return (self.ports.zookeeper, self.ports.peer, self.ports.election)
         return (self.ports.zookeeper,)

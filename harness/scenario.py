@@ -19,6 +19,8 @@ RACK = "rack"
 """The rack of broker n, and of reader n, is this and n."""
 
 
+KRAFT = "kafka-kraft"
+"""Targets whose names begin so have no ZooKeeper."""
 FIRST_IDS = {EAST: 1, WEST: 11}
 """The first broker id and ZooKeeper id of each cluster of a run, so that names do not collide."""
 Place = Literal["east", "west"]
@@ -215,7 +217,8 @@ def node_names(scenario: Scenario, cluster: str) -> tuple[list[str], list[str]]:
     first = FIRST_IDS[cluster]
     size = scenario.second if cluster == WEST and scenario.second else scenario.cluster
     brokers = [f"b{number}" for number in range(first, first + size.brokers)]
-    return brokers, [f"zk{number}" for number in range(first, first + size.zookeepers)]
+    zookeepers = 0 if scenario.target.startswith(KRAFT) else size.zookeepers
+    return brokers, [f"zk{number}" for number in range(first, first + zookeepers)]
 
 
 def with_duration(scenario: Scenario, duration_s: float) -> Scenario:

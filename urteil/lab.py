@@ -20,6 +20,7 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.run.folder import new_run_dir
 from urteil.harness.run.judging import judge_collected
@@ -118,7 +119,7 @@ class Lab:
         self.steps = Steps(scenario, self.run_dir, new_facts(scenario, command))
         self.has_failed = False
         self._own: Cluster | None = None
-        self._state: ClusterState | None = None
+        self._state: ZooKeeperState | None = None
         self._handle: ClusterHandle | None = None
         self._nemesis: ManualFaults | None = None
         self._history: History | None = None
@@ -154,7 +155,7 @@ class Lab:
         return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
 
     def _attach(self, cluster: StandingCluster) -> ClusterHandle:
-        self._state = ClusterState(cluster.zookeeper)
+        self._state = ZooKeeperState(cluster.zookeeper)
         self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
         return ClusterHandle(cluster.lab_bootstrap, self._state, None)
 

@@ -25,10 +25,14 @@ from urteil.harness.cluster.clocks import Clocks, clock_env
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
+from urteil.harness.cluster.quorum_state import QuorumState
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
+from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
+from urteil.harness.evidence.readers.metadata_log import FOLDER as METADATA_LOG
+from urteil.harness.evidence.readers.metadata_log import release_schemas
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
@@ -76,6 +80,9 @@ class Cluster:
         kinds = kinds_of(target, spec.brokers)
         if spec.own_clocks and runtime != "process":
             raise ValueError("brokers have clocks of their own as processes: --runtime process")
+        self.has_zookeeper = all(kind.has_zookeeper for kind in kinds)
+        if not self.has_zookeeper:
+            _check_without_zookeeper(spec, runtime, access)
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
@@ -87,15 +94,15 @@ class Cluster:
             runtime,
             self.run_dir,
             images=[kind.image for kind in kinds],
-            zookeepers=spec.zookeepers,
+            zookeepers=spec.zookeepers if self.has_zookeeper else 0,
             later=[kind.previous_release().image for kind in kinds] if spec.older else [],
             layout=self.access.layout,
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
-        self.state = ClusterState(self.plan.zookeeper_direct())
         self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
         self.kinds = dict(zip(self.nodes, kinds, strict=True))
+        self.state: ClusterState = self._open_state()
         self.releases = ClusterReleases(self.nodes, self.kinds, self.spec, self._write_broker)
         self._controls = ClusterControls(
             plan=self.plan,
@@ -273,6 +280,13 @@ class Cluster:
             for node in self.nodes.values():
                 shutil.rmtree(self._temporary(node), ignore_errors=True)
 
+    def _open_state(self) -> ClusterState:
+        if self.has_zookeeper:
+            return ZooKeeperState(self.plan.zookeeper_direct())
+        version = next(iter(self.kinds.values())).version
+        folders = [self.log_dirs(node)[0] / METADATA_LOG for node in self.plan.brokers]
+        return QuorumState(folders, lambda: release_schemas(version))
+
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:
             return None
@@ -290,6 +304,8 @@ class Cluster:
             for_clients=self.plan.lab_client_address(name),
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
+            quorum_voters=self.plan.quorum_voters(),
+            controller_port=self.plan.ports.controller,
             further=self.access.listeners(self.plan, name),
         )
 
@@ -340,6 +356,8 @@ class Cluster:
             temporary = self._temporary(self.nodes[name])
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(exist_ok=True)
+            for log_dir in self.log_dirs(name):
+                self.kinds[name].format(self.nodes[name], log_dir)
         if name in self.nodes and self.spec.own_clocks:
             env |= clock_env(self.node_dir(name))
         image = self.kinds[name].image if name in self.nodes else None
@@ -398,3 +416,13 @@ class Cluster:
     def log_tail(self, node: str, lines: int = LOG_TAIL_LINES) -> str:
         """The last lines of a node's log."""
         return f"--- {node}.log\n" + "\n".join(self.runtime.log(node).splitlines()[-lines:])
+
+
+def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | None) -> None:
+    """Raise ValueError for what a cluster of KRaft cannot have yet."""
+    if runtime != "process":
+        raise ValueError("clusters of KRaft are processes: --runtime process")
+    if spec.users or (access is not None and access.is_seeded):
+        raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
+    if spec.older:
+        raise ValueError("an upgrade of KRaft's nodes is not built: take --target kafka")

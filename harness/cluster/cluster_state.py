@@ -1,185 +1,62 @@
-"""The cluster's state in ZooKeeper, read past all proxies."""
+"""The cluster's state as its metadata plane keeps it, read past all proxies."""
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NoNodeError
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.retry import KazooRetry
 
-from urteil.chaos.capabilities import REASSIGNMENT, TOPIC_IDS
-from urteil.chaos.observations import LabFailure, PartitionView
-from urteil.harness.cluster.admin_znodes import REASSIGN
-from urteil.harness.evidence.readers.zookeeper_log import made_topic_id
-
-ANSWER_S = 5.0
-PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
-"""Between two connections; kazoo's jitter multiplies up, and without backoff soon to nothing."""
+from urteil.chaos.observations import PartitionView
 
 
-class ClusterState:
-    """Reads znodes through a session of the lab's own. Raises LabFailure when ZooKeeper does not
-    answer. `lacks` names the capabilities that the brokers do not have, once they are known."""
+class ClusterState(Protocol):
+    """ZooKeeper's (`zookeeper_state`) or KRaft's (`quorum_state`). Every method raises LabFailure
+    when the plane cannot be read.
 
-    def __init__(self, hosts: str) -> None:
-        self.lacks: frozenset[str] = frozenset()
-        retry = KazooRetry(max_tries=-1, **PAUSES)
-        self.client = KazooClient(
-            hosts=hosts, timeout=10.0, connection_retry=retry, logger=_silent_logger()
-        )
-        self._started = False
+    `lacks` names the capabilities that the brokers do not have, once they are known.
+    """
 
-    def start(self, *, deadline_s: float) -> None:
-        """Connect; LabFailure on the deadline."""
-        try:
-            self.client.start(timeout=deadline_s)
-            self._started = True
-        except KazooTimeoutError as error:
-            raise LabFailure(f"no ZooKeeper session within {deadline_s:g} s") from error
+    lacks: frozenset[str]
 
-    def close(self) -> None:
-        self.client.stop()
-        self.client.close()
+    @property
+    def client(self) -> KazooClient:
+        """The lab's own ZooKeeper session; LabFailure where there is no ZooKeeper."""
+        ...
+
+    def start(self, *, deadline_s: float) -> None: ...
+
+    def close(self) -> None: ...
 
     def registered_brokers(self) -> dict[str, int]:
-        """Brokers in `/brokers/ids`, each with the zxid of its registration."""
-        return {node: stat.czxid for node, (_, stat) in self._registrations().items()}
+        """The brokers that are present, each with the number of its registration."""
+        ...
 
-    def controller(self) -> str | None:
-        znode = self._read_paths(["/controller"])[0]
-        return None if znode is None else f"b{json.loads(znode[0])['brokerid']}"
+    def controller(self) -> str | None: ...
 
     def controller_epoch(self) -> int:
-        """The number of controllers so far; 0 before the first."""
-        znode = self._read_paths(["/controller_epoch"])[0]
-        return 0 if znode is None else int(znode[0])
+        """The epoch of the controller; 0 before the first."""
+        ...
 
     def registrations(self) -> dict[str, dict[str, Any]]:
-        """The registration of each broker in `/brokers/ids`."""
-        return {node: json.loads(data) for node, (data, _) in self._registrations().items()}
+        """Each present broker's registration, as ZooKeeper's JSON has it."""
+        ...
 
-    def cluster_id(self) -> str:
-        znode = self._read_paths(["/cluster/id"])[0]
-        return "" if znode is None else str(json.loads(znode[0])["id"])
+    def cluster_id(self) -> str: ...
 
-    def topics(self) -> list[str]:
-        return sorted(self._children("/brokers/topics"))
+    def topics(self) -> list[str]: ...
 
-    def topic_id(self, topic: str) -> str | None:
-        """Kafka's base64 form; None without such a topic. Of brokers without topic ids, one that
-        the lab makes of the znode's creation."""
-        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        if znode is None:
-            return None
-        if TOPIC_IDS.name in self.lacks:
-            return made_topic_id(topic, znode[1].czxid)
-        topic_id: str | None = json.loads(znode[0]).get("topic_id")
-        return topic_id
+    def topic_id(self, topic: str) -> str | None: ...
 
     def partitions(self, topic: str) -> list[PartitionView]:
         """All partitions of a topic in order; empty when there is no such topic."""
-        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        if znode is None:
-            return []
-        assigned = json.loads(znode[0])["partitions"]
-        numbers = sorted(int(number) for number in assigned)
-        paths = [f"/brokers/topics/{topic}/partitions/{number}/state" for number in numbers]
-        return [
-            _view(topic, number, assigned[str(number)], state)
-            for number, state in zip(numbers, self._read_paths(paths), strict=True)
-        ]
+        ...
 
-    def topic_config(self, topic: str) -> dict[str, str]:
-        """The topic's own settings; none without such a topic."""
-        znode = self._read_paths([f"/config/topics/{topic}"])[0]
-        return {} if znode is None else dict(json.loads(znode[0])["config"])
+    def topic_config(self, topic: str) -> dict[str, str]: ...
 
-    def client_quotas(self, client: str | None) -> dict[str, str]:
-        """The quotas of a client id, None for the default."""
-        name = "<default>" if client is None else client
-        znode = self._read_paths([f"/config/clients/{name}"])[0]
-        return {} if znode is None else dict(json.loads(znode[0])["config"])
+    def client_quotas(self, client: str | None) -> dict[str, str]: ...
 
-    def is_reassigning(self, topic: str) -> bool:
-        """Whether replicas of the topic are being added or removed."""
-        znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
-        assigned = {} if znode is None else json.loads(znode[0])
-        if any(assigned.get(field) for field in ("adding_replicas", "removing_replicas")):
-            return True
-        return REASSIGNMENT.name in self.lacks and topic in self._requested_moves()
+    def is_reassigning(self, topic: str) -> bool: ...
 
-    def _requested_moves(self) -> set[str]:
-        """The topics of a reassignment that was requested by znode and is not finished."""
-        znode = self._read_paths([REASSIGN])[0]
-        moves = [] if znode is None else json.loads(znode[0])["partitions"]
-        return {str(move["topic"]) for move in moves}
+    def is_being_deleted(self, topic: str) -> bool: ...
 
-    def is_being_deleted(self, topic: str) -> bool:
-        """Whether the topic is marked for deletion."""
-        return topic in self._children("/admin/delete_topics")
-
-    def is_deleted(self, topic: str) -> bool:
-        """Whether neither the topic nor its mark for deletion exists."""
-        return topic not in self._children("/brokers/topics") and not self.is_being_deleted(topic)
-
-    def _registrations(self) -> dict[str, tuple[bytes, Any]]:
-        names = self._children("/brokers/ids")
-        znodes = self._read_paths([f"/brokers/ids/{name}" for name in names])
-        return {
-            f"b{name}": znode
-            for name, znode in sorted(
-                zip(names, znodes, strict=True), key=lambda pair: int(pair[0])
-            )
-            if znode is not None
-        }
-
-    def _children(self, path: str) -> list[str]:
-        try:
-            names = self.client.get_children_async(path).get(timeout=ANSWER_S)
-            return [str(name) for name in names]
-        except NoNodeError:
-            return []
-        except (KazooException, KazooTimeoutError) as error:
-            raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
-
-    def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
-        """Value and stat of every path, None where there is no node."""
-        requests = [self.client.get_async(path) for path in paths]
-        answers: list[tuple[bytes, Any] | None] = []
-        for request in requests:
-            try:
-                answers.append(request.get(timeout=ANSWER_S))
-            except NoNodeError:
-                answers.append(None)
-            except (KazooException, KazooTimeoutError) as error:
-                raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
-        return answers
-
-
-def _silent_logger() -> logging.Logger:
-    """A logger that drops kazoo's messages: faults disconnect ZooKeeper on purpose, and every
-    caller gets an error."""
-    logger = logging.getLogger("urteil.zookeeper")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return logger
-
-
-def _view(
-    topic: str, number: int, replicas: list[int], state: tuple[bytes, Any] | None
-) -> PartitionView:
-    no_leader = {"leader": -1, "isr": [], "leader_epoch": -1}
-    fields: dict[str, Any] = json.loads(state[0]) if state else no_leader
-    return PartitionView(
-        topic=topic,
-        partition=number,
-        leader=f"b{fields['leader']}" if fields["leader"] >= 0 else None,
-        leader_epoch=fields["leader_epoch"],
-        isr=tuple(f"b{one}" for one in fields["isr"]),
-        replicas=tuple(f"b{one}" for one in replicas),
-    )
+    def is_deleted(self, topic: str) -> bool: ...

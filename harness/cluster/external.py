@@ -30,9 +30,9 @@ from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs, Releases
-from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
+from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.reaper import VARIABLE, start_reaper
 from urteil.harness.stack_dumps import DumpSource
@@ -286,7 +286,7 @@ class ExternalCluster:
         self.guard = Guard(path, self.run_dir)
         self.commands = NodeCommands(path, self._file, self.guard.announce)
         self.links = Links(self.plan, TheirToxiproxies())
-        self.state = ClusterState(self._file.zookeeper)
+        self.state = ZooKeeperState(self._file.zookeeper)
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.commands,

@@ -152,7 +152,7 @@ TABLES = (
                 most=FOREVER_NS // 1_000_000,
                 may_be_missing=True,
             ),
-            text("path", "Path of the znode."),
+            text("path", "Path of the znode; in KRaft, that of the same fact."),
             int32(
                 "version", "Version of the znode; -1 for its deletion.", least=-1, identifies=True
             ),
@@ -273,7 +273,8 @@ TABLES = (
             text("file", "Path within the run."),
             text(
                 "kind",
-                "`part`, `journal`, `replica_log`, `zookeeper_log`, `outputs` or `table`.",
+                "`part`, `journal`, `replica_log`, `zookeeper_log`, `metadata_log`, `outputs` or "
+                "`table`.",
                 may_be_missing=True,
             ),
             int64("rows", "Rows, entries, records or transactions in it."),

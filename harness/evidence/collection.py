@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,14 @@ from urteil.harness.evidence.acts import KILL
 from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, Begin, JournalReader
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
+from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
+from urteil.harness.evidence.readers.metadata_log import (
+    FOLDER,
+    MetadataLog,
+    read_metadata,
+    release_schemas,
+)
+from urteil.harness.evidence.readers.metadata_states import MetadataStates
 from urteil.harness.evidence.readers.replica_logs import find_logs, read_log
 from urteil.harness.evidence.readers.zookeeper_log import (
     LogFiles,
@@ -31,7 +39,7 @@ from urteil.harness.evidence.readers.zookeeper_log import (
 )
 from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
-from urteil.harness.scenario import RunFacts, TopicFact, load_facts
+from urteil.harness.scenario import KRAFT, RunFacts, TopicFact, load_facts
 
 KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
@@ -267,7 +275,7 @@ def _replicas(
     place: str,
     topics: Sequence[TopicFact],
     run: str,
-    states: StateRows | None,
+    states: StateRows | MetadataStates | None,
     collected: Collected,
     at_ns: int,
 ) -> None:
@@ -325,29 +333,63 @@ def _states(
     facts: RunFacts,
     offset_ns: int,
     collected: Collected,
-) -> StateRows | None:
+) -> StateRows | MetadataStates | None:
     """Rows of a cluster's metadata: of the second, only those of the run's topics."""
     data_dirs = sorted((_folder(run_dir, place) / "nodes").glob("zk*/data"))
     data = find_longest_log(data_dirs)
     if data is None:
         if data_dirs:
             collected.problems.append("no ZooKeeper left a transaction log")
-        return None
+            return None
+        return _quorum_states(run_dir, place, facts, offset_ns, collected)
     has_topic_ids = TOPIC_IDS.name not in facts.lacks
     files, states = LogFiles(), StateRows(offset_ns, has_topic_ids=has_topic_ids)
-    names = {topic.name for topic in facts.topics if topic.cluster == place}
-    with Evidence(run_dir, data.parent.name, facts.run) as evidence:
-        for change in read_changes(data, files):
-            for row in states.rows(change):
-                if place == EAST:
-                    evidence.add("states", row)
-                elif row.get("topic") in names:
-                    evidence.add("states", _of_second(row))
-    collected.count_rows(evidence)
+    rows = (row for change in read_changes(data, files) for row in states.rows(change))
+    _add_states(run_dir, data.parent.name, place, facts, rows, collected)
     name = str(find_log_files(data)[0].parent.relative_to(run_dir))
     collected.note(name, "zookeeper_log", files.transactions, first=files.first_zxid,
                    last=files.last_zxid, damage=files.damage)  # fmt: skip
     return states
+
+
+def _quorum_states(
+    run_dir: Path, place: str, facts: RunFacts, offset_ns: int, collected: Collected
+) -> MetadataStates | None:
+    """The same of KRaft, from the best copy of the metadata log as far as it is committed."""
+    nodes = _folder(run_dir, place) / "nodes"
+    copies = [MetadataCopy(file) for file in sorted(nodes.glob(f"b*/data/**/{FOLDER}/{SEGMENT}"))]
+    if not copies:
+        return None
+    for copy in copies:
+        copy.read_new()
+    best, committed = find_committed(copies)
+    version = facts.versions[KRAFT].partition(",")[0]
+    log, states = MetadataLog(best.file.parent), MetadataStates(offset_ns)
+    records = read_metadata(log, release_schemas(version))
+    rows = states.rows(record for record in records if record.offset < committed)
+    _add_states(run_dir, "quorum", place, facts, rows, collected)
+    collected.note(str(best.file.parent.relative_to(run_dir)), "metadata_log", log.records,
+                   first=log.start, last=committed - 1,
+                   damage=[*log.damage, *states.damage])  # fmt: skip
+    return states
+
+
+def _add_states(
+    run_dir: Path,
+    part: str,
+    place: str,
+    facts: RunFacts,
+    rows: Iterable[Row],
+    collected: Collected,
+) -> None:
+    names = {topic.name for topic in facts.topics if topic.cluster == place}
+    with Evidence(run_dir, part, facts.run) as evidence:
+        for row in rows:
+            if place == EAST:
+                evidence.add("states", row)
+            elif row.get("topic") in names:
+                evidence.add("states", _of_second(row))
+    collected.count_rows(evidence)
 
 
 def _of_second(row: Row) -> Row:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from urteil.harness.dependencies.kafka_releases import LINES, NEWEST
 from urteil.harness.targets.kafka import KafkaTarget
+from urteil.harness.targets.kraft import KraftTarget
 from urteil.harness.targets.mix import PREFIX, Mix
 from urteil.harness.targets.target import BrokerNode, Target
 from urteil.harness.targets.urteil import UrteilTarget
 
-__all__ = ["TARGETS", "BrokerNode", "KafkaTarget", "Mix", "Target", "UrteilTarget", "parse_target"]
+__all__ = [
+    "TARGETS",
+    "BrokerNode",
+    "KafkaTarget",
+    "KraftTarget",
+    "Mix",
+    "Target",
+    "UrteilTarget",
+    "parse_target",
+]
 
 TARGETS = {
     "urteil": "the broker of this project",
@@ -16,6 +26,8 @@ TARGETS = {
     "kafka": f"Apache Kafka {NEWEST} with ZooKeeper, from Maven Central",
     "kafka:VERSION": f"another release: {', '.join(v for line in LINES for v in line.versions)} "
     "(docs/guide/releases.md)",
+    "kafka-kraft:VERSION": "Apache Kafka without ZooKeeper: all nodes are brokers and controllers "
+    "(docs/guide/kraft.md)",
     "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/guide/mix.md)",
 }
 
@@ -37,6 +49,8 @@ def _kind(name: str) -> Target:
         raise ValueError("the lab does not start an external cluster: only `urteil run` judges it")
     if kind == "kafka":
         return KafkaTarget(version=version) if version else KafkaTarget()
+    if kind == "kafka-kraft":
+        return KraftTarget(version=version) if version else KraftTarget()
     if name == "urteil":
         return UrteilTarget()
     raise ValueError(f"unknown target {name!r}: {', '.join(TARGETS)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from urteil.harness.dependencies.java import QUICK_START
 from urteil.harness.dependencies.kafka import VERSION
@@ -47,6 +48,7 @@ class KafkaTarget:
     waits_for_own_znode: bool = True
     lost_session: str = "KeeperException$SessionExpiredException"
     shows_metrics: bool = False
+    has_zookeeper: bool = True
 
     @property
     def image(self) -> str:
@@ -108,6 +110,9 @@ class KafkaTarget:
         argv = [programs.java(), *QUICK_START, "-cp", classes, *tool]
         process = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
         return process.stdout + process.stderr
+
+    def format(self, node: BrokerNode, log_dir: Path) -> None:
+        """Nothing: a broker with ZooKeeper begins with an empty directory."""
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         return {LOGGING_FILE: LOGGING}

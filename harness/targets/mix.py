@@ -21,6 +21,8 @@ def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
     """The kind of each broker. Raises ValueError for a mix of another size."""
     if not isinstance(target, Mix):
         return (target,) * brokers
+    if len({kind.has_zookeeper for kind in target.kinds}) > 1:
+        raise ValueError("a mix has brokers with ZooKeeper or brokers with KRaft, not both")
     if len(target.kinds) != brokers:
         raise ValueError(
             f"the mix names {len(target.kinds)} brokers, the cluster has {brokers}: "

@@ -16,6 +16,7 @@ AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
 TEMPORARY = "tmp"
 PROTOCOL = "inter.broker.protocol.version"
+CONTROLLER = "CONTROLLER"
 _PROTOCOLS = "listener.security.protocol.map"
 
 
@@ -36,7 +37,8 @@ class BrokerNode:
     `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`. `for_clients`
     is the advertised address: host and port of the clients' Toxiproxy. `further` are its listeners
     besides those of the lab's clients and of the brokers. `metrics` is the address of its metrics,
-    if its kind has them.
+    if its kind has them. `zookeeper_connect` is empty in a cluster of KRaft, `quorum_voters` in one
+    with ZooKeeper.
     """
 
     name: str
@@ -48,6 +50,8 @@ class BrokerNode:
     for_clients: tuple[str, int]
     metrics: tuple[str, int]
     zookeeper_connect: str
+    quorum_voters: str = ""
+    controller_port: int = 0
     further: tuple[Listener, ...] = ()
 
     @property
@@ -63,7 +67,13 @@ class BrokerNode:
         )
         secured = tuple(one for one in self.further if one.protocol != client.protocol)
         plain = tuple(one for one in self.further if one.protocol == client.protocol)
-        return (*secured, client, *plain, internal)
+        return (*secured, client, *plain, internal, *self._controller_listeners())
+
+    def _controller_listeners(self) -> tuple[Listener, ...]:
+        if not self.quorum_voters:
+            return ()
+        port = self.controller_port
+        return (Listener(name=CONTROLLER, port=port, advertised=(self.name, port)),)
 
     @property
     def properties_file(self) -> Path:
@@ -103,7 +113,7 @@ class Target(Protocol):
     restart waits for the removal. `lost_session`: the end of its log after its session expired
     before its registration, as on a machine that stands still for seconds; it is then started once
     more. Empty: it opens another session. `shows_metrics`: it serves `BrokerNode.metrics` by
-    itself.
+    itself. `has_zookeeper`: its metadata plane is ZooKeeper, not KRaft.
     """
 
     @property
@@ -125,6 +135,9 @@ class Target(Protocol):
 
     @property
     def shows_metrics(self) -> bool: ...
+
+    @property
+    def has_zookeeper(self) -> bool: ...
 
     def knows_setting(self, setting: str) -> bool:
         """Whether it knows a setting of brokers or topics. Others are left out of its file."""
@@ -150,6 +163,10 @@ class Target(Protocol):
         """Read a node's property file as a start would."""
         ...
 
+    def format(self, node: BrokerNode, log_dir: Path) -> None:
+        """Prepare a log directory before a start, as an operator does. Keeps what is there."""
+        ...
+
     def files(self, node: BrokerNode) -> dict[str, str]:
         """Further files of its folder by name."""
         ...
@@ -160,14 +177,11 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
     bound = [f"{one.name}://{node.address}:{one.port}" for one in node.listeners]
     advertised = ["{}://{}:{}".format(one.name, *one.advertised) for one in node.listeners]
     return {
-        "broker.id": str(node.broker_id),
+        **_metadata_properties(node),
         "listeners": ",".join(bound),
         "advertised.listeners": ",".join(advertised),
         _PROTOCOLS: ",".join(f"{one.name}:{one.protocol}" for one in node.listeners),
         "inter.broker.listener.name": "INTERNAL",
-        "zookeeper.connect": node.zookeeper_connect,
-        "zookeeper.session.timeout.ms": "3000",
-        "zookeeper.connection.timeout.ms": "15000",
         "log.dirs": str(node.data),
         "replica.lag.time.max.ms": "3000",
         "replica.fetch.wait.max.ms": "250",
@@ -191,6 +205,27 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
         "unclean.leader.election.enable": "false",
         "auto.create.topics.enable": "true",
         "auto.leader.rebalance.enable": "false",
+    }
+
+
+def _metadata_properties(node: BrokerNode) -> dict[str, str]:
+    """A node's id and its way to the metadata plane, with timeouts of about 3 s."""
+    if node.zookeeper_connect:
+        return {
+            "broker.id": str(node.broker_id),
+            "zookeeper.connect": node.zookeeper_connect,
+            "zookeeper.session.timeout.ms": "3000",
+            "zookeeper.connection.timeout.ms": "15000",
+        }
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(node.broker_id),
+        "controller.quorum.voters": node.quorum_voters,
+        "controller.listener.names": CONTROLLER,
+        "controller.quorum.fetch.timeout.ms": "2000",
+        "controller.quorum.election.timeout.ms": "1000",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.runtime import Programs
@@ -23,6 +24,10 @@ class UrteilTarget:
     waits_for_own_znode: bool = False
     lost_session: str = ""
     shows_metrics: bool = True
+    has_zookeeper: bool = True
+
+    def format(self, node: BrokerNode, log_dir: Path) -> None:
+        """Nothing: the broker begins with an empty directory."""
 
     def knows_setting(self, setting: str) -> bool:
         return True

@@ -6,8 +6,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.broker_drain import count_in_sync, drain, reassign
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
-from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, describe_stopped_nodes
 from urteil.chaos.log_directories import delete_content
 
 
@@ -22,7 +21,7 @@ class AddBroker(Fault):
     proves = "a new process with an empty disk, registered, with replicas in sync in the end"
     sample = "follower"
     expiry_s = 600.0
-    on_targets = OWN_CLUSTER
+    on_targets = WITH_ZOOKEEPER
 
     def begin(self, controls: Controls) -> Proof:
         (node,) = self.targets = (node_selectors.select_nodes(controls, self.arguments)[0],)

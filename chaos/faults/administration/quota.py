@@ -6,8 +6,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.fault import Fault, Proof
-from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
+from urteil.chaos.faults.base.fault import STARTED_BY_LAB, Fault, Proof
 
 DEFAULT_RATE = 20_000.0
 ALL = "clients"
@@ -30,7 +29,7 @@ class Quota(Fault):
     )
     consumer_byte_rate: float | None = number(None, "bytes a second from each broker")
     expiry_s = 300.0
-    on_targets = OWN_CLUSTER
+    on_targets = STARTED_BY_LAB
     sample = ALL
 
     def __init__(self, arguments: FaultArguments) -> None:

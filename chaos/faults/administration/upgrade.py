@@ -6,8 +6,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
-from urteil.chaos.faults.base.topic_fault import OWN_CLUSTER
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, describe_stopped_nodes
 
 STEPS = (1, 2)
 
@@ -23,7 +22,7 @@ class Upgrade(Fault):
     proves = "every process id ended, and the release of every broker before and after"
     sample = ""
     expiry_s = 1800.0
-    on_targets = OWN_CLUSTER
+    on_targets = WITH_ZOOKEEPER
     deadline_s: float = number(
         90.0, "time until the cluster must be healthy again", unit="s", least=0
     )

@@ -22,7 +22,10 @@ T = TypeVar("T")
 EXPIRY_S = 60.0
 HEALED_S = 3.0
 PROCESS, DOCKER = "process", "docker"
-URTEIL, KAFKA, MIX, EXTERNAL = "urteil", "kafka", "mix", "external"
+URTEIL, KAFKA, KRAFT, MIX, EXTERNAL = "urteil", "kafka", "kafka-kraft", "mix", "external"
+WITH_ZOOKEEPER = (URTEIL, KAFKA, MIX)
+"""Clusters that the lab starts, with a metadata plane of ZooKeeper."""
+STARTED_BY_LAB = (*WITH_ZOOKEEPER, KRAFT)
 
 _numbers = itertools.count(1)
 
@@ -92,7 +95,7 @@ class Fault:
     acts_later: ClassVar[bool] = False
     expiry_s: ClassVar[float] = EXPIRY_S
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
-    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX, EXTERNAL)
+    on_targets: ClassVar[tuple[str, ...]] = (*STARTED_BY_LAB, EXTERNAL)
     needs: ClassVar[tuple[Capability, ...]] = ()
     sample: ClassVar[str] = "leader"
     sample_options: ClassVar[Mapping[str, Option]] = {}

@@ -7,9 +7,7 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.fault import (
-    KAFKA,
-    MIX,
-    URTEIL,
+    STARTED_BY_LAB,
     Fault,
     Proof,
     describe_stopped_nodes,
@@ -25,7 +23,7 @@ class LiveDiskFault(Fault):
     a running broker does not use a failed directory again.
     """
 
-    on_targets: ClassVar[tuple[str, ...]] = (URTEIL, KAFKA, MIX)
+    on_targets: ClassVar[tuple[str, ...]] = STARTED_BY_LAB
 
     def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
         """Damage the disk of one broker. Returns whether it acted, and the proof."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from urteil.chaos.admin_controls import AdminControls
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof
+from urteil.chaos.faults.base.fault import Fault, Proof
 from urteil.chaos.node_selectors import NoTarget
 
 POLL_S = 0.1
-OWN_CLUSTER = (URTEIL, KAFKA, MIX)
-"""Targets whose processes and disks belong to the lab."""
 
 
 class TopicFault(Fault):

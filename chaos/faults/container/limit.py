@@ -11,9 +11,7 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number, whole_number
 from urteil.chaos.faults.base.fault import (
     DOCKER,
-    KAFKA,
-    MIX,
-    URTEIL,
+    WITH_ZOOKEEPER,
     Fault,
     Proof,
     run_on_all,
@@ -35,7 +33,7 @@ class Limit(Fault):
     effects = frozenset({Effect.STARVES_NODES, Effect.LIMITS_MEMORY})
     proves = "the limits that the container engine reports before, during and after the fault"
     on_runtimes = (DOCKER,)
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
     cpus: float | None = number(
         None,
         f"processors a node may use; {CPUS} without memory_mb, else as before",

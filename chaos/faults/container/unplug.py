@@ -8,9 +8,7 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.cut_links import prove_silence
 from urteil.chaos.faults.base.fault import (
     DOCKER,
-    KAFKA,
-    MIX,
-    URTEIL,
+    WITH_ZOOKEEPER,
     Fault,
     Proof,
     describe_broken_links,
@@ -32,7 +30,7 @@ class Unplug(Fault):
         "probes through all its links, answered before, silent after, answered again at the end"
     )
     on_runtimes = (DOCKER,)
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
 
     def begin(self, controls: Controls) -> Proof:
         boxes = controls.containers

@@ -9,9 +9,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import (
-    KAFKA,
-    MIX,
-    URTEIL,
+    WITH_ZOOKEEPER,
     Fault,
     Proof,
     describe_stopped_nodes,
@@ -32,7 +30,7 @@ class DiskEmptied(Fault):
     about = "kill a broker and empty its disks; start it at healing"
     effects = frozenset({Effect.KILLS_NODES, Effect.EMPTIES_DISKS})
     proves = "process ids that are gone, empty folders, and the number of lost logs"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
 
     def begin(self, controls: Controls) -> Proof:
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))

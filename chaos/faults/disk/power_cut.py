@@ -10,9 +10,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import (
-    KAFKA,
-    MIX,
-    URTEIL,
+    WITH_ZOOKEEPER,
     Fault,
     Proof,
     describe_stopped_nodes,
@@ -33,7 +31,7 @@ class PowerCut(Fault):
     about = "kill a broker, then cut or zero the unflushed end of each of its logs"
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
 
     def begin(self, controls: Controls) -> Proof:
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))

@@ -12,7 +12,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import flag, text
-from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, describe_stopped_nodes
 from urteil.chaos.log_directories import (
     closed_batches,
     cut_segment,
@@ -41,7 +41,7 @@ class SegmentDamaged(Fault):
     about = "flip a bit in, or cut, a closed segment of one replica, with the broker down or up"
     effects = frozenset({Effect.KILLS_NODES, Effect.DAMAGES_FILES})
     proves = "the file, the byte and the offsets of the batch, whose checksum does not match"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
     sample = ""
     how: str = text(
         "", "the damage; the seed decides by default, with up a bit", choices=(BIT, CUT)

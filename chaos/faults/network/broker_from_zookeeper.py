@@ -5,6 +5,7 @@ from __future__ import annotations
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.faults.base.fault import EXTERNAL, WITH_ZOOKEEPER
 from urteil.chaos.observations import Link
 
 
@@ -13,6 +14,7 @@ class BrokerFromZookeeper(CutLinks):
 
     name = "broker_from_zookeeper"
     about = "cut a broker from every ZooKeeper server, but not from brokers or clients"
+    on_targets = (*WITH_ZOOKEEPER, EXTERNAL)
     sample = "controller"
 
     def choose(self, controls: Controls) -> list[Link]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.cut_links import CutLinks
+from urteil.chaos.faults.base.fault import EXTERNAL, WITH_ZOOKEEPER
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link
 
@@ -14,6 +15,7 @@ class ZookeeperFromZookeeper(CutLinks):
 
     name = "zookeeper_from_zookeeper"
     about = "cut ZooKeeper servers from the rest of their ensemble, but not from the brokers"
+    on_targets = (*WITH_ZOOKEEPER, EXTERNAL)
     selectors = "zookeeper_leader, zookeeper_minority, zookeeper_majority or zk1, ..."
     sample = "zookeeper_leader"
 

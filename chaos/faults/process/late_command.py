@@ -8,7 +8,13 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import text
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.base.fault import (
+    EXTERNAL,
+    WITH_ZOOKEEPER,
+    Fault,
+    Proof,
+    describe_stopped_nodes,
+)
 from urteil.chaos.waiting import until
 
 SETTLES_S = 20.0
@@ -24,6 +30,7 @@ class LateCommand(Fault):
 
     name = "late_command"
     about = "restart a broker, then deliver a controller's request from before the restart"
+    on_targets = (*WITH_ZOOKEEPER, EXTERNAL)
     effects = frozenset({Effect.STOPS_NODES, Effect.RESTARTS_NODES, Effect.SENDS_LATE_REQUESTS})
     proves = "another process id serves, and its response to the request"
     command: str = text(

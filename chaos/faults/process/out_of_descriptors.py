@@ -11,9 +11,7 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.base.cut_links import PROBE_S, describe_answers, prove_silence
 from urteil.chaos.faults.base.fault import (
     HEALED_S,
-    KAFKA,
-    MIX,
-    URTEIL,
+    STARTED_BY_LAB,
     Fault,
     Proof,
     describe_stopped_nodes,
@@ -38,7 +36,7 @@ class OutOfDescriptors(Fault):
     about = "lower a node's limit of open files below those in use: it can open no file or socket"
     effects = frozenset({Effect.EXHAUSTS_DESCRIPTORS})
     proves = "a new connection, answered before and not after; open descriptors and their limit"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = STARTED_BY_LAB
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)

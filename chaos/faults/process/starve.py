@@ -8,7 +8,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import STARTED_BY_LAB, Fault, Proof, run_on_all
 from urteil.chaos.observations import Limits
 from urteil.chaos.waiting import until
 
@@ -25,7 +25,7 @@ class Starve(Fault):
     about = "leave a node a fraction of one processor while it runs"
     effects = frozenset({Effect.STARVES_NODES})
     proves = "periods in which the process was stopped or throttled by its control group"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = STARTED_BY_LAB
     cpus: float = number(0.1, "share of one processor", least=0.01, most=0.9)
 
     def begin(self, controls: Controls) -> Proof:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof
 from urteil.chaos.observations import ControllerTerm
 from urteil.chaos.waiting import until
 
@@ -23,7 +23,7 @@ class ControllerDeleted(Fault):
     effects = frozenset({Effect.DEPOSES_CONTROLLER})
     proves = "a later transaction created /controller after the deletion"
     selectors = "controller"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
     sample = "controller"
 
     def begin(self, controls: Controls) -> Proof:

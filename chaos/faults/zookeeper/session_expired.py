@@ -7,7 +7,7 @@ from operator import not_
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import KAFKA, MIX, URTEIL, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, run_on_all
 from urteil.chaos.waiting import until
 
 DEADLINE_S = 5.0
@@ -26,7 +26,7 @@ class SessionExpired(Fault):
     about = "end a broker's ZooKeeper session: its ephemeral znodes vanish while it runs"
     effects = frozenset({Effect.ENDS_SESSIONS})
     proves = "the session no longer holds the broker's registration"
-    on_targets = (URTEIL, KAFKA, MIX)
+    on_targets = WITH_ZOOKEEPER
     sample = "controller"
 
     def begin(self, controls: Controls) -> Proof:

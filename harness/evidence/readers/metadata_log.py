@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from urteil.harness.dependencies.kafka import kafka_jar
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_batches
 from urteil.harness.protocol.message_schema import (
     MessageSchema,
@@ -90,6 +91,11 @@ class RecordSchemas:
         return schema.name, version, schema.decode(value[at:], version)
 
 
+def release_schemas(version: str) -> RecordSchemas:
+    """The definitions in a release's own jars, downloaded on first use."""
+    return RecordSchemas(kafka_jar("kafka-metadata", version), kafka_jar("kafka-clients", version))
+
+
 def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[MetadataRecord]:
     """The records of one copy in order of offset; fills `log`.
 
@@ -101,7 +107,9 @@ def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[Metadata
     snapshot = _latest_snapshot(log, segments, start)
     if snapshot is not None:
         for batch in _batches(snapshot, log):
-            yield from _records(batch, schemas, log, int(snapshot.name[:20]) - 1)
+            yield from parse_records(
+                batch, schemas, log, snapshot_offset=int(snapshot.name[:20]) - 1
+            )
         start = max(start, int(snapshot.name[:20]))
     elif start > 0:
         log.damage.append(f"the log begins at offset {start} without a snapshot")
@@ -114,7 +122,7 @@ def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[Metadata
                 log.damage.append(
                     f"{segment.name}: offsets {log.end} to {batch.base - 1} are missing"
                 )
-            yield from _records(batch, schemas, log, None)
+            yield from parse_records(batch, schemas, log)
             log.end = batch.last + 1
 
 
@@ -140,9 +148,14 @@ def _batches(file: Path, log: MetadataLog) -> Iterator[StoredBatch]:
         yield batch
 
 
-def _records(
-    batch: StoredBatch, schemas: RecordSchemas, log: MetadataLog, snapshot_offset: int | None
+def parse_records(
+    batch: StoredBatch,
+    schemas: RecordSchemas,
+    log: MetadataLog,
+    *,
+    snapshot_offset: int | None = None,
 ) -> Iterator[MetadataRecord]:
+    """The records of one batch; those of a snapshot have its offset."""
     for record in batch.records:
         offset = record.offset if snapshot_offset is None else snapshot_offset
         try:

@@ -2,55 +2,40 @@
 
 A row is one version of one fact, named by the path that the fact has in ZooKeeper, so that no
 guarantee needs to know which plane kept it. The position is the record's offset, the version of a
-partition its partition epoch. A broker is present while it is unfenced. Each PartitionChangeRecord
-raises the partition epoch, and the leader epoch iff it names a leader (`PartitionRegistration`).
+partition its partition epoch. A broker is present while it is unfenced.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord
+from urteil.harness.evidence.readers.metadata_image import MetadataImage, Topic
+from urteil.harness.evidence.readers.metadata_log import MetadataRecord
 
 Row = dict[str, Any]
 
 _GONE = -1
-_SAME_LEADER = -2
-_FENCED, _UNFENCED = 1, -1
-
-
-@dataclass(slots=True)
-class _Partition:
-    leader: int
-    leader_epoch: int
-    version: int
-    isr: list[int]
-    replicas: list[int]
-
-
-@dataclass(slots=True)
-class _Topic:
-    name: str
-    version: int = 0
-    partitions: dict[int, _Partition] = field(default_factory=dict)
+_TOPICS = "/brokers/topics/"
 
 
 class MetadataStates:
     """Folds the records of one copy, in order of offset.
 
-    `damage` has a sentence for each record about a topic or partition that no record created; such
-    a record makes no row.
+    `damage` has a sentence for each record about something that no record created; such a record
+    makes no row.
     """
 
     def __init__(self, wall_minus_monotonic_ns: int) -> None:
         self._offset_ns = wall_minus_monotonic_ns
-        self._topics: dict[str, _Topic] = {}
+        self._image = MetadataImage()
+        self._topic_versions: Counter[str] = Counter()
         self._present: set[int] = set()
-        self._epoch = _GONE
+        self._epoch = self._image.controller_epoch
+        self.made_ids: dict[str, str] = {}
         self.damage: list[str] = []
 
     def rows(self, records: Iterable[MetadataRecord]) -> Iterator[Row]:
@@ -64,19 +49,19 @@ class MetadataStates:
                     rows += [place | row for row in self._changes(record)]
                 except KeyError:
                     self.damage.append(
-                        f"the {record.name} at offset {record.offset} is about a topic or "
-                        "partition that no record before it created"
+                        f"the {record.name} at offset {record.offset} is about something that no "
+                        "record before it created"
                     )
                     continue
                 if _sets_replicas(record):
                     topics[record.fields["TopicId"]] = place
-            yield from (self._topic_row(place, topic_id) for topic_id, place in topics.items())
+            yield from (place | self._topic(topic_id) for topic_id, place in topics.items())
             yield from rows
 
     def is_stray(self, topic: str, topic_id: str | None, partition: int, broker: int) -> bool:
         """Whether a broker's log is no longer a replica, because the partition was moved while the
         broker could not be reached. Valid once all records were read."""
-        known = self._topics.get(topic_id or "")
+        known = self._image.topics.get(topic_id or "")
         if known is None or known.name != topic or partition not in known.partitions:
             return False
         return broker not in known.partitions[partition].replicas
@@ -88,73 +73,35 @@ class MetadataStates:
             "wall_ms": record.wall_ms,
         }
 
-    def _changes(self, record: MetadataRecord) -> Iterator[Row]:
-        fields = record.fields
-        match record.name:
-            case "TopicRecord":
-                self._topics[fields["TopicId"]] = _Topic(fields["Name"])
-            case "PartitionRecord":
-                yield self._partition(record, self._new_partition(fields))
-            case "PartitionChangeRecord":
-                yield self._partition(record, self._changed_partition(fields))
-            case "RemoveTopicRecord":
-                yield from self._removed_topic(fields["TopicId"])
-            case "RegisterBrokerRecord":
-                yield from self._broker(
-                    fields["BrokerId"], _FENCED if fields["Fenced"] else _UNFENCED
-                )
-            case "BrokerRegistrationChangeRecord":
-                yield from self._broker(fields["BrokerId"], fields["Fenced"])
-            case "FenceBrokerRecord":
-                yield from self._broker(fields["Id"], _FENCED)
-            case "UnfenceBrokerRecord":
-                yield from self._broker(fields["Id"], _UNFENCED)
-            case "UnregisterBrokerRecord":
-                yield from self._broker(fields["BrokerId"], _FENCED)
-            case name if name == LEADER_CHANGE:
-                yield from self._controller(fields["LeaderId"], record.epoch)
+    def _changes(self, record: MetadataRecord) -> list[Row]:
+        removed = None
+        if record.name == "RemoveTopicRecord":
+            removed = self._image.topics[record.fields["TopicId"]]
+        self._image.apply(record)
+        if removed is not None:
+            return list(_removed_topic(record.fields["TopicId"], removed))
+        if record.name in ("PartitionRecord", "PartitionChangeRecord"):
+            return [self._partition(record)]
+        return [*self._brokers(), *self._controller()]
 
-    def _new_partition(self, fields: Row) -> _Partition:
-        partition = _Partition(
-            leader=fields["Leader"],
-            leader_epoch=fields["LeaderEpoch"],
-            version=fields["PartitionEpoch"],
-            isr=fields["Isr"],
-            replicas=fields["Replicas"],
-        )
-        self._topics[fields["TopicId"]].partitions[fields["PartitionId"]] = partition
-        return partition
-
-    def _changed_partition(self, fields: Row) -> _Partition:
-        partition = self._topics[fields["TopicId"]].partitions[fields["PartitionId"]]
-        partition.version += 1
-        if fields["Leader"] != _SAME_LEADER:
-            partition.leader = fields["Leader"]
-            partition.leader_epoch += 1
-        if fields["Isr"] is not None:
-            partition.isr = fields["Isr"]
-        if fields["Replicas"] is not None:
-            partition.replicas = fields["Replicas"]
-        return partition
-
-    def _topic_row(self, place: Row, topic_id: str) -> Row:
-        topic = self._topics[topic_id]
+    def _topic(self, topic_id: str) -> Row:
+        topic = self._image.topics[topic_id]
         replicas = {str(number): one.replicas for number, one in topic.partitions.items()}
-        row = {
-            "path": f"/brokers/topics/{topic.name}",
-            "version": topic.version,
+        version = self._topic_versions[topic_id]
+        self._topic_versions[topic_id] += 1
+        return {
+            "path": _TOPICS + topic.name,
+            "version": version,
             "topic": topic.name,
             "topic_id": topic_id,
             "replicas": json.dumps(replicas),
         }
-        topic.version += 1
-        return place | row
 
-    def _partition(self, record: MetadataRecord, partition: _Partition) -> Row:
+    def _partition(self, record: MetadataRecord) -> Row:
         topic_id, number = record.fields["TopicId"], record.fields["PartitionId"]
-        topic = self._topics[topic_id].name
+        topic, partition = self._image.topics[topic_id].name, self._image.partition(record.fields)
         return {
-            "path": f"/brokers/topics/{topic}/partitions/{number}/state",
+            "path": f"{_TOPICS}{topic}/partitions/{number}/state",
             "version": partition.version,
             "topic": topic,
             "topic_id": topic_id,
@@ -166,29 +113,30 @@ class MetadataStates:
             "replicas": json.dumps(partition.replicas),
         }
 
-    def _removed_topic(self, topic_id: str) -> Iterator[Row]:
-        topic = self._topics.pop(topic_id)
-        path = f"/brokers/topics/{topic.name}"
-        common = {"version": _GONE, "topic": topic.name, "topic_id": topic_id}
-        for number in topic.partitions:
-            yield common | {"path": f"{path}/partitions/{number}/state", "partition": number}
-        yield common | {"path": path}
+    def _brokers(self) -> Iterator[Row]:
+        """A row for each broker that came or went."""
+        present = self._image.present_brokers().keys()
+        for broker in sorted(present ^ self._present):
+            version = 0 if broker in present else _GONE
+            yield {"path": f"/brokers/ids/{broker}", "version": version}
+        self._present = set(present)
 
-    def _broker(self, broker: int, fencing: int) -> Iterator[Row]:
-        if fencing == _UNFENCED and broker not in self._present:
-            self._present.add(broker)
-            yield {"path": f"/brokers/ids/{broker}", "version": 0}
-        elif fencing == _FENCED and broker in self._present:
-            self._present.discard(broker)
-            yield {"path": f"/brokers/ids/{broker}", "version": _GONE}
-
-    def _controller(self, controller: int, epoch: int) -> Iterator[Row]:
+    def _controller(self) -> Iterator[Row]:
+        epoch = self._image.controller_epoch
         if epoch != self._epoch:
             self._epoch = epoch
-            yield {"path": "/controller", "version": 0, "controller": controller}
+            yield {"path": "/controller", "version": 0, "controller": self._image.controller}
             yield {"path": "/controller_epoch", "version": epoch, "controller_epoch": epoch}
+
+
+def _removed_topic(topic_id: str, topic: Topic) -> Iterator[Row]:
+    common = {"version": _GONE, "topic": topic.name, "topic_id": topic_id}
+    path = _TOPICS + topic.name
+    for number in topic.partitions:
+        yield common | {"path": f"{path}/partitions/{number}/state", "partition": number}
+    yield common | {"path": path}
 
 
 def _sets_replicas(record: MetadataRecord) -> bool:
     is_change = record.name == "PartitionChangeRecord"
-    return record.name == "PartitionRecord" or (is_change and record.fields["Replicas"] is not None)
+    return record.name == "PartitionRecord" or (is_change and bool(record.fields["Replicas"]))

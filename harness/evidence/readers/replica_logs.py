@@ -21,6 +21,8 @@ from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_bat
 
 Row = dict[str, Any]
 
+METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's own log: a quorum keeps it, not replicas of a topic."""
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _SEGMENT = re.compile(r"[0-9]{20}\.log")
@@ -75,6 +77,8 @@ def find_logs(
         if match is None or folder.name.endswith(("-delete", "-future", "-stray")):
             continue
         topic = match["topic"]
+        if topic == METADATA_TOPIC:
+            continue
         stored = None if are_made else _topic_id(folder)
         topic_id = stored or (znode_ids or {}).get(topic) or topic_ids.get(topic)
         partition = int(match["partition"])

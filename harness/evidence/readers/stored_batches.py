@@ -64,7 +64,12 @@ class StoredBatch:
 
 def read_batches(segment: Path) -> Iterator[StoredBatch | str]:
     """Batches in file order. A last item describes a tail that is no batch."""
-    data = memoryview(segment.read_bytes())
+    return parse_batches(segment.read_bytes())
+
+
+def parse_batches(content: bytes) -> Iterator[StoredBatch | str]:
+    """As `read_batches`, of a segment's content."""
+    data = memoryview(content)
     at = 0
     while at < len(data):
         if len(data) - at < min(_SMALLEST):

@@ -19,7 +19,7 @@ from kafka.errors import KafkaError
 from tests.ports import free_port
 from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
 from urteil.harness import standing
-from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.kafka import kafka_tool
 from urteil.harness.standing import StandingCluster, StandingRequest
 from urteil.harness.standing.ports import port_problem
@@ -146,7 +146,7 @@ def test_options_set_addresses_ids_racks_and_settings(target: str, free_port_blo
 
 
 def registrations(cluster: StandingCluster) -> dict[str, dict[str, object]]:
-    state = ClusterState(cluster.zookeeper)
+    state = ZooKeeperState(cluster.zookeeper)
     state.start(deadline_s=ANSWER_S)
     try:
         return state.registrations()

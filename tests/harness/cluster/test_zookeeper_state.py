@@ -8,7 +8,7 @@ import pytest
 from kazoo.retry import ForceRetryError, KazooRetry
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.cluster.cluster_state import PAUSES, ClusterState
+from urteil.harness.cluster.zookeeper_state import PAUSES, ZooKeeperState
 
 
 def test_absent_zookeeper_is_retried_at_even_intervals() -> None:
@@ -28,7 +28,7 @@ def test_absent_zookeeper_prints_nothing(
 ) -> None:
     with socket.socket() as nobody:  # its port is taken, and refuses
         nobody.bind(("127.0.0.1", 0))
-        state = ClusterState("{}:{}".format(*nobody.getsockname()))
+        state = ZooKeeperState("{}:{}".format(*nobody.getsockname()))
         with pytest.raises(LabFailure, match="no ZooKeeper session within 1 s"):
             state.start(deadline_s=1)
         state.close()

@@ -1,0 +1,145 @@
+"""The cluster's state in KRaft's metadata log, read from the controllers' disks.
+
+A record counts once it is committed (`metadata_copies`). What is committed never changes: records
+are folded once, in order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kazoo.client import KazooClient
+
+from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.chaos.waiting import until
+from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
+from urteil.harness.evidence.readers.metadata_image import MetadataImage, Partition, Topic
+from urteil.harness.evidence.readers.metadata_log import (
+    MetadataLog,
+    RecordSchemas,
+    parse_records,
+)
+from urteil.harness.evidence.readers.stored_batches import parse_batches
+
+POLL_S = 0.05
+TOPIC_RESOURCE = 2
+
+
+class QuorumState:
+    """Implements `ClusterState`. `folders` are the controllers' `__cluster_metadata-0`."""
+
+    def __init__(self, folders: Sequence[Path], schemas: Callable[[], RecordSchemas]) -> None:
+        self.lacks: frozenset[str] = frozenset()
+        self._copies = [MetadataCopy(folder / SEGMENT) for folder in folders]
+        self._schemas = schemas
+        self._image = MetadataImage()
+        self._log = MetadataLog(folders[0])
+        self._end = 0
+        self._lock = threading.Lock()
+
+    @property
+    def client(self) -> KazooClient:
+        raise LabFailure("this cluster has no ZooKeeper: its metadata is KRaft's")
+
+    def start(self, *, deadline_s: float) -> None:
+        """Await the first controller; LabFailure on the deadline."""
+        if not until(self.controller, bool, deadline_s=deadline_s, poll_s=POLL_S):
+            raise LabFailure(f"the quorum has no leader within {deadline_s:g} s")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def registered_brokers(self) -> dict[str, int]:
+        present = self._read().present_brokers()
+        return {f"b{number}": present[number].epoch for number in sorted(present)}
+
+    def controller(self) -> str | None:
+        controller = self._read().controller
+        return None if controller < 0 else f"b{controller}"
+
+    def controller_epoch(self) -> int:
+        return max(0, self._read().controller_epoch)
+
+    def registrations(self) -> dict[str, dict[str, Any]]:
+        _not_in_kraft("registrations in ZooKeeper's form")
+
+    def cluster_id(self) -> str:
+        _not_in_kraft("the cluster's id")
+
+    def topics(self) -> list[str]:
+        return sorted(topic.name for topic in self._read().topics.values())
+
+    def topic_id(self, topic: str) -> str | None:
+        found = self._topic(topic)
+        return None if found is None else found[0]
+
+    def partitions(self, topic: str) -> list[PartitionView]:
+        found = self._topic(topic)
+        if found is None:
+            return []
+        partitions = found[1].partitions
+        return [_view(topic, number, partitions[number]) for number in sorted(partitions)]
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        return dict(self._read().configs.get((TOPIC_RESOURCE, topic), {}))
+
+    def client_quotas(self, client: str | None) -> dict[str, str]:
+        quotas = self._read().client_quotas.get(client, {})
+        return {name: f"{value:g}" for name, value in quotas.items()}
+
+    def is_reassigning(self, topic: str) -> bool:
+        found = self._topic(topic)
+        partitions = found[1].partitions.values() if found else ()
+        return any(one.adding or one.removing for one in partitions)
+
+    def is_being_deleted(self, topic: str) -> bool:
+        """Never: KRaft deletes a topic at once."""
+        return False
+
+    def is_deleted(self, topic: str) -> bool:
+        return self._topic(topic) is None
+
+    def _topic(self, name: str) -> tuple[str, Topic] | None:
+        topics = self._read().topics
+        return next(((key, one) for key, one in topics.items() if one.name == name), None)
+
+    def _read(self) -> MetadataImage:
+        """The image of all that is committed now."""
+        with self._lock:
+            for copy in self._copies:
+                copy.read_new()
+            self._fold(*find_committed(self._copies))
+            return self._image
+
+    def _fold(self, copy: MetadataCopy, committed: int) -> None:
+        new = [one for one in copy.batches if self._end < one.end <= committed]
+        if not new:
+            return
+        with copy.file.open("rb") as file:
+            file.seek(new[0].at)
+            behind = [one.at for one in copy.batches if one.end > committed]
+            data = file.read((behind[0] if behind else copy.size) - new[0].at)
+        for batch in parse_batches(data):
+            if isinstance(batch, str) or batch.error is not None:
+                raise LabFailure(f"the metadata log {copy.file} cannot be read: {batch}")
+            for record in parse_records(batch, self._schemas(), self._log):
+                self._image.apply(record)
+            self._end = batch.last + 1
+
+
+def _view(topic: str, number: int, partition: Partition) -> PartitionView:
+    return PartitionView(
+        topic=topic,
+        partition=number,
+        leader=f"b{partition.leader}" if partition.leader >= 0 else None,
+        leader_epoch=partition.leader_epoch,
+        isr=tuple(f"b{one}" for one in partition.isr),
+        replicas=tuple(f"b{one}" for one in partition.replicas),
+    )
+
+
+def _not_in_kraft(what: str) -> NoReturn:
+    raise LabFailure(f"a cluster with KRaft has not {what}")

@@ -1,0 +1,151 @@
+"""A cluster of Apache Kafka without ZooKeeper: faults on controllers, state, its metadata log."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+
+from tests.waiting import until
+from urteil.chaos.observations import Link, NodeState
+from urteil.harness.cluster import Cluster
+from urteil.harness.dependencies.kafka import kafka_tool
+from urteil.harness.evidence.readers.metadata_copies import (
+    SEGMENT,
+    MetadataCopy,
+    find_committed,
+)
+from urteil.harness.evidence.readers.metadata_log import (
+    FOLDER,
+    LEADER_CHANGE,
+    MetadataLog,
+    MetadataRecord,
+    read_metadata,
+    release_schemas,
+)
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import KraftTarget, parse_target
+
+TOPIC, PARTITIONS = "orders", 3
+DUMPED = re.compile(r"\| offset: (\d+) .* payload: (\{.*\})")
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kraft")
+
+
+@pytest.fixture(scope="module")
+def records(folder: Path) -> list[MetadataRecord]:
+    """The committed records that a cluster leaves behind, whose state was read meanwhile."""
+    with Cluster(ClusterSpec(), KraftTarget(), folder) as cluster:
+        play(cluster)
+    copies = [MetadataCopy(file) for file in folder.glob(f"nodes/b*/data/{FOLDER}/{SEGMENT}")]
+    assert len(copies) == 3
+    for copy in copies:
+        copy.read_new()
+    best, committed = find_committed(copies)
+    log = MetadataLog(best.file.parent)
+    records = list(read_metadata(log, release_schemas(KraftTarget().version)))
+    assert not log.damage
+    return [record for record in records if record.offset < committed]
+
+
+def play(cluster: Cluster) -> None:
+    controls = cluster.controls()
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    for topic in (TOPIC, "gone"):
+        admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": 3}})
+    until(lambda: len(controls.partitions("gone")) == PARTITIONS)
+    admin.delete_topics(["gone"])
+    admin.close()
+    until(lambda: list(controls.topics()) == [TOPIC])
+    assert cluster.state.topic_id(TOPIC)
+    former, epoch = controls.controller(), cluster.state.controller_epoch()
+    assert former is not None
+    controls.kill(former)
+    until(lambda: controls.controller() not in (None, former))
+    assert cluster.state.controller_epoch() > epoch
+    until(lambda: former not in controls.registered_brokers())
+    until(lambda: all(former not in view.isr for view in controls.partitions(TOPIC)))
+    controls.start(former)
+    controls.await_healthy(deadline_s=60)
+    assert controls.status(former).state is NodeState.RUNNING
+
+
+def lower_first(value: Any) -> Any:
+    """Names as Kafka's JSON has them."""
+    if isinstance(value, list):
+        return [lower_first(one) for one in value]
+    if isinstance(value, dict):
+        return {name[0].lower() + name[1:]: lower_first(one) for name, one in value.items()}
+    return value
+
+
+def upper_snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def is_part(part: Any, whole: Any) -> bool:
+    """Whether every field of `part` stands in `whole`; Kafka's JSON leaves out defaults."""
+    if isinstance(part, dict):
+        return all(name in whole and is_part(one, whole[name]) for name, one in part.items())
+    if isinstance(part, list):
+        return len(part) == len(whole) and all(map(is_part, part, whole))
+    return bool(part == whole)
+
+
+def dumped_records(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    files = [str(file) for file in folder.glob(f"nodes/b1/data/{FOLDER}/{SEGMENT}")]
+    argv = ["--cluster-metadata-decoder", "--files", *files]
+    tool = kafka_tool("kafka.tools.DumpLogSegments", argv)
+    output = subprocess.run(tool, capture_output=True, text=True, check=True, timeout=120).stdout
+    for line in output.splitlines():
+        if match := DUMPED.match(line):
+            yield int(match[1]), json.loads(match[2])
+
+
+def test_records_are_those_of_kafkas_own_decoder(
+    folder: Path, records: list[MetadataRecord]
+) -> None:
+    ours = {record.offset: record for record in records}
+    compared = 0
+    for offset, dumped in dumped_records(folder):
+        if offset not in ours:
+            continue
+        record = ours[offset]
+        assert (upper_snake(record.name), record.version) == (dumped["type"], dumped["version"])
+        assert is_part(dumped["data"], lower_first(record.fields)), (record, dumped)
+        compared += 1
+    names = {record.name for record in records}
+    assert {"PartitionChangeRecord", "RemoveTopicRecord", LEADER_CHANGE} <= names
+    assert compared >= len([record for record in records if record.name != LEADER_CHANGE]) - 1
+
+
+def test_each_link_between_nodes_has_a_proxy_for_the_quorum(folder: Path) -> None:
+    cluster = Cluster(ClusterSpec(), parse_target("kafka-kraft"), folder / "planned")
+    try:
+        ports = cluster.plan.ports
+        assert cluster.plan.zookeepers == ()
+        assert cluster.plan.ports_of(Link("b1", "b2")) == (ports.internal, ports.controller)
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("spec", "mend"),
+    [(ClusterSpec(users=True), "--target kafka"), (ClusterSpec(older=True), "--target kafka")],
+)
+def test_what_kraft_cannot_have_yet_is_refused(
+    tmp_path: Path, spec: ClusterSpec, mend: str
+) -> None:
+    with pytest.raises(ValueError, match=mend):
+        Cluster(spec, KraftTarget(), tmp_path)

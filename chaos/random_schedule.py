@@ -129,8 +129,11 @@ def _may_act(
 ) -> bool:
     """Whether the fault can act there and voids only promises that the scenario lists."""
     fault = FAULTS[choice.fault]
-    if fault.unsupported_reason(runtime=runtime, target=target):
-        return False
+    for selector in choice.targets:
+        if fault.unsupported_reason(
+            runtime=runtime, target=target, selector=selector, options=choice.options
+        ):
+            return False
     return all(
         set(fault(arguments).voided_promises()) <= set(request.voids)
         for arguments in _sample_arguments(choice, topic)

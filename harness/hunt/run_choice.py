@@ -127,9 +127,11 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
         return f"{scenario.name} needs --runtime {scenario.runtime}"
     if target.startswith(PREFIX):
         return _unsupported_there(scenario, target)
-    names = [fault.fault for fault in scenario.faults]
     reasons = [
-        FAULTS[name].unsupported_reason(runtime=scenario.runtime, target=target) for name in names
+        FAULTS[one.fault].unsupported_reason(
+            runtime=scenario.runtime, target=target, selector=one.target, options=one.options
+        )
+        for one in scenario.faults
     ]
     return next(filter(None, reasons), "")
 

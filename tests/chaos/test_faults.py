@@ -167,7 +167,7 @@ def test_fault_list_prints_the_declarations(name: str) -> None:
     assert fault.family in FAMILIES
     assert fault.expiry_s > 0
     assert set(fault.on_runtimes) <= {"process", "docker"}
-    assert set(fault.on_targets) <= {"urteil", "kafka", "mix", "external"}
+    assert set(fault.on_targets) <= {"urteil", "kafka", "kafka-kraft", "mix", "external"}
     assert set(fault.sample_options) <= set(fault.options)
 
 
@@ -418,3 +418,36 @@ def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.Mon
     with pytest.raises(LabFailure):
         fault.heal(cluster)
     assert not cluster.net.rules
+
+
+@pytest.mark.parametrize(
+    ("name", "selector", "options"),
+    [
+        ("crash", "zookeeper_majority", {}),
+        ("pause", "zk1", {}),
+        ("partition", "controller->zookeeper", {}),
+        ("isolate", "leader", {"brokers": False, "zookeeper": True}),
+        ("session_expired", "leader", {}),
+    ],
+)
+def test_fault_on_zookeeper_is_refused_without_zookeeper(
+    name: str, selector: str, options: dict[str, bool]
+) -> None:
+    def reason(target: str) -> str:
+        return FAULTS[name].unsupported_reason(
+            runtime="process", target=target, selector=selector, options=options
+        )
+
+    assert reason("kafka-kraft:3.9.1").startswith(f"the fault {name} ")
+    assert not reason("kafka")
+
+
+def test_fault_on_brokers_acts_without_zookeeper() -> None:
+    for name, selector, options in (
+        ("crash", "leader", {}),
+        ("isolate", "leader", {"zookeeper": True}),
+        ("partition", "leader<->followers", {}),
+    ):
+        assert not FAULTS[name].unsupported_reason(
+            runtime="process", target="kafka-kraft", selector=selector, options=options
+        )

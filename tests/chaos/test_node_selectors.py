@@ -10,6 +10,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from urteil.chaos import node_selectors
 from urteil.chaos.fault_arguments import FaultArguments
+from urteil.chaos.node_selectors import check_target
 
 
 def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) -> list[str]:
@@ -112,3 +113,8 @@ def test_sender_and_receiver_are_the_ends_of_the_events_link() -> None:
         select("sender", "client->b3")
     with pytest.raises(node_selectors.NoTarget, match=r"receiver .* at no request or answer"):
         select("receiver", "")
+
+
+def test_role_of_zookeeper_is_refused_in_a_cluster_without_it() -> None:
+    with pytest.raises(ValueError, match="'zookeeper_leader': the cluster has no ZooKeeper"):
+        check_target("b1->zookeeper_leader", "left->right", brokers=["b1"], zookeepers=[])

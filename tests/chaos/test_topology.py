@@ -91,7 +91,16 @@ def test_concurrent_claims_get_different_networks() -> None:
             claim.close()
 
 
-@pytest.mark.parametrize(("brokers", "zookeepers"), [(0, 1), (1, 0), (100, 1)])
+@pytest.mark.parametrize(("brokers", "zookeepers"), [(0, 1), (1, -1), (1, 100), (100, 1)])
 def test_sizes_out_of_range_are_rejected(brokers: int, zookeepers: int) -> None:
     with pytest.raises(ValueError, match="1 to 99"):
         LoopbackPlan(77, PORTS, brokers=brokers, zookeepers=zookeepers)
+
+
+def test_links_without_zookeeper_have_a_proxy_for_brokers_and_one_for_the_quorum() -> None:
+    plan = LoopbackPlan(77, PORTS, brokers=3, zookeepers=0)
+    assert plan.ports_of(Link("b1", "b2")) == (PORTS.internal, PORTS.controller)
+    assert plan.ports_of(Link("client", "b2")) == (PORTS.client,)
+    voters = [f"{node}@b{node}:{PORTS.controller}" for node in (1, 2, 3)]
+    assert plan.quorum_voters() == ",".join(voters)
+    assert plan.zookeeper_connect() == ""

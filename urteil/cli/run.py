@@ -370,7 +370,9 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
 
     runtime: str = arguments or scenario.runtime
     for one in scenario.faults:
-        if why := FAULTS[one.fault].unsupported_reason(runtime=runtime, target=target):
+        if why := FAULTS[one.fault].unsupported_reason(
+            runtime=runtime, target=target, selector=one.target, options=one.options
+        ):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
 
 from urteil.chaos.capabilities import Capability
 from urteil.chaos.controls import Controls
@@ -187,11 +189,28 @@ class Fault:
         raise NotImplementedError
 
     @classmethod
-    def unsupported_reason(cls, *, runtime: str, target: str) -> str:
-        """Why the fault cannot act there; empty if it can. `target` is a value of `--target`."""
+    def acts_on_zookeeper(cls, selector: str, options: Mapping[str, Any]) -> bool:
+        """Whether its nodes or links are ZooKeeper's."""
+        return re.search(r"\bzookeeper|\bzk\d", selector) is not None
+
+    @classmethod
+    def unsupported_reason(
+        cls,
+        *,
+        runtime: str,
+        target: str,
+        selector: str = "",
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
+        """Why the fault cannot act there; empty if it can.
+
+        `target` is a value of `--target`, `selector` the nodes or links that the fault is aimed at.
+        """
         kind = target.partition(":")[0]
         if kind not in cls.on_targets:
             return f"the fault {cls.name} does not act on --target {kind}"
+        if kind == KRAFT and cls.acts_on_zookeeper(selector, options):
+            return f"the fault {cls.name} acts on ZooKeeper there, and --target {kind} has none"
         if kind != EXTERNAL and runtime not in cls.on_runtimes:
             return f"the fault {cls.name} acts on --runtime {' or '.join(cls.on_runtimes)} alone"
         return ""

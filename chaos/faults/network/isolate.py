@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_options import flag
@@ -21,6 +24,12 @@ class Isolate(CutLinks):
     brokers: bool = flag("cut from the other brokers", default=True)
     zookeeper: bool = flag("cut from ZooKeeper too")
     clients: bool = flag("cut from the clients too")
+
+    @classmethod
+    def acts_on_zookeeper(cls, selector: str, options: Mapping[str, Any]) -> bool:
+        """Without brokers and clients, only the links to ZooKeeper are left."""
+        others = options.get("brokers", True) or options.get("clients", False)
+        return not others or super().acts_on_zookeeper(selector, options)
 
     def choose(self, controls: Controls) -> list[Link]:
         inside = set(node_selectors.select_nodes(controls, self.arguments))

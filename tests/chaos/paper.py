@@ -65,7 +65,13 @@ class PaperNet:
     close = cut
 
     def latency(
-        self, links: Sequence[Link], *, latency_ms: int, jitter_ms: int = 0, owner: str = ""
+        self,
+        links: Sequence[Link],
+        *,
+        latency_ms: int,
+        jitter_ms: int = 0,
+        answers_only: bool = False,
+        owner: str = "",
     ) -> None:
         if not self.cluster.without_effect:
             self.delays |= dict.fromkeys(links, latency_ms)

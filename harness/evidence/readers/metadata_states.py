@@ -30,12 +30,12 @@ class MetadataStates:
     """
 
     def __init__(self, wall_minus_monotonic_ns: int) -> None:
+        self.has_topic_ids = True
         self._offset_ns = wall_minus_monotonic_ns
         self._image = MetadataImage()
         self._topic_versions: Counter[str] = Counter()
         self._present: set[int] = set()
         self._epoch = self._image.controller_epoch
-        self.made_ids: dict[str, str] = {}
         self.damage: list[str] = []
 
     def rows(self, records: Iterable[MetadataRecord]) -> Iterator[Row]:
@@ -57,6 +57,11 @@ class MetadataStates:
                     topics[record.fields["TopicId"]] = place
             yield from (place | self._topic(topic_id) for topic_id, place in topics.items())
             yield from rows
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of topics by name. Valid once all records were read."""
+        return {topic.name: topic_id for topic_id, topic in self._image.topics.items()}
 
     def is_stray(self, topic: str, topic_id: str | None, partition: int, broker: int) -> bool:
         """Whether a broker's log is no longer a replica, because the partition was moved while the

@@ -19,6 +19,7 @@ from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.dependencies.class_data_sharing import free_port
 from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.verify.derived.tables import DERIVED
 from urteil.harness.verify.engines.dialect import to_duckdb
 from urteil.harness.verify.guarantees import GUARANTEES
 
@@ -110,10 +111,10 @@ def judge(expected: str, promise: str, inputs: str, outputs: str) -> set[tuple[s
         "inputs": f"SELECT * FROM (VALUES {inputs}) t(topic, partition, off, value_id)",
         "outputs": f"SELECT * FROM (VALUES {outputs}) t(sink, position, key, value, value_id)",
         "expected_outputs": to_duckdb(expected),
-        "partitions": "SELECT CAST(NULL AS BIGINT) AS spoilt_ns",
         "settings": f"SELECT '{promise}' AS promise",
     }
     with duckdb.connect() as base:
+        base.register("partitions", DERIVED["partitions"].schema.empty_table())
         for name, rows in tables.items():
             base.execute(f"CREATE TABLE {name} AS {rows}")
         return set(base.execute(to_duckdb(query)).fetchall())

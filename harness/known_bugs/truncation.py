@@ -4,6 +4,27 @@ from urteil.harness.known_bugs.known_bug import KnownBug
 
 BUGS = (
     KnownBug(
+        name="kafka-1211",
+        issue="KAFKA-1211 (KIP-101)",
+        about="A follower truncates to the high watermark that it knows, which lags behind the "
+        "leader's, and then leads without committed records.",
+        releases="0.8.0 to 0.10.2.2",
+        fixed_in="0.11.0.0",
+        broken="0.10.2.2",
+        fixed="0.11.0.3",
+        scenario="epoch-truncation",
+        guarantee="lost_write",
+        sub_kinds=("prefix", "middle", "tail"),
+        also=(
+            "replica_divergence",
+            "inconsistent_offset",
+            "vanished_read",
+            "stale_append",
+            "causal_loss",
+            "nonmonotonic_poll",
+        ),
+    ),
+    KnownBug(
         name="kafka-6361",
         issue="KAFKA-6361 (KIP-279)",
         about="After two fast elections a follower truncates by an epoch that the leader does not "

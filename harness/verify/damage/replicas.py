@@ -35,7 +35,10 @@ def change_producer(copy: Copy) -> Row:
 @damage("change a leader epoch on one follower", "replica_divergence", "leader epoch", replicas=2)
 def change_leader_epoch(copy: Copy) -> Row:
     victim = copy.take()
-    _on_follower(copy, victim)["leader_epoch"] += 1
+    row = _on_follower(copy, victim)
+    if row["leader_epoch"] < 0:
+        raise Untried("records have no leader epochs")
+    row["leader_epoch"] += 1
     return victim
 
 

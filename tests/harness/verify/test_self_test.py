@@ -16,7 +16,7 @@ from urteil.harness.verify import self_test, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.damage.copy import Copy, Untried
 from urteil.harness.verify.damage.records import swap_records
-from urteil.harness.verify.damage.replicas import break_sequence, open_hole
+from urteil.harness.verify.damage.replicas import break_sequence, change_leader_epoch, open_hole
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Verdict
 from urteil.harness.verify.synthetic import Shape
@@ -72,6 +72,16 @@ def test_hole_is_reported_at_its_first_offset() -> None:
     assert {(row["broker"], row["offset"]) for row in copy.rows("replicas")} == {
         (broker, offset) for broker in (1, 2) for offset in kept if (broker, offset) != (2, 8)
     }
+
+
+def test_leader_epoch_of_records_without_epochs_is_not_changed() -> None:
+    rows = [
+        {"value_id": "v1", "offset": 1, "broker": broker, "topic_id": "t", "leader_epoch": -1}
+        for broker in (1, 2)
+    ]
+    logs = [{"broker": one, "topic_id": "t"} for one in (1, 2)]
+    with pytest.raises(Untried, match="no leader epochs"):
+        change_leader_epoch(Copy({"replicas": rows, "logs": logs}, victims=rows[:1]))
 
 
 def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import LEADER_EPOCHS
 from urteil.harness.verify.guarantees.base import Guarantee, place, union
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, epoch_of
 from urteil.harness.verify.reference import (
@@ -193,6 +194,7 @@ GUARANTEE = Guarantee(
         "Of acknowledgements in an epoch, records that replicas have in several "
         "(`replica_divergence`).",
     ),
+    requires=(LEADER_EPOCHS,),
     opportunities=f"SELECT COALESCE(SUM(records.n), 0) AS n {_JUDGED}",
     violations=union(_NOT_THE_LEADER, _TWO_IN_ONE_EPOCH, _TWO_ACKNOWLEDGED, _KNEW_BETTER, _DEPOSED),
     explain=_explain,

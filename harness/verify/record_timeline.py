@@ -330,7 +330,7 @@ def _of_messages(link_events: list[Row], begin_ns: int, end_ns: int) -> Iterator
     """The requests and answers on which faults acted: the first of each fault and API."""
     by_kind: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(link_events, key=lambda row: int(row["at_ns"])):
-        if begin_ns <= row["at_ns"] <= end_ns and row["fault"] != RECORD:
+        if begin_ns <= row["at_ns"] <= end_ns and row["act"] != RECORD:
             kind = row["fault"], row["act"], row["api"], row["direction"]
             by_kind.setdefault(kind, []).append(row)
     for (fault, act, api, direction), hits in by_kind.items():

@@ -193,6 +193,7 @@ def _sends(number: int, send: Send) -> Iterator[dict[str, Any]]:
             "node": send.node if send.node >= 0 else None, "attempts": send.attempts,
             "ambiguous": send.attempts > 1, "idempotent": send.producer_id >= 0,
             "producer_id": send.producer_id, "key": None, "value_id": value, "timestamp_ms": None,
+            "txn": None,
         }  # fmt: skip
 
 

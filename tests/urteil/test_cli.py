@@ -43,7 +43,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("heal --target urteil", "only external:"),
         ("shrink nothing-here", "no run 'nothing-here'"),
         ("mutants no_crc", "did you mean no_crc_check?"),
-        ("bugs kafka-636", "did you mean kafka-6361?"),
+        ("bugs kafka-636", "did you mean kafka-6361"),
         ("mutants --target kafka", "change our own broker, not --target kafka"),
         ("mutants --suite deliver", "no suite 'deliver'; known: "),
         ("night --targets urteil,kafak", "unknown target 'kafak'"),

@@ -17,6 +17,7 @@ OTHER_MEANINGS = {
     "reassign": "an act",
     "quota": "an act",
     "retention": "a subject of guarantees",
+    "record": "what topics hold; also an act in `link_events`",
 }
 """Names of faults that are names of something else, too."""
 SQL = re.compile(r"\bfault\s*(=|<>|!=|\bIN\b|\bLIKE\b)")

@@ -76,12 +76,14 @@ def test_hole_is_reported_at_its_first_offset() -> None:
 
 def test_leader_epoch_of_records_without_epochs_is_not_changed() -> None:
     rows = [
-        {"value_id": "v1", "offset": 1, "broker": broker, "topic_id": "t", "leader_epoch": -1}
+        {"value_id": f"v{offset}", "offset": offset, "broker": broker, "topic_id": "t"}
+        | {"leader_epoch": -1}
+        for offset in range(10)
         for broker in (1, 2)
     ]
     logs = [{"broker": one, "topic_id": "t"} for one in (1, 2)]
     with pytest.raises(Untried, match="no leader epochs"):
-        change_leader_epoch(Copy({"replicas": rows, "logs": logs}, victims=rows[:1]))
+        change_leader_epoch(Copy({"replicas": rows, "logs": logs}, victims=rows[::2]))
 
 
 def test_records_are_swapped_within_one_epoch_of_their_producer() -> None:

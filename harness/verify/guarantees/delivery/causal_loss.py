@@ -78,15 +78,15 @@ GUARANTEE = Guarantee(
         "AND records.log_slots > 0"
     ),
     violations=f"""
-SELECT known_losses.known AS sub_kind, known_losses.p, known_losses.off, known_losses.at_ns,
+SELECT known_losses.knowledge AS sub_kind, known_losses.p, known_losses.off, known_losses.at_ns,
   MIN(known_losses.knew_ns) AS until_ns, known_losses.value_id, known_losses.knower AS client,
   MAX(last_records.last_ns) AS survivor_ns, known_losses.acks, known_losses.n_reads,
   known_losses.log_slots, known_losses.unclean_on, known_losses.any_floor,
   known_losses.unclean_floor, known_losses.lost_floor
-FROM ({_KNEW.replace("AS sub_kind", "AS known")}) known_losses
+FROM ({_KNEW.replace("AS sub_kind", "AS knowledge", 1)}) known_losses
 JOIN ({_LAST}) last_records ON last_records.client = known_losses.knower
   AND last_records.last_ns > known_losses.knew_ns
-GROUP BY known_losses.known, known_losses.p, known_losses.off, known_losses.at_ns,
+GROUP BY known_losses.knowledge, known_losses.p, known_losses.off, known_losses.at_ns,
   known_losses.value_id, known_losses.knower, known_losses.acks, known_losses.n_reads,
   known_losses.log_slots,
   known_losses.unclean_on, known_losses.any_floor, known_losses.unclean_floor,

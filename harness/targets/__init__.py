@@ -26,7 +26,7 @@ TARGETS = {
     "kafka": f"Apache Kafka {NEWEST} with ZooKeeper, from Maven Central",
     "kafka:VERSION": f"another release: {', '.join(v for line in LINES for v in line.versions)} "
     "(docs/guide/releases.md)",
-    "kafka-kraft:VERSION": "Apache Kafka without ZooKeeper: all nodes are brokers and controllers "
+    "kafka-kraft:VERSION": "Apache Kafka 3.9 without ZooKeeper: nodes are brokers and controllers "
     "(docs/guide/kraft.md)",
     "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/guide/mix.md)",
 }

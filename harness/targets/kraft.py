@@ -12,9 +12,12 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
+from urteil.harness.dependencies.kafka_releases import release_line
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.target import BrokerNode
 
+LINE = "3.9"
+"""The line of releases that the lab starts: an earlier one does not advertise controllers."""
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 KEEP_ALL = {
     "metadata.log.max.snapshot.interval.ms": "0",
@@ -30,6 +33,15 @@ class KraftTarget(KafkaTarget):
     waits_for_own_znode: bool = False
     lost_session: str = ""
     has_zookeeper: bool = False
+
+    def __post_init__(self) -> None:
+        releases = release_line(f"{LINE}.1").versions
+        if self.version not in releases:
+            raise ValueError(
+                f"the lab starts Apache Kafka {' and '.join(releases)} without ZooKeeper, not "
+                f"{self.version}; --target kafka:{self.version} has ZooKeeper, if it is a release "
+                "before 4.0"
+            )
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {**super(KraftTarget, self).properties(node), **KEEP_ALL}

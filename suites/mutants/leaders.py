@@ -94,7 +94,10 @@ def hw_before_isr_ack(mark: Mark) -> None:
         ) -> None:
             original(partition, broker_id, fetch_offset, start_offset, now_ms, broker_epoch)
             follower = partition.followers[broker_id]
-            follower.end_offset = partition.log.log_end_offset
+            end = partition.log.log_end_offset
+            if follower.end_offset < end:
+                mark.hit()
+                follower.end_offset = end
             if partition._advance_high_watermark(now_ms):
                 partition.on_committed.notify()
 

@@ -84,3 +84,9 @@ def test_settings_of_later_releases_are_left_out() -> None:
     assert KafkaTarget(version="2.4.0").knows_setting("replica.selector.class")
     assert KafkaTarget().knows_setting("replica.selector.class")
     assert knows_setting("0.10.2.2", "min.insync.replicas")
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "3.8.1", "4.1.1", "nonsense"])
+def test_release_that_the_lab_does_not_start_without_zookeeper_is_refused(version: str) -> None:
+    with pytest.raises(ValueError, match=f"3.9.0 and 3.9.1 without ZooKeeper, not {version}"):
+        parse_target(f"kafka-kraft:{version}")

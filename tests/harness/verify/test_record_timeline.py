@@ -72,7 +72,7 @@ def test_timeline_shows_unknown_outcome_fault_and_damaged_read(
         assert piece in text
 
 
-def test_messages_on_which_faults_acted_are_told(tmp_path: Path, tables: Tables) -> None:
+def test_messages_on_which_faults_acted_are_listed(tmp_path: Path, tables: Tables) -> None:
     sent = tables["sends"][5]
     event = {"fault": "lose_answer", "link": "client->b1", "direction": "answer", "api": "Produce",
              "version": 9, "client_id": "p1", "act": "drop", "occurrence": 1, "detail": "",
@@ -80,7 +80,7 @@ def test_messages_on_which_faults_acted_are_told(tmp_path: Path, tables: Tables)
     tables["link_events"] = [
         event | {"at_ns": sent["invoke_ns"] + number, "correlation_id": number}
         for number in range(7)
-    ] + [event | {"at_ns": sent["invoke_ns"], "correlation_id": 99, "fault": "record"}]
+    ] + [event | {"at_ns": sent["invoke_ns"], "fault": "record", "act": "record"}]
     found = life(tmp_path, tables, sent["value_id"])
     texts = [moment.text for moment in found.moments if moment.kind == "message"]
     assert texts[0] == "lose_answer: drop the answer Produce v9, id 0 of p1, on client->b1"

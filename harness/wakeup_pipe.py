@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 
 
 class WakeupPipe:
@@ -16,6 +17,11 @@ class WakeupPipe:
     def __init__(self) -> None:
         self.is_woken = False
         self._read_end, self._write_end = os.pipe()
+
+    def wake_on(self, *signals: signal.Signals) -> None:
+        """Wake at each of these signals, also where a shell's background job ignores them."""
+        for number in signals:
+            signal.signal(number, lambda *_: self.wake())
 
     def wake(self) -> None:
         """May be called from a signal handler, and repeatedly."""

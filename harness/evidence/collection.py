@@ -363,7 +363,10 @@ def _quorum_states(
     for copy in copies:
         copy.read_new()
     best, committed = find_committed(copies)
-    version = facts.versions[KRAFT].partition(",")[0]
+    version = facts.versions.get(KRAFT, "").partition(",")[0]
+    if not version:
+        collected.problems.append("the metadata log cannot be read: run.json names no release")
+        return None
     log, states = MetadataLog(best.file.parent), MetadataStates(offset_ns)
     records = read_metadata(log, release_schemas(version))
     rows = states.rows(record for record in records if record.offset < committed)

@@ -30,8 +30,7 @@ from urteil.harness.wakeup_pipe import WakeupPipe
 def run_cluster(request: StandingRequest, directory: Path) -> None:
     """Start the cluster, write its state file, and wait for a signal."""
     ended = WakeupPipe()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.wake())
+    ended.wake_on(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     access = request.access()
     with Cluster(
         request.spec,

@@ -10,6 +10,7 @@ import pytest
 from tests.chaos.paper import PaperCluster
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults.base.rule_fault import RuleFault
 from urteil.chaos.link_rules import ANSWER, REQUEST, LinkRule, parse_versions
 from urteil.chaos.message_fields import CATALOGUE
 from urteil.chaos.protocol_names import APIS
@@ -81,7 +82,8 @@ def test_probability_follows_the_seed() -> None:
             target="client->leader", seed=of_run, options={"probability": 0.5}
         )
         fault = FAULTS["lose_request"](arguments)
-        rule = fault.rule()  # type: ignore[attr-defined]
+        assert isinstance(fault, RuleFault)
+        rule = fault.rule()
         assert rule.probability == 0.5
         return int(rule.seed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.interrupts import Interrupts
 from urteil.cli.options import Number, json_option
 from urteil.cli.suggestions import require_known
+from urteil.harness.wakeup_pipe import WakeupPipe
 
 if TYPE_CHECKING:
     from urteil.chaos.fault_options import FaultOption, Option
@@ -126,7 +127,8 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
     from urteil.harness import standing
     from urteil.harness.fault_server import FaultRejected
 
-    interrupts = Interrupts()
+    interrupt = WakeupPipe()
+    interrupt.wake_on(signal.SIGINT)
     kind = FAULTS[require_known("fault", name, FAULTS)]
     options = dict(_option(text) for text in arguments.pop("options"))
     try:
@@ -141,25 +143,25 @@ def hold(name: str, target: str | None, cluster: str, for_s: float, **arguments:
         name, target or kind.sample, expiry_s=for_s + 1, options=options, **arguments
     )  # fmt: skip
     try:
-        return _hold(name, holding, for_s, interrupts)
+        return _hold(name, holding, for_s, interrupt)
     except FaultRejected as error:
         raise click.UsageError(str(error)) from None
 
 
 def _hold(
-    name: str, holding: AbstractContextManager[HeldFault], for_s: float, interrupts: Interrupts
+    name: str, holding: AbstractContextManager[HeldFault], for_s: float, interrupt: WakeupPipe
 ) -> int:
     with holding as held:
         where = f"{name} {', '.join(held.targets)}"
         end = time.monotonic() + for_s
         if held.acts_later:
             click.echo(f"{where} waits: {held.proof.text}")
-            _await_act(held, where, end, interrupts)
+            _await_act(held, where, end, interrupt)
         else:
             acts = "acts" if held.proof.acted else "DID NOT ACT"
             click.echo(f"{where} {acts}: {held.proof.text}")
         if held.proof.acted:
-            interrupts.wait(end)
+            interrupt.wait(max(0.0, end - time.monotonic()))
     if held.acts_later or held.final.acted != held.proof.acted:
         acted = "acted" if held.final.acted else "DID NOT ACT"
         click.echo(f"{name} {acted}: {held.final.text}")
@@ -167,13 +169,13 @@ def _hold(
     return 0 if held.final.acted else EXIT_NOT_SHOWN
 
 
-def _await_act(held: HeldFault, where: str, end: float, interrupts: Interrupts) -> None:
+def _await_act(held: HeldFault, where: str, end: float, interrupt: WakeupPipe) -> None:
     """Print the first proof of a fault that acts later."""
-    while time.monotonic() < end and not interrupts.came:
+    while time.monotonic() < end and not interrupt.is_woken:
         if (proof := held.observe()).acted:
             click.echo(f"{where} acts: {proof.text}")
             return
-        interrupts.wait(time.monotonic() + OBSERVE_S)
+        interrupt.wait(OBSERVE_S)
 
 
 def _check_faults(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from urteil.cli.interrupts import Interrupts
 from urteil.cli.options import Number, json_option
+from urteil.harness.wakeup_pipe import WakeupPipe
 
 if TYPE_CHECKING:
     from urteil.chaos.link_rules import RuleHit
@@ -60,14 +61,15 @@ def wire(
     from urteil.harness import standing
     from urteil.harness.fault_server import FaultRejected
 
-    interrupts = Interrupts()
+    interrupt = WakeupPipe()
+    interrupt.wake_on(signal.SIGINT)
     options = [{"api": api, "client_id": client, "fields": fields} for api in apis or ("",)]
     try:
         for one in options:
             FAULTS["record"](FaultArguments(target=link, options=one))
         session = standing.faults_on(cluster)
         return _watch(
-            session, link, topic, options, count or sys.maxsize, seconds, as_json, interrupts
+            session, link, topic, options, count or sys.maxsize, seconds, as_json, interrupt
         )
     except (ValueError, standing.StandingError, FaultRejected) as error:
         raise click.UsageError(str(error)) from None
@@ -75,7 +77,7 @@ def wire(
 
 def _watch(
     session: FaultSession, link: str, topic: str, options: list[dict[str, str]], count: int,
-    seconds: float | None, as_json: bool, interrupts: Interrupts,
+    seconds: float | None, as_json: bool, interrupt: WakeupPipe,
 ) -> int:  # fmt: skip
     printed = 0
     with ExitStack() as stack:
@@ -86,7 +88,7 @@ def _watch(
             )
             for one in options
         ]  # fmt: skip
-        for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S), interrupts):
+        for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S), interrupt):
             click.echo(_shown(hit, as_json))
             printed += 1
             if printed == count:
@@ -96,17 +98,17 @@ def _watch(
     return 0 if printed else EXIT_NOTHING_PASSED
 
 
-def _hits(recorders: list[HeldFault], end: float, interrupts: Interrupts) -> Iterator[RuleHit]:
+def _hits(recorders: list[HeldFault], end: float, interrupt: WakeupPipe) -> Iterator[RuleHit]:
     """The frames of all recorders, in order, until the moment `end` or Ctrl-C."""
     while True:
-        is_last = interrupts.came or time.monotonic() >= end
+        is_last = interrupt.is_woken or time.monotonic() >= end
         observed = [recorder.new_hits() for recorder in recorders]
         if forgotten := sum(count for _, count in observed):
             click.echo(f"{forgotten} frames passed too fast to be shown", err=True)
         yield from sorted((hit for hits, _ in observed for hit in hits), key=lambda hit: hit.at_ns)
         if is_last:
             return
-        interrupts.wait(time.monotonic() + POLL_S)
+        interrupt.wait(POLL_S)
 
 
 def _shown(hit: RuleHit, as_json: bool) -> str:

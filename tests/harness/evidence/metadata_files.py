@@ -106,6 +106,10 @@ class SegmentWriter:
             values.append((None, head + encode(schema, version, **fields)))
         self._batch(values, wall_ms, 0)
 
+    def write_value(self, value: bytes) -> None:
+        """One batch of one record with these bytes."""
+        self._batch([(None, value)], 0, 0)
+
     def _batch(
         self, records: list[tuple[bytes | None, bytes]], wall_ms: int, attributes: int
     ) -> None:

@@ -197,7 +197,7 @@ def test_missing_offsets_are_damage(log, schemas) -> None:
 
 def test_record_of_an_unknown_type_is_damage_and_passed_over(log, schemas) -> None:
     writer = SegmentWriter(schemas)
-    writer._batch([(None, b"\x01\xc8\x01\x00")], 0, 0)
+    writer.write_value(b"\x01\xc8\x01\x00")
     writer.write(TOPIC, partition())
     store(log, writer)
     assert len(states(log, schemas)) == 2

@@ -23,9 +23,13 @@ FOUND = {"lost_write": 3}
 
 
 def played(
-    target: str, seed: int = 1, verdict: str = "PASS", shows: str = "", **more: object
+    target: str,
+    seed: int = 1,
+    verdict: str = "PASS",
+    shows: str = "",
+    violated: dict[str, int] | None = None,
 ) -> Row:
-    base = row(seed=seed, verdict=verdict, target=target, **more)  # type: ignore[arg-type]
+    base = row(seed=seed, verdict=verdict, target=target, violated=violated)
     job = msgspec.structs.replace(base.job, bug=BUG.name)
     return msgspec.structs.replace(base, job=job, shows=[shows] if shows else [])
 

@@ -1,0 +1,139 @@
+"""The state of a cluster without ZooKeeper is what a majority of the copies of its log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.evidence.metadata_files import SegmentWriter
+from urteil.chaos.observations import LabFailure
+from urteil.harness.cluster.quorum_state import QuorumState
+from urteil.harness.evidence.collection import collect
+from urteil.harness.evidence.readers.metadata_copies import SEGMENT
+from urteil.harness.evidence.readers.metadata_log import FOLDER, RecordSchemas, release_schemas
+from urteil.harness.scenario import KRAFT, RunFacts, save
+from urteil.harness.targets import KraftTarget
+
+VERSION = KraftTarget().version
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+NODES = ("b1", "b2", "b3")
+
+
+@pytest.fixture(scope="module")
+def schemas() -> RecordSchemas:
+    return release_schemas(VERSION)
+
+
+@pytest.fixture
+def state(tmp_path: Path, schemas: RecordSchemas) -> QuorumState:
+    return QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas)
+
+
+def folder(run_dir: Path, node: str) -> Path:
+    path = run_dir / "nodes" / node / "data" / FOLDER
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def store(run_dir: Path, **logs: SegmentWriter) -> None:
+    """Each node's copy; a node that is not named has none."""
+    for node, writer in logs.items():
+        (folder(run_dir, node) / SEGMENT).write_bytes(writer.data)
+
+
+@pytest.fixture
+def log(schemas: RecordSchemas) -> Callable[..., SegmentWriter]:
+    """A log of controller 1, with its topic led by the given brokers one after another."""
+
+    def write(*leaders: int, then: tuple[int, int] | None = None) -> SegmentWriter:
+        writer = SegmentWriter(schemas)
+        writer.lead(controller=1, epoch=1)
+        topic: dict[str, Any] = {"TopicId": TOPIC_ID}
+        start = {"Replicas": [1, 2, 3], "Isr": [1, 2, 3], "Leader": leaders[0], "LeaderEpoch": 0}
+        writer.write(
+            ("TopicRecord", topic | {"Name": "orders"}),
+            ("PartitionRecord", topic | start | {"PartitionId": 0, "PartitionEpoch": 0}),
+        )
+        for leader in leaders[1:]:
+            writer.write(("PartitionChangeRecord", topic | {"PartitionId": 0, "Leader": leader}))
+        if then is not None:
+            controller, leader = then
+            writer.lead(controller=controller, epoch=2)
+            writer.write(("PartitionChangeRecord", topic | {"PartitionId": 0, "Leader": leader}))
+        return writer
+
+    return write
+
+
+def leader_of(state: QuorumState) -> str | None:
+    (view,) = state.partitions("orders")
+    return view.leader
+
+
+def test_record_of_a_minority_is_not_committed(tmp_path: Path, state: QuorumState, log) -> None:
+    store(tmp_path, b1=log(1, 2), b2=log(1), b3=log(1))
+    assert leader_of(state) == "b1"
+    store(tmp_path, b2=log(1, 2))
+    assert leader_of(state) == "b2"
+    assert (state.controller(), state.controller_epoch()) == ("b1", 1)
+    assert (state.topics(), state.topic_id("orders")) == (["orders"], TOPIC_ID)
+
+
+def test_longer_log_of_an_earlier_epoch_is_overruled(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    successor = log(1, then=(2, 3))
+    store(tmp_path, b1=log(1, 2, 2, 2, 2), b2=successor, b3=successor)
+    assert leader_of(state) == "b3"
+    assert (state.controller(), state.controller_epoch()) == ("b2", 2)
+
+
+def test_log_that_was_truncated_and_written_again_is_read_anew(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    store(tmp_path, b1=log(1, 2), b2=log(1), b3=log(1))
+    assert leader_of(state) == "b1"
+    successor = log(1, then=(2, 3))
+    store(tmp_path, b1=successor, b2=successor, b3=successor)
+    assert leader_of(state) == "b3"
+
+
+def test_nothing_is_known_before_a_majority_has_a_log(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    assert state.controller() is None
+    store(tmp_path, b1=log(1))
+    assert state.controller() is None
+    assert state.topics() == []
+    with pytest.raises(LabFailure, match="no leader within 0 s"):
+        state.start(deadline_s=0)
+
+
+def test_question_to_zookeeper_is_a_failure(state: QuorumState) -> None:
+    with pytest.raises(LabFailure, match="has no ZooKeeper"):
+        _ = state.client
+
+
+def states_of(run_dir: Path, versions: dict[str, str]) -> tuple[int, list[str]]:
+    facts = RunFacts(run="r1", seed=1, scenario="s", target=KRAFT, runtime="process",
+                     boot_id="boot", command="", versions=versions)  # fmt: skip
+    save(run_dir / "run.json", facts)
+    collected = collect(run_dir)
+    return collected.rows.get("states", 0), collected.problems
+
+
+def test_evidence_has_the_committed_states_only(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1, 2, 3), b2=log(1, 2), b3=log(1))
+    rows, problems = states_of(tmp_path, {KRAFT: VERSION})
+    assert rows == len(["/controller", "/controller_epoch", "topic", "state 0", "state 1"])
+    assert not problems
+
+
+def test_metadata_log_without_a_known_release_is_a_problem(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
+    rows, problems = states_of(tmp_path, {})
+    assert rows == 0
+    assert problems == ["the metadata log cannot be read: run.json names no release"]

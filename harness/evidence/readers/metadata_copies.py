@@ -1,9 +1,9 @@
 """The copies of KRaft's metadata log on the controllers' disks, and what of it is committed.
 
 The copy with the highest epoch and end is the best; in each other copy, everything up to the last
-batch that it shares with the best one (same offset, same epoch) is equal to it, as in Raft. So the
-offset up to which a majority shares the best copy is committed once the last batch below it is of
-the best copy's epoch.
+batch that it shares with the best one (same offset, same epoch) is equal to it, as in Raft. What a
+majority shares is committed if no copy that lacks it has a later log: a voter grants no vote to an
+earlier log than its own, so only a copy with it can be elected.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ def find_committed(copies: Sequence[MetadataCopy]) -> tuple[MetadataCopy, int]:
     """The best copy, and the offset below which it is committed; 0 where nothing is known to be."""
     best = max(copies, key=MetadataCopy.rank)
     epochs = {one.end: one.epoch for one in best.batches}
-    ends = sorted((copy.shared_end(epochs) for copy in copies), reverse=True)
-    shared = ends[len(ends) // 2]
-    return best, shared if epochs.get(shared) == best.rank()[0] else 0
+    shared = sorted(((copy.shared_end(epochs), copy.rank()) for copy in copies), reverse=True)
+    for end, _ in shared[len(copies) // 2 :]:
+        others = [rank for shared_end, rank in shared if shared_end < end]
+        if all(rank < (epochs.get(end, -1), end) for rank in others):
+            return best, end
+    return best, 0

@@ -91,6 +91,23 @@ def test_longer_log_of_an_earlier_epoch_is_overruled(
     assert (state.controller(), state.controller_epoch()) == ("b2", 2)
 
 
+def test_new_leader_alone_hides_nothing_that_is_committed(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    """A leader elected while the nodes stop has written to its own log only."""
+    store(tmp_path, b1=log(1, 2, then=(1, 3)), b2=log(1, 2), b3=log(1, 2))
+    assert (leader_of(state), state.controller_epoch()) == ("b2", 1)
+
+
+def test_record_that_another_leader_may_overwrite_is_not_committed(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    """A copy of a later epoch lacks it and may win an election (Raft, figure 8)."""
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1, then=(3, 3)))
+    assert state.topics() == ["orders"]
+    assert leader_of(state) == "b1"
+
+
 def test_log_that_was_truncated_and_written_again_is_read_anew(
     tmp_path: Path, state: QuorumState, log
 ) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.interfaces import IAsyncResult
 from kazoo.retry import KazooRetry
 
 from urteil.chaos.capabilities import REASSIGNMENT, TOPIC_IDS
 from urteil.chaos.observations import LabFailure, PartitionView
 from urteil.harness.cluster.admin_znodes import REASSIGN
 from urteil.harness.evidence.readers.zookeeper_log import made_topic_id
+
+Value = TypeVar("Value")
 
 ANSWER_S = 5.0
 PAUSES = {"delay": 0.1, "backoff": 1, "max_jitter": 0.0}
@@ -139,26 +142,39 @@ class ZooKeeperState:
         }
 
     def _children(self, path: str) -> list[str]:
-        try:
-            names = self.client.get_children_async(path).get(timeout=ANSWER_S)
+        def read() -> list[str]:
+            try:
+                names = self.client.get_children_async(path).get(timeout=ANSWER_S)
+            except NoNodeError:
+                return []
             return [str(name) for name in names]
-        except NoNodeError:
-            return []
-        except (KazooException, KazooTimeoutError) as error:
-            raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
+
+        return self._retried(read)
 
     def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
         """Value and stat of every path, None where there is no node."""
-        requests = [self.client.get_async(path) for path in paths]
-        answers: list[tuple[bytes, Any] | None] = []
-        for request in requests:
-            try:
-                answers.append(request.get(timeout=ANSWER_S))
-            except NoNodeError:
-                answers.append(None)
-            except (KazooException, KazooTimeoutError) as error:
-                raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
-        return answers
+
+        def read() -> list[tuple[bytes, Any] | None]:
+            requests = [self.client.get_async(path) for path in paths]
+            return [_znode(request) for request in requests]
+
+        return self._retried(read)
+
+    def _retried(self, read: Callable[[], Value]) -> Value:
+        """Repeats a read that met the end of a connection or of the session: kazoo opens others."""
+        try:
+            answer: Value = KazooRetry(max_tries=-1, deadline=ANSWER_S, **PAUSES)(read)
+        except (KazooException, KazooTimeoutError) as error:
+            raise LabFailure(f"ZooKeeper does not answer: {error!r}") from error
+        return answer
+
+
+def _znode(request: IAsyncResult) -> tuple[bytes, Any] | None:
+    try:
+        value, stat = request.get(timeout=ANSWER_S)
+    except NoNodeError:
+        return None
+    return value, stat
 
 
 def _silent_logger() -> logging.Logger:

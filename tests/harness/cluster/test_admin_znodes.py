@@ -14,8 +14,8 @@ from urteil.broker.wire.messages.stop_replica import StopReplicaRequest
 from urteil.broker.wire.messages.update_metadata import UpdateMetadataRequest
 from urteil.chaos.capabilities import BROKER_EPOCHS, CAPABILITIES, REASSIGNMENT
 from urteil.harness.cluster import admin_znodes
-from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controller_requests import ControllerRequests
+from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 
 pytestmark = pytest.mark.thorough
 TOPIC, SLOT = "t", ("t", 0)
@@ -31,9 +31,9 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
 
 
 @pytest.fixture
-def state(zookeeper: ZooKeeperServer) -> Iterator[ClusterState]:
+def state(zookeeper: ZooKeeperServer) -> Iterator[ZooKeeperState]:
     """A topic with one partition on brokers 1 and 2, of which both are registered."""
-    state = ClusterState(f"127.0.0.1:{zookeeper.port}")
+    state = ZooKeeperState(f"127.0.0.1:{zookeeper.port}")
     state.lacks = frozenset(CAPABILITIES)
     state.start(deadline_s=30.0)
     broker = {
@@ -57,7 +57,7 @@ def state(zookeeper: ZooKeeperServer) -> Iterator[ClusterState]:
     state.close()
 
 
-def test_reassignment_is_requested_once_and_seen_until_its_end(state: ClusterState) -> None:
+def test_reassignment_is_requested_once_and_seen_until_its_end(state: ZooKeeperState) -> None:
     assert admin_znodes.request_reassignment(state.client, {SLOT: [2, 1]})
     assert not admin_znodes.request_reassignment(state.client, {SLOT: [2, 1]})
     assert state.is_reassigning(TOPIC)
@@ -67,20 +67,20 @@ def test_reassignment_is_requested_once_and_seen_until_its_end(state: ClusterSta
 
 
 def test_request_of_another_tool_is_no_move_where_moves_go_by_protocol(
-    state: ClusterState,
+    state: ZooKeeperState,
 ) -> None:
     admin_znodes.request_reassignment(state.client, {SLOT: [2, 1]})
     state.lacks = frozenset(CAPABILITIES) - {REASSIGNMENT.name}
     assert not state.is_reassigning(TOPIC)
 
 
-def test_preferred_election_names_the_partitions(state: ClusterState) -> None:
+def test_preferred_election_names_the_partitions(state: ZooKeeperState) -> None:
     assert admin_znodes.request_election(state.client, [SLOT])
     data, _ = state.client.get(admin_znodes.ELECT)
     assert json.loads(data) == {"version": 1, "partitions": [{"topic": "t", "partition": 0}]}
 
 
-def test_settings_are_merged_and_brokers_are_notified(state: ClusterState) -> None:
+def test_settings_are_merged_and_brokers_are_notified(state: ZooKeeperState) -> None:
     admin_znodes.write_settings(state.client, "topics/t", {"a": "1", "b": "2"})
     admin_znodes.write_settings(state.client, "topics/t", {"a": None, "c": "3"})
     assert state.topic_config(TOPIC) == {"b": "2", "c": "3"}
@@ -90,7 +90,7 @@ def test_settings_are_merged_and_brokers_are_notified(state: ClusterState) -> No
     assert json.loads(data) == {"version": 2, "entity_path": "topics/t"}
 
 
-def test_added_partitions_have_as_many_replicas_as_the_first(state: ClusterState) -> None:
+def test_added_partitions_have_as_many_replicas_as_the_first(state: ZooKeeperState) -> None:
     admin_znodes.write_partitions(state.client, TOPIC, 3, [1, 2, 3])
     assert [view.replicas for view in state.partitions(TOPIC)] == [
         ("b1", "b2"),
@@ -99,7 +99,7 @@ def test_added_partitions_have_as_many_replicas_as_the_first(state: ClusterState
     ]
 
 
-def test_topic_id_is_made_of_the_creation_where_there_is_none(state: ClusterState) -> None:
+def test_topic_id_is_made_of_the_creation_where_there_is_none(state: ZooKeeperState) -> None:
     stat = state.client.exists(f"/brokers/topics/{TOPIC}")
     assert stat is not None
     assert state.topic_id(TOPIC) == f"{TOPIC}@{stat.czxid:x}"
@@ -108,7 +108,7 @@ def test_topic_id_is_made_of_the_creation_where_there_is_none(state: ClusterStat
     assert state.topic_id(TOPIC) is None
 
 
-def test_old_brokers_get_requests_without_a_broker_epoch(state: ClusterState) -> None:
+def test_old_brokers_get_requests_without_a_broker_epoch(state: ZooKeeperState) -> None:
     requests = ControllerRequests(state, lambda _: ("127.0.0.1", 0))
     header, update = decode_request(requests.update_metadata_request("b2")[4:])
     assert isinstance(update, UpdateMetadataRequest)
@@ -126,7 +126,7 @@ def test_old_brokers_get_requests_without_a_broker_epoch(state: ClusterState) ->
     assert [one.topic_name for one in stop.ungrouped_partitions] == [TOPIC]
 
 
-def test_newer_brokers_get_requests_with_their_broker_epoch(state: ClusterState) -> None:
+def test_newer_brokers_get_requests_with_their_broker_epoch(state: ZooKeeperState) -> None:
     state.lacks = frozenset(CAPABILITIES) - {BROKER_EPOCHS.name}
     requests = ControllerRequests(state, lambda _: ("127.0.0.1", 0))
     life = state.registered_brokers()["b2"]

@@ -132,6 +132,15 @@ def test_session_password_is_derived_from_the_id(cluster: Cluster) -> None:
         end_session(cluster.plan.direct_address("zk1"), 0x123, timeout_s=5)
 
 
+def test_reads_survive_the_end_of_the_lab_s_own_session(cluster: Cluster) -> None:
+    client = cluster.zk.client_id
+    assert client is not None
+    end_session(cluster.plan.direct_address("zk1"), client[0], timeout_s=5)
+    assert cluster.state.topics() == [TOPIC]
+    assert set(cluster.state.registrations()) == {"b1", "b2", "b3"}
+    assert cluster.zk.client_id != client
+
+
 def test_node_without_a_session_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     keeper = cluster.controls().zookeeper_admin
     assert keeper.session("b9") is None

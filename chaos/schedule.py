@@ -67,8 +67,9 @@ def plan_schedule(
 ) -> list[PlannedFault]:
     """The schedule of `requests` under `seed`, in order of their moments.
 
-    Faults whose times overlap belong together and are shifted run_on_all, by up to SHIFT_S either
-    way. A request with a `choice` was planned before: its moment stays, and that seeds its choices.
+    Faults whose times overlap belong together and are shifted together, by up to SHIFT_S either
+    way. A request with a `choice` was planned before: its moment stays, and `choice` seeds its
+    choices by role.
     ValueError for an unknown fault, option or event, or a fault without a moment.
     """
     ordered = sorted(requests, key=sort_key)

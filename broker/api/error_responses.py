@@ -1,4 +1,5 @@
-"""Answers that build a request as a whole (`getErrorResponse` of Apache Kafka's requests)."""
+"""Responses that reject a whole request with an error (`getErrorResponse` of Apache Kafka's
+requests)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""DelayedOperation operations (Kafka's purgatory): each waits for a change of watched objects or a
-timeout."""
+"""Delayed operations (Kafka's purgatory): each waits for a change of the objects that it watches,
+or for its timeout."""
 
 from __future__ import annotations
 

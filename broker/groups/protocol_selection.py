@@ -1,4 +1,4 @@
-"""What the members of a group can all do, and which of it they take."""
+"""The protocols (assignors) that all members of a group support, and the one that they elect."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ class TransactionCoordinator:
             coordinator_epoch=shard.leader_epoch,
         )
         if not await self._markers.write(
-            marker, prepared.partitions, lambda: self._shards.owns(shard), txn.waits_for
+            marker, prepared.partitions, lambda: self._shards.owns(shard), txn.record_remaining
         ):
             return
         while self._shards.owns(shard):

@@ -37,6 +37,7 @@ class Marker:
 
 
 Order = tuple[Marker, tuple[TopicPartition, ...]]
+"""A marker, and the partitions of one leader that need it."""
 Outcome = dict[TopicPartition, ErrorCode]
 WriteHere = Callable[[Sequence[Order]], Awaitable[list[Outcome]]]
 
@@ -67,16 +68,17 @@ class MarkerSender:
         marker: Marker,
         partitions: Iterable[TopicPartition],
         is_wanted: Callable[[], bool],
-        waits_for: Callable[[frozenset[TopicPartition]], None],
+        record_remaining: Callable[[frozenset[TopicPartition]], None],
     ) -> bool:
-        """Return when every existing partition has the marker; `waits_for` receives the others.
+        """Return True when every partition that exists has the marker.
 
-        False if the marker is not wanted any more, or if a later coordinator has written one.
+        `record_remaining` receives the partitions that lack it, after each change. False if the
+        marker is not wanted any more, or if a later coordinator has written one.
         """
         remaining = set(partitions)
         while is_wanted():
             self._forget_deleted(remaining)
-            waits_for(frozenset(remaining))
+            record_remaining(frozenset(remaining))
             if not remaining:
                 return True
             outcome = await self._send_round(marker, remaining)
@@ -87,7 +89,7 @@ class MarkerSender:
                 return False
             if remaining:
                 log.info("%s: %d partitions are tried again: %s", marker, len(remaining), outcome)
-                waits_for(frozenset(remaining))
+                record_remaining(frozenset(remaining))
                 await self.wait_for_metadata()
         return False
 

@@ -119,7 +119,7 @@ class Transaction:
         """Drop the pending step: its append failed."""
         self.pending = None
 
-    def waits_for(self, partitions: frozenset[TopicPartition]) -> None:
+    def record_remaining(self, partitions: frozenset[TopicPartition]) -> None:
         """Record the partitions that have no marker yet."""
         self.now = replace(self.now, partitions=partitions)
 

@@ -47,7 +47,7 @@ class Payload:
     """A decoded value.
 
     `value_id` is None if the value is not a payload (or too damaged to say), `FOREIGN` if another
-    run writer_run it. `intact` means that the checksum over value, key, headers and intended
+    run wrote it. `intact` means that the checksum over value, key, headers and intended
     partition holds, and that the record has the timestamp that it was sent with.
     """
 

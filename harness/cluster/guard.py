@@ -1,7 +1,7 @@
 """The guard of an external cluster: a process that heals the lab's faults when the lab ends.
 
 Before it acts, the lab sends the guard over a pipe which faults it holds until when, and what it
-does to nodes. When the pipe ends without a goodbye, or a fault is held too long, the guard heals
+does to nodes. When the pipe ends before the lab signed off, or a fault is held too long, it heals
 every link of the file and every node that we paused or ended. It is a process of its own outside
 the lab's group and without its token, so that neither a signal nor the reaper ends it.
 """

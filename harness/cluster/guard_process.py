@@ -1,6 +1,10 @@
-"""The guard's process: `python -m urteil.harness.cluster.guard_process FILE.toml`.
+"""The process of the guard, which heals an external cluster when the lab ends (`guard.py`).
 
-It reads the lab's messages from standard input.
+    python -m urteil.harness.cluster.guard_process FILE.toml
+
+The lab announces on standard input each fault with its expiry, each act on a node, and its own
+regular end. At the end of the input without that announcement, and when a fault expires, the guard
+heals all links of FILE.toml and the nodes that were acted on.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ LONGEST_WAIT_S = 3600.0
 
 
 class GuardProcess:
-    """The state that the lab announced, and its healing."""
+    """The faults and the acts on nodes that the lab announced, and their healing."""
 
     def __init__(self, path: Path, log: Callable[[str], None]) -> None:
         self._log = log
@@ -44,16 +48,16 @@ class GuardProcess:
         self._commands = NodeCommands(path, file)
         self._expires: dict[int, tuple[float, str]] = {}
         self._nodes: dict[str, str] = {}
-        self._goodbye = False
+        self._is_signed_off = False
 
     def watch(self) -> None:
-        """Read until the pipe ends. Then heal, unless there was a goodbye."""
+        """Read until the pipe ends. Then heal, unless the lab has signed off."""
         partial_line = b""
         while chunk := self._next():
             *lines, partial_line = (partial_line + chunk).split(b"\n")
             for line in lines:
                 self._handle(json.loads(line))
-        if not self._goodbye:
+        if not self._is_signed_off:
             self._heal_and_log("the lab is gone")
 
     def _next(self) -> bytes:
@@ -76,10 +80,10 @@ class GuardProcess:
             case {"act": str(act), "node": str(node)}:
                 self._nodes[node] = act
             case {"bye": True}:
-                self._goodbye = True
+                self._is_signed_off = True
 
     def heal_all(self) -> None:
-        """Every link and every node that the file has commands for."""
+        """Heal every link, and every node that the file has commands for."""
         self._nodes = dict.fromkeys(self._commands.with_state(), "heal")
         self._heal("requested")
 
@@ -104,8 +108,8 @@ class GuardProcess:
             self._expires.clear()
 
     def _heal_remaining(self) -> str:
-        """Heal everything that is left, even after failures. Returns why something failed, or an
-        empty text."""
+        """Try to heal all links and nodes, even after failures. Returns the failures as text,
+        empty if there are none."""
         problems = [run_step("links", lambda: self._links.heal(self._links.links()))]
         problems += [run_step(node, partial(self._restore_node, node)) for node in self._nodes]
         return "; ".join(filter(None, problems))

@@ -1,5 +1,5 @@
-"""A question about a compacted topic: the remaining records for readers, for later observe_isr, and
-for producers."""
+"""A question about a compacted topic: the records that remain, and a producer's state on a replica
+that was added after the compaction."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
         name, [[leader]], cleanup_policy="compact", segment_ms=str(SEGMENT_MS),
         min_cleanable_dirty_ratio="0.01", max_compaction_lag_ms="1000",
     )  # fmt: skip
-    given = brokers.send(
+    producer = brokers.send(
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
-    check("InitProducerId", given.error_code)
-    result = partial(single_record_batch, producer_id=given.producer_id, epoch=0)
-    write_batches(brokers, leader, name, result(b"k", b"mine", _now_ms(), sequence=0))
+    check("InitProducerId", producer.error_code)
+    own_batch = partial(single_record_batch, producer_id=producer.producer_id, epoch=0)
+    write_batches(brokers, leader, name, own_batch(b"k", b"mine", _now_ms(), sequence=0))
     write_batches(brokers, leader, name, single_record_batch(b"k", b"another's", _now_ms()))
     threading.Event().wait(2 * SEGMENT_MS / 1000)
     write_batches(
@@ -85,7 +85,7 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
     results = []
     for sequence in (5, 1):
         answer = produce(
-            brokers, other, name, 0, result(b"k", b"mine", _now_ms(), sequence=sequence)
+            brokers, other, name, 0, own_batch(b"k", b"mine", _now_ms(), sequence=sequence)
         )
         results.append(name_of(produced_partition(answer).error_code))
     return other, f"{left} left, {', '.join(results)}"

@@ -41,7 +41,7 @@ def single_record_batch(
 
 
 def encode_varint(value: int) -> bytes:
-    """A zigzag encode_varint of a non-negative number."""
+    """A non-negative number as a zigzag varint."""
     rest, out = value << 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

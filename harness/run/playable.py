@@ -1,9 +1,9 @@
-"""What of a scenario can be played on the brokers of a cluster.
+"""The parts of a scenario that the brokers of a cluster support.
 
 Before the start, the releases of the target decide which settings exist. After the start, the
-brokers' API versions decide which faults and clients can act (chaos/capabilities.py). What cannot
-be played is refused with the reason. Plain producers go without idempotence and without headers
-where brokers do not have them.
+brokers' API versions decide which faults and clients can act (chaos/capabilities.py). A scenario
+that cannot be played is rejected with the reason. Plain producers omit idempotence and headers
+where brokers do not support them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Disks of brokers in containers: volumes as folders of this machine, or the engine's archives."""
+"""Disks of brokers in containers.
+
+The home of a broker is a volume. Where the engine runs on this machine and the lab is root, the
+volume is a folder of this machine. Elsewhere the engine packs and unpacks the home of a stopped
+broker as an archive.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Protocol
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
 from urteil.harness.runtimes.disks import ProcessDisks
 
-ELSEWHERE = "only where the engine is this machine's own and the lab is root"
+REQUIREMENT = "only where the engine is this machine's own and the lab is root"
 
 
 class ContainerHomes(Protocol):
@@ -32,10 +37,8 @@ class ContainerHomes(Protocol):
 
 
 class ContainerDisks(ProcessDisks):
-    """Disks of processes, one volume each.
-
-    With a remote engine, only files of a dead broker can be changed.
-    """
+    """The disks of brokers in containers. With a remote engine, only files of a stopped broker can
+    be changed, and none can be removed."""
 
     def __init__(self, log_dirs: Callable[[str], Sequence[Path]], runtime: ContainerHomes) -> None:
         super().__init__(log_dirs, runtime.local_pid)
@@ -51,13 +54,13 @@ class ContainerDisks(ProcessDisks):
             yield self._log_dirs_below(volume, node)
             return
         if self._runtime.status(node).state is not NodeState.DEAD:
-            raise LabFailure(f"files of {node} can be reached while it runs {ELSEWHERE}")
+            raise LabFailure(f"files of {node} can be reached while it runs {REQUIREMENT}")
         with self._runtime.unpack_home(node) as home:
             folders = self._log_dirs_below(home, node)
             before = _names(folders)
             yield folders
             if before - _names(folders):
-                raise LabFailure(f"files of {node} can be taken away {ELSEWHERE}")
+                raise LabFailure(f"files of {node} can be taken away {REQUIREMENT}")
 
     def _log_dirs_below(self, home: Path, node: str) -> list[Path]:
         return [home.joinpath(*_below_home(node, one)) for one in self._log_dirs(node)]

@@ -1,4 +1,4 @@
-"""Who may do what, while rights and passwords change and brokers die."""
+"""Access rights and passwords that change while brokers die."""
 
 from __future__ import annotations
 

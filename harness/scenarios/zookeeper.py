@@ -1,4 +1,4 @@
-"""What ZooKeeper does to a cluster: it dies, falls silent, forgets sessions, is changed by hand."""
+"""Failures of ZooKeeper: crashes, silence, lost sessions, and changes by hand."""
 
 from __future__ import annotations
 

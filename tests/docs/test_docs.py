@@ -134,3 +134,15 @@ def test_files_named_in_pages_exist(page: Path) -> None:
     entries = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in SITE}
     gone = [one[0] for one in named if one[0] not in entries and not (ROOT / one[0]).exists()]
     assert [path for path in gone if "/." not in path] == []
+
+
+def test_code_shown_in_writing_is_that_of_the_lab() -> None:
+    modules = [
+        path for room in ("harness", "chaos", "suites") for path in (ROOT / room).rglob("*.py")
+    ]
+    lab = [" ".join(path.read_text().split()) for path in modules]
+    page = (ROOT / "docs/guide/writing.md").read_text()
+    shown = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(shown) == 5
+    gone = [code for code in shown if not any(" ".join(code.split()) in text for text in lab)]
+    assert gone == []

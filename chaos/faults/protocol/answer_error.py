@@ -1,4 +1,4 @@
-"""An answer with another error code than the broker's."""
+"""An answer arrives with another error code than the broker's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes on a link, written down."""
+"""Requests and answers of a link are written into the evidence, and nothing is disturbed."""
 
 from __future__ import annotations
 

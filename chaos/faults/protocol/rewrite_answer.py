@@ -1,4 +1,4 @@
-"""An answer with another value in one of its fields."""
+"""An answer arrives with another value in one of its fields."""
 
 from __future__ import annotations
 

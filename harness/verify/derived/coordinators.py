@@ -1,4 +1,5 @@
-"""Whether a former coordinator of a group may have answered as if it were still in office."""
+"""Former coordinators of a group that may answer OffsetFetch because they have not yet learned that
+another broker coordinates."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from urteil.harness.verify.evidence import Row, nodes_of, targets_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 GRACE_NS = 10_000_000_000
-"""How long after a change of leader, or after healing, the old one may not have heard of it."""
+"""The time after a change of leader, or after healing, in which the former leader may not know of
+the change."""
 SLACK_NS = 2_000_000_000
-"""An office ends by ZooKeeper's clock, a broker by the lab's."""
+"""A leadership ends by ZooKeeper's clock, a broker's life by the lab's."""
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
@@ -30,7 +32,8 @@ def coordinating_partition(group: str, partitions: int) -> int:
 
 @dataclass(slots=True)
 class Coordinators:
-    """Who led the partitions of the offsets topic, and which faults kept the news from whom."""
+    """The leaders of the partitions of the offsets topic, and the faults that kept a change of
+    leader from a broker."""
 
     _spans: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     _faults: list[Row] = field(default_factory=list)

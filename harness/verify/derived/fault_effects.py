@@ -1,4 +1,4 @@
-"""What judging asks about the effects of a fault: groups of effects, and two questions."""
+"""Groups of fault effects that checks distinguish, and predicates over the effects of a fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urteil.harness.evidence.fault_effects import effects_of
 from urteil.harness.verify.evidence import Row
 
 ENDS_NODES = frozenset({Effect.KILLS_NODES, Effect.STOPS_NODES})
-"""Nodes are away until healing, and nothing else happens."""
+"""Nodes are down until healing, and nothing else happens."""
 
 OF_CLIENTS = frozenset(
     {

@@ -27,8 +27,8 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reign:
-    """Who led in an epoch, and when, by ZooKeeper's clock."""
+class LostEpoch:
+    """A leader epoch, its leader, and its begin and end by ZooKeeper's clock."""
 
     epoch: int
     leader: int
@@ -36,17 +36,17 @@ class Reign:
     end_ns: int
 
 
-def lost_epochs(spans: Iterable[Span], known: Collection[int]) -> list[Reign]:
-    """The epochs with a leader that the final log does not know, and that an unclean one ended, or
-    another such epoch."""
-    found: dict[int, Reign] = {}
+def lost_epochs(spans: Iterable[Span], final_epochs: Collection[int]) -> list[LostEpoch]:
+    """The epochs with a leader that are not among those of the final log, `final_epochs`, and that
+    an unclean epoch or another lost epoch followed."""
+    found: dict[int, LostEpoch] = {}
     for span in spans:
         before = span.previous if span.begins_epoch and span.unclean else None
         end_ns = span.begin_ns
-        while before is not None and before.leader_epoch not in known:
+        while before is not None and before.leader_epoch not in final_epochs:
             if before.begins_epoch:
                 if before.leader >= 0:
-                    found[before.leader_epoch] = Reign(
+                    found[before.leader_epoch] = LostEpoch(
                         epoch=before.leader_epoch, leader=before.leader,
                         begin_ns=before.begin_ns, end_ns=end_ns,
                     )  # fmt: skip
@@ -56,7 +56,7 @@ def lost_epochs(spans: Iterable[Span], known: Collection[int]) -> list[Reign]:
 
 
 def first_offsets(
-    run_dir: Path, topic_id: str, partition: int, lost: list[Reign]
+    run_dir: Path, topic_id: str, partition: int, lost: list[LostEpoch]
 ) -> dict[int, int]:
     """The lowest offset of a send or read of each epoch; none for an epoch without records.
 
@@ -65,10 +65,10 @@ def first_offsets(
     found: dict[int, int] = {}
     for table in _COLUMNS if lost else ():
         for batch in _batches(run_dir, table, topic_id, partition):
-            for reign in lost:
-                low = pc.min(batch.filter(_written_in(reign, batch, table))["offset"]).as_py()
+            for epoch in lost:
+                low = pc.min(batch.filter(_is_of_epoch(epoch, batch, table))["offset"]).as_py()
                 if low is not None:
-                    found[reign.epoch] = min(low, found.get(reign.epoch, low))
+                    found[epoch.epoch] = min(low, found.get(epoch.epoch, low))
     return found
 
 
@@ -80,11 +80,12 @@ def _batches(run_dir: Path, table: str, topic_id: str, partition: int) -> Iterat
             yield batch.filter(pc.and_(here, pc.equal(batch["partition"], partition)))
 
 
-def _written_in(reign: Reign, batch: pa.RecordBatch, table: str) -> pa.Array:
-    """Which rows are of that epoch: by the epoch of the read, or by the acknowledging leader."""
+def _is_of_epoch(epoch: LostEpoch, batch: pa.RecordBatch, table: str) -> pa.Array:
+    """Whether each row is of that epoch: by the epoch of the read, or by time and leader of the
+    acknowledgement."""
     if table == "reads":
-        return pc.equal(batch["leader_epoch"], reign.epoch)
+        return pc.equal(batch["leader_epoch"], epoch.epoch)
     times, nodes = batch["complete_ns"], batch["node"]
-    after = pc.greater_equal(times, reign.begin_ns - CLOCK_SLACK_NS)
-    during = pc.and_(after, pc.less_equal(times, reign.end_ns + CLOCK_SLACK_NS))
-    return pc.and_kleene(during, pc.or_kleene(pc.is_null(nodes), pc.equal(nodes, reign.leader)))
+    after = pc.greater_equal(times, epoch.begin_ns - CLOCK_SLACK_NS)
+    during = pc.and_(after, pc.less_equal(times, epoch.end_ns + CLOCK_SLACK_NS))
+    return pc.and_kleene(during, pc.or_kleene(pc.is_null(nodes), pc.equal(nodes, epoch.leader)))

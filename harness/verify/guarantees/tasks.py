@@ -1,4 +1,4 @@
-"""SQL over the derived table `cluster_tasks`: duties of the cluster, each done in time or overdue.
+"""SQL over the derived table `cluster_tasks`: tasks of the cluster, each done in time or overdue.
 
 A row names the duty (`asked`) and, where it is not done, the state that remained (`stands`).
 `derived/admin_tasks.py` says when a duty counts.

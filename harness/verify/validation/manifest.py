@@ -1,4 +1,4 @@
-"""What must be there: the files and rows of the manifest, and the tables of every run."""
+"""The required evidence: the files and rows of the manifest, and the tables of every run."""
 
 from __future__ import annotations
 

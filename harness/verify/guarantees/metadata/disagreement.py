@@ -1,4 +1,4 @@
-"""After healing, all sources agree on who leads a partition and on how many replicas are in
+"""After healing, all sources agree on the leader of a partition, and on how many replicas are in
 sync.
 
 The sources are ZooKeeper, the Metadata responses of each broker, and the leader's own responses.

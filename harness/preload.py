@@ -1,8 +1,9 @@
 """Work that a run does in advance during its load: imports, and the parsing of queries.
 
-Processors are idle for most of a load, and the judgement follows at once. So a thread of low
-priority imports the modules of judgement and report, and parses the guarantees' queries. It has no
-other effect: without it, the same work is done later.
+Processors are idle for most of a load, and the judgement follows at once. So a thread imports the
+modules of judgement and report, and parses the guarantees' queries. It has no other effect: without
+it, the same work is done later. Its priority is the process's own: a thread of lower priority keeps
+the interpreter's lock while it waits for a busy processor, and every other thread with it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import importlib
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-
-from urteil.harness.verify.engines.spark import NICE, renice
 
 JUDGING = ("urteil.harness.verify.judgement", "urteil.harness.verify.self_test")
 
@@ -28,14 +27,11 @@ class Preload:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread finish its current step at ordinary priority, and wait for its end."""
+        """Let the thread finish its current step, and wait for its end."""
         self._over.set()
-        if self._thread.native_id is not None:
-            renice([self._thread.native_id], 0)
         self._thread.join()
 
     def _run(self) -> None:
-        renice([threading.get_native_id()], NICE)
         for module in self._modules:
             if self._over.is_set():
                 return

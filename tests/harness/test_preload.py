@@ -22,6 +22,7 @@ assert next(iter(GUARANTEES.values())).tally() in engine._PARSED
 preload.stop()
 """
 STOPPED = """
+import os
 import sys
 from urteil.harness import preload
 
@@ -30,9 +31,12 @@ begun = preload.Preload(["slow", "never"])
 begun.stop()
 assert not begun._thread.is_alive()
 assert "never" not in sys.modules
+assert sys.modules["slow"].PRIORITY == os.getpriority(os.PRIO_PROCESS, 0)
 """
 SLOW = """
+import os
 import threading
+PRIORITY = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 threading.Event().wait(0.2)
 """
 
@@ -41,7 +45,9 @@ def test_modules_are_imported_and_queries_are_parsed() -> None:
     subprocess.run([sys.executable, "-c", COMPLETE], check=True)
 
 
-def test_stopped_preload_ends_with_the_module_that_it_imports(tmp_path: Path) -> None:
+def test_stopped_preload_ends_with_its_module_at_ordinary_priority(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "never.py").write_text("")
     path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"

@@ -57,15 +57,18 @@ _SAID: Path | None = None
 NICE = 10
 
 
-def start(master: str | None = None, *, memory: str | None = None, rows: int = 0) -> Any:
+def start(
+    master: str | None = None, *, memory: str | None = None, rows: int = 0, nice: int = 0
+) -> Any:
     """A session on `master` (default `local[2]`) for a run of so many `rows` of evidence.
 
     Its heap is `memory`, else what URTEIL_SPARK_MEMORY says, else 2g, or 1g beside native operators
     (`comet`), which a large run has on this machine wherever Comet is to be had. Spark has one
     session a process: a second call returns the first one's. The JVM stops at its first compiler,
     but for LONG_ROWS without native operators: in a minute, or beside those, the second one takes
-    more time than it saves. RuntimeError with what the JVM said when it does not start,
-    MissingDependency without Java or PySpark.
+    more time than it saves. A JVM that this call starts has the niceness `nice`, if any.
+    RuntimeError with what the JVM said when it does not start, MissingDependency without Java or
+    PySpark.
     """
     require_pyspark()
     from pyspark import SparkConf, SparkContext
@@ -90,6 +93,8 @@ def start(master: str | None = None, *, memory: str | None = None, rows: int = 0
                 if gateway is None:
                     gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+                    if nice:
+                        renice(_threads(), nice)
             SparkContext(conf=conf, gateway=gateway)
         except Exception as failure:
             said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
@@ -216,8 +221,10 @@ def compile_plans(session: Any, on: bool) -> None:
 class Warming:
     """Spark that starts in the background while a load runs; `session()` waits for it.
 
-    It runs at a lower priority than the cluster under test, and judges a tiny made-up run, so that
-    the classes are loaded and the hot ones compiled when the real run comes.
+    Its JVM runs at a lower priority than the cluster under test, and judges a tiny made-up run, so
+    that the classes are loaded and the hot ones compiled when the real run comes. The thread's
+    priority is ordinary: one of lower priority keeps the interpreter's lock while it waits for a
+    busy processor, and every other thread of the lab with it.
     """
 
     def __init__(self, master: str | None = None) -> None:
@@ -229,9 +236,8 @@ class Warming:
         self._thread.start()
 
     def _run(self) -> None:
-        renice([threading.get_native_id()], NICE)
         try:
-            self._session = start(self._master)
+            self._session = start(self._master, nice=NICE)
             from urteil.harness.verify.engines.rehearsal import rehearse
 
             rehearse(self._session.newSession(), self._wanted)

@@ -48,7 +48,10 @@ def session(priorities: list[int]) -> Iterator[Any]:
     warming = spark.warm()
     (source,) = until(spark.dump_sources, "Spark starts", poll_s=0.01)
     priority = partial(os.getpriority, os.PRIO_PROCESS, source.pid)
+    until(lambda: priority() == spark.NICE or warming._session, "Spark starts apart", poll_s=0.01)
     priorities.append(priority())
+    thread = os.getpriority(os.PRIO_PROCESS, warming._thread.native_id or 0)
+    assert thread == os.getpriority(os.PRIO_PROCESS, 0), "it would hold the interpreter's lock"
     waiting = threading.Thread(target=warming.session)
     waiting.start()
     until(lambda: priority() == 0 or warming._session, "Spark's priority is ordinary", poll_s=0.01)

@@ -71,7 +71,7 @@ class AdminControls(Protocol):
         """The assignment in ZooKeeper; during a reassignment, the old and the new replicas."""
         ...
 
-    def reassign(self, topic: str, wanted: Replicas) -> None:
+    def reassign(self, topic: str, replicas: Replicas) -> None:
         """Begin a reassignment to these replicas."""
         ...
 
@@ -80,7 +80,7 @@ class AdminControls(Protocol):
         whose cancellation was accepted, in order."""
         ...
 
-    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+    def await_reassigned(self, topic: str, replicas: Replicas, *, deadline_s: float) -> None:
         """Wait until these are the replicas, all in sync, and no reassignment is in progress."""
         ...
 
@@ -88,7 +88,7 @@ class AdminControls(Protocol):
         """By node and partition: the node's log directories, and the one of the replica."""
         ...
 
-    def move_logs(self, topic: str, wanted: Directories) -> None:
+    def move_logs(self, topic: str, directories: Directories) -> None:
         """Move replicas to these log directories and wait until they are there."""
         ...
 

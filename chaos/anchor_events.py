@@ -102,12 +102,12 @@ def check_event(event: str) -> None:
 
 def link_event_rule(event: str) -> LinkRule:
     """The rule that holds the frame of a link event. ValueError for another form."""
-    parts = event.split(":")
-    if len(parts) != 4 or parts[2] not in (REQUEST, ANSWER) or not parts[3].isdigit():
+    fields = event.split(":")
+    if len(fields) != 4 or fields[2] not in (REQUEST, ANSWER) or not fields[3].isdigit():
         raise ValueError(f"the event {event!r} is not of the form {LINK_EVENT_FORM}")
-    if int(parts[3]) < 1:
+    if int(fields[3]) < 1:
         raise ValueError(f"the event {event!r} counts from 1")
-    return LinkRule(direction=parts[2], act="hold", api=parts[1], occurrence=int(parts[3]))
+    return LinkRule(direction=fields[2], act="hold", api=fields[1], occurrence=int(fields[3]))
 
 
 @dataclass(slots=True)

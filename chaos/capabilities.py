@@ -117,13 +117,17 @@ TRANSACTION_LISTS = _declare(66, 0, "ListTransactions", "3.0.0", "lists of trans
 
 def missing_capabilities(versions: Versions) -> list[str]:
     """The names of the capabilities that brokers with these versions lack."""
-    return [one.name for one in CAPABILITIES.values() if not one.is_served(versions)]
+    return [
+        capability.name
+        for capability in CAPABILITIES.values()
+        if not capability.is_served(versions)
+    ]
 
 
 def describe_missing(needs: Iterable[Capability], lacks: Iterable[str]) -> str:
     """Why something with these needs cannot be had from a cluster. Empty when it can."""
-    missing = [one for one in needs if one.name in {*lacks}]
+    missing = [need for need in needs if need.name in {*lacks}]
     if not missing:
         return ""
-    names = ", ".join(f"{one.name} ({one.request}, since {one.since})" for one in missing)
+    names = ", ".join(f"{need.name} ({need.request}, since {need.since})" for need in missing)
     return f"the brokers lack {names}"

@@ -180,7 +180,7 @@ def parse_versions(text: str) -> tuple[int, int]:
     most = most if dash else least
     if not text:
         return 0, NEWEST
-    if not (least or most) or not all(one.isdigit() for one in (least, most) if one):
+    if not (least or most) or not all(bound.isdigit() for bound in (least, most) if bound):
         raise ValueError(f"versions {text!r}: write 9, 3-7, 3- or -7")
     versions = int(least or 0), int(most) if most else NEWEST
     if NEWEST < versions[1] < versions[0]:

@@ -227,7 +227,7 @@ class Links:
 
     def _remove_rules(self, owner: str | None) -> None:
         """Remove the rule of `owner`, or all rules."""
-        for name in [one for one in self._rules if owner in (None, one)]:
+        for name in [holder for holder in self._rules if owner in (None, holder)]:
             _, links = self._rules.pop(name)
             for node in _by_source(links):
                 self._servers[node].remove_rule(name)
@@ -251,7 +251,7 @@ class Links:
         closed = self._closed.pop(link, set())
         if owner is None:
             return
-        if remaining := [one for one in toxics if one.name.partition(".")[2] != owner]:
+        if remaining := [toxic for toxic in toxics if toxic.name.partition(".")[2] != owner]:
             self._toxics[link] = remaining
         if closed - {owner}:
             self._closed[link] = closed - {owner}
@@ -274,7 +274,7 @@ class Links:
         """See `LinkControls.active`."""
         with self._lock:
             toxics = {
-                link: tuple(one.name for one in toxics) for link, toxics in self._toxics.items()
+                link: tuple(toxic.name for toxic in toxics) for link, toxics in self._toxics.items()
             }
             ruled = {
                 link: (f"rule {owner}",)
@@ -288,14 +288,16 @@ class Links:
         with self._lock:
             older = [link for link in links if toxic.name in self._names(link)]
             for link in older:
-                self._toxics[link] = [one for one in self._toxics[link] if one.name != toxic.name]
+                self._toxics[link] = [
+                    existing for existing in self._toxics[link] if existing.name != toxic.name
+                ]
             _run_in_parallel(lambda item: self._heal_source(*item), _by_source(older).items())
             for link in links:
                 self._toxics[link] = [*self._toxics.get(link, []), toxic]
             self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
 
     def _names(self, link: Link | None) -> list[str]:
-        return [one.name for one in self._toxics.get(link, [])] if link else []
+        return [toxic.name for toxic in self._toxics.get(link, [])] if link else []
 
     def _on_proxies(
         self, links: Iterable[Link], act: Callable[[ToxiproxyServer, str], None]
@@ -305,7 +307,7 @@ class Links:
         def on_source(item: tuple[str, list[Link]]) -> None:
             node, its_links = item
             try:
-                for proxy in (one for link in its_links for one in self._plan.proxies(link)):
+                for proxy in (proxy for link in its_links for proxy in self._plan.proxies(link)):
                     act(self._servers[node], proxy.name)
             except ToxiproxyStuck:
                 self.restart(node)
@@ -317,7 +319,7 @@ class Links:
         server = self._servers[node]
         try:
             states = server.proxies()
-            for proxy in (one for link in links for one in self._plan.proxies(link)):
+            for proxy in (proxy for link in links for proxy in self._plan.proxies(link)):
                 state = states.get(proxy.name)
                 if state is None:
                     raise LabFailure(f"the proxy {proxy.name} vanished")
@@ -395,9 +397,9 @@ class Links:
 
     def _await_proxies(self, node: str) -> None:
         """Wait until the server of `node` reports its proxies in their intended state."""
-        wanted = {one.name: self._open_at_start(one.link) for one in self._proxies_of(node)}
+        expected = {proxy.name: self._open_at_start(proxy.link) for proxy in self._proxies_of(node)}
         problem = until(
-            lambda: self._describe_difference(node, wanted),
+            lambda: self._describe_difference(node, expected),
             lambda problem: not problem or not self._processes.toxiproxy_alive(node),
             deadline_s=START_DEADLINE_S,
             poll_s=POLL_S,
@@ -405,7 +407,7 @@ class Links:
         if problem:
             raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
 
-    def _describe_difference(self, node: str, wanted: dict[str, bool]) -> str:
+    def _describe_difference(self, node: str, expected: dict[str, bool]) -> str:
         """How the server's proxies differ from `wanted` (enabled by name); empty if they agree."""
         try:
             states = self._servers[node].proxies()
@@ -413,7 +415,7 @@ class Links:
             return str(error)
         enabled = {name: state.enabled for name, state in states.items()}
         wrong = sorted(
-            name for name, is_enabled in wanted.items() if enabled.get(name) != is_enabled
+            name for name, is_enabled in expected.items() if enabled.get(name) != is_enabled
         )
         return f"proxies in the wrong state: {wrong}" if wrong else ""
 

@@ -51,8 +51,8 @@ class Claim:
         )
 
     def close(self) -> None:
-        for one in self._sockets:
-            one.close()
+        for bound_socket in self._sockets:
+            bound_socket.close()
         self._sockets = []
 
 
@@ -63,10 +63,10 @@ def _bind_all(address: str, base: int) -> list[socket.socket]:
     """
     sockets: list[socket.socket] = []
     for port in (CLAIM_PORT, *(base + at for at in range(len(PORTS)))):
-        one = socket.socket()
-        sockets.append(one)
+        bound_socket = socket.socket()
+        sockets.append(bound_socket)
         try:
-            one.bind((address, port))
+            bound_socket.bind((address, port))
         except OSError:
             for bound in sockets:
                 bound.close()

@@ -125,7 +125,9 @@ def _find(fields: Mapping[str, Any], step: str) -> str | None:
     by_plain_name = {_plain(name): name for name in fields}
     further: list[str] = _catalogue()["further_names"].get(_plain(step), [])
     candidates = [_plain(step), *further]
-    return next((by_plain_name[one] for one in candidates if one in by_plain_name), None)
+    return next(
+        (by_plain_name[candidate] for candidate in candidates if candidate in by_plain_name), None
+    )
 
 
 def _hint(fields: Mapping[str, Any], step: str) -> str:

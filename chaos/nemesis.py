@@ -107,7 +107,7 @@ class Nemesis:
 
     @property
     def _clusters(self) -> list[Controls]:
-        return [one for one in (self.controls, self.second) if one is not None]
+        return [controls for controls in (self.controls, self.second) if controls is not None]
 
     def _cluster_of(self, planned: PlannedFault) -> Controls:
         """The controls of the cluster in which a fault selects."""
@@ -132,9 +132,9 @@ class Nemesis:
         try:
             self._play(waiting, began, duration_s, quiet_s)
         finally:
-            for one in waiting:
-                if one.watch is not None:
-                    one.watch.close()
+            for fault in waiting:
+                if fault.watch is not None:
+                    fault.watch.close()
 
     def _play(
         self, waiting: list[_Waiting], began: float, duration_s: float, quiet_s: float
@@ -171,7 +171,7 @@ class Nemesis:
             for controls in self._clusters:
                 controls.check()
             self.healed = True
-            return max(one.await_healthy(deadline_s=deadline_s) for one in self._clusters)
+            return max(cluster.await_healthy(deadline_s=deadline_s) for cluster in self._clusters)
         except (LabFailure, NotHealthy) as failure:
             self._problem(f"after healing: {failure}")
         except Exception as failure:
@@ -180,19 +180,21 @@ class Nemesis:
 
     def _end_all(self) -> None:
         """Heal active faults; those that start nodes last, because nodes need their links."""
-        for one in sorted(reversed(self._active), key=lambda one: bool(self._dead_nodes(one))):
-            self._end(one)
+        for fault in sorted(
+            reversed(self._active), key=lambda fault: bool(self._dead_nodes(fault))
+        ):
+            self._end(fault)
 
-    def _dead_nodes(self, one: _Active) -> list[str]:
+    def _dead_nodes(self, fault: _Active) -> list[str]:
         """The dead nodes that the fault ended, which its healing starts."""
-        nodes = {*one.controls.zookeepers, *one.controls.brokers} & {*one.injection.targets}
-        return _nodes_in(one.controls, nodes, NodeState.DEAD)
+        nodes = {*fault.controls.zookeepers, *fault.controls.brokers} & {*fault.injection.targets}
+        return _nodes_in(fault.controls, nodes, NodeState.DEAD)
 
-    def _is_blocked(self, one: _Active) -> bool:
+    def _is_blocked(self, fault: _Active) -> bool:
         """Whether its healing would start a broker that other faults cut from ZooKeeper. The start
         would fail or block the healing of those faults."""
-        controls = one.controls
-        brokers = [node for node in self._dead_nodes(one) if node in controls.brokers]
+        controls = fault.controls
+        brokers = [node for node in self._dead_nodes(fault) if node in controls.brokers]
         zookeepers = controls.zookeepers
         if not brokers or not zookeepers:
             return False
@@ -241,44 +243,46 @@ class Nemesis:
         self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool
     ) -> None:
         """Set `due_at` of the faults whose anchor has occurred."""
-        unknown = [one for one in waiting if one.due_at is None]
-        acked = self.acked() if any(one.planned.after_acks is not None for one in unknown) else 0
-        for one in unknown:
-            planned = one.planned
+        unknown = [fault for fault in waiting if fault.due_at is None]
+        acked = (
+            self.acked() if any(fault.planned.after_acks is not None for fault in unknown) else 0
+        )
+        for fault in unknown:
+            planned = fault.planned
             if planned.after_event is not None:
-                self._await_event(one, began + planned.at_s, now)
+                self._await_event(fault, began + planned.at_s, now)
             elif planned.after_acks is None:
-                one.due_at = began + planned.at_s
+                fault.due_at = began + planned.at_s
             elif acked >= planned.after_acks:
-                one.due_at = now + planned.at_s
-            if one.due_at is None and give_up:
-                waiting.remove(one)
+                fault.due_at = now + planned.at_s
+            if fault.due_at is None and give_up:
+                waiting.remove(fault)
                 self._record_unstarted(planned, _describe_missing_anchor(planned, acked))
 
-    def _await_event(self, one: _Waiting, from_at: float, now: float) -> None:
+    def _await_event(self, fault: _Waiting, from_at: float, now: float) -> None:
         """Watch for the event from the fault's moment on. Due after the event or `within_s`."""
         if now < from_at:
             return
-        planned = one.planned
-        if one.watch is None:
+        planned = fault.planned
+        if fault.watch is None:
             controls = self._cluster_of(planned)
-            one.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
+            fault.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
         late = planned.within_s is not None and now >= from_at + planned.within_s
-        if one.watch.came.is_set() or late:
-            one.due_at = now
-            came = "came" if one.watch.came.is_set() else f"did not come in {planned.within_s} s"
+        if fault.watch.came.is_set() or late:
+            fault.due_at = now
+            came = "came" if fault.watch.came.is_set() else f"did not come in {planned.within_s} s"
             self.log(
                 f"{planned.after_event} {came}: {planned.fault} {planned.arguments.selector} is due"
             )
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
         """Begin or heal the fault that is due longest. False if none is due."""
-        beginnable = [one for one in waiting if self._may_begin(one.planned)]
+        beginnable = [fault for fault in waiting if self._may_begin(fault.planned)]
         begin = min(
             beginnable, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None
         )
-        over = [one for one in self._active if one.heal_at <= now]
-        healable = [one for one in over if not self._is_blocked(one)]
+        over = [fault for fault in self._active if fault.heal_at <= now]
+        healable = [fault for fault in over if not self._is_blocked(fault)]
         if not healable and len(over) == len(self._active):
             healable = over  # no other fault will be healed first
         heal = min(healable, key=lambda a: a.heal_at, default=None)
@@ -299,7 +303,7 @@ class Nemesis:
         return True
 
     def _may_begin(self, planned: PlannedFault) -> bool:
-        if (planned.alone and self._active) or any(one.alone for one in self._active):
+        if (planned.alone and self._active) or any(fault.alone for fault in self._active):
             return False
         return self.at_once is None or len(self._active) < self.at_once
 

@@ -61,7 +61,7 @@ def split_cluster(target: str) -> tuple[str, str]:
 
 def _view(controls: Controls, arguments: FaultArguments) -> PartitionView:
     topic = arguments.topic or next(
-        (one for one in sorted(controls.topics()) if one[:2] != "__"), ""
+        (topic for topic in sorted(controls.topics()) if topic[:2] != "__"), ""
     )
     if not topic:
         raise NoTarget("no topic exists, so no leader or follower can be selected: create one, or "
@@ -239,10 +239,10 @@ def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
         raise ValueError(f"{arguments.target} is no pair: give left->right or left<->right")
     sources = select_nodes(controls, arguments, left.strip())
     sinks = select_nodes(controls, arguments, right.strip())
-    wanted = {Link(a, b) for a in sources for b in sinks if a != b}
+    chosen = {Link(a, b) for a in sources for b in sinks if a != b}
     if both:
-        wanted |= {Link(link.dst, link.src) for link in wanted}
-    selected = [link for link in controls.net.links() if link in wanted]
+        chosen |= {Link(link.dst, link.src) for link in chosen}
+    selected = [link for link in controls.net.links() if link in chosen]
     if not selected:
         raise NoTarget(f"{arguments.target} selects no link")
     return selected

@@ -83,7 +83,7 @@ def find_name(kind: str, names: Iterable[str], given: str) -> str:
     by_letters = {name.lower(): name for name in names}
     if given.lower() in by_letters:
         return by_letters[given.lower()]
-    nearest = ", ".join(by_letters[one] for one in _find_nearest(given.lower(), by_letters))
+    nearest = ", ".join(by_letters[name] for name in _find_nearest(given.lower(), by_letters))
     hint = f": {nearest}?" if nearest else f"; there are {', '.join(by_letters.values())}"
     raise ValueError(f"there is no {kind} {given}{hint}")
 
@@ -93,7 +93,9 @@ def _find_nearest(given: str, names: Iterable[str]) -> list[str]:
 
     def likeness(name: str) -> float:
         beginning = name[: len(given)]
-        return max(difflib.SequenceMatcher(None, given, one).ratio() for one in (name, beginning))
+        return max(
+            difflib.SequenceMatcher(None, given, spelling).ratio() for spelling in (name, beginning)
+        )
 
     ranked = sorted(((likeness(name), name) for name in names), reverse=True)
     return [name for ratio, name in ranked[:3] if ratio > NEAR]

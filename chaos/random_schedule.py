@@ -41,7 +41,9 @@ def draw_schedule(
     """
     _check(request)
     random = Random(f"{seed}/draw")
-    candidates = [one for one in request.choices if _may_act(one, request, topic, runtime, target)]
+    candidates = [
+        choice for choice in request.choices if _may_act(choice, request, topic, runtime, target)
+    ]
     if not candidates:
         raise ValueError("no fault can be drawn: each is unsupported here or voids a promise")
     free_at_s = [
@@ -52,7 +54,7 @@ def draw_schedule(
     before: tuple[WeightedFault, PlannedFault] | None = None
     while count is None or len(drawn) < count:
         lane = free_at_s.index(min(free_at_s))
-        choice = random.choices(candidates, [one.weight for one in candidates])[0]
+        choice = random.choices(candidates, [candidate.weight for candidate in candidates])[0]
         duration_s = random.uniform(*(choice.duration_s or request.duration_s))
         if choice.alone:
             free_at_s = [max(free_at_s)] * request.at_once
@@ -63,12 +65,14 @@ def draw_schedule(
         )
         anchor = random.choices(list(request.anchors), list(request.anchors.values()))[0]
         at_s = free_at_s[lane]
-        one = _place_fault(anchor, at_s, before, rate_records_per_s, choice, arguments, duration_s)
-        drawn.append(one)
-        before = (choice, one)
+        planned_fault = _place_fault(
+            anchor, at_s, before, rate_records_per_s, choice, arguments, duration_s
+        )
+        drawn.append(planned_fault)
+        before = (choice, planned_fault)
         until_s = at_s + duration_s + random.uniform(*request.pause_s)
         free_at_s = [
-            until_s if choice.alone or n == lane else one for n, one in enumerate(free_at_s)
+            until_s if choice.alone or n == lane else end_s for n, end_s in enumerate(free_at_s)
         ]
     return drawn
 
@@ -160,14 +164,14 @@ def _sample_arguments(choice: WeightedFault, topic: str) -> Sequence[FaultArgume
 
 
 def _check(request: RandomSchedule) -> None:
-    for one in request.choices:
-        check_fault(one.fault)
-        if not one.weight > 0 or not one.targets:
-            raise ValueError(f"draw: {one.fault} needs a weight above 0 and at least one target")
-        for name, drawn in one.options.items():
+    for choice in request.choices:
+        check_fault(choice.fault)
+        if not choice.weight > 0 or not choice.targets:
+            raise ValueError(f"draw: {choice.fault} needs a weight above 0 and at least one target")
+        for name, drawn in choice.options.items():
             if name not in PLACE_OPTIONS:
                 for value in drawn if isinstance(drawn, tuple) else (drawn,):
-                    FAULTS[one.fault].read_options({name: value})
+                    FAULTS[choice.fault].read_options({name: value})
     ranges = [
         request.duration_s,
         request.pause_s,

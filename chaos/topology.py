@@ -177,7 +177,7 @@ class Plan(ABC):
             *((zookeeper, self.ports.zookeeper) for zookeeper in self.zookeepers),
             *((broker, self.ports.metrics) for broker in self.brokers),
         ]
-        return {one: self.layout.port + at for at, one in enumerate(inside)}
+        return {node: self.layout.port + at for at, node in enumerate(inside)}
 
     def index(self, node: str) -> int:
         """The number of a node, 1 to 202: brokers from 1, ZooKeeper servers from 101."""

@@ -52,7 +52,7 @@ class ProxyState:
 
     def chain(self, stream: str) -> list[str]:
         """The names of a stream's toxics, in the order in which data passes them."""
-        return [one.name for one in self.toxics if one.stream == stream]
+        return [toxic.name for toxic in self.toxics if toxic.stream == stream]
 
 
 class ToxiproxyServer:
@@ -197,9 +197,12 @@ def _stays_behind(chain: list[str], names: Collection[str]) -> bool:
 def _proxy_state(value: dict[str, Any]) -> ProxyState:
     toxics = tuple(
         Toxic(
-            name=one["name"], type=one["type"], stream=one["stream"], attributes=one["attributes"]
+            name=toxic["name"],
+            type=toxic["type"],
+            stream=toxic["stream"],
+            attributes=toxic["attributes"],
         )
-        for one in value["toxics"]
+        for toxic in value["toxics"]
     )
     return ProxyState(
         name=value["name"],

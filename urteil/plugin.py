@@ -110,7 +110,7 @@ def _nearest_lab(item: pytest.Item) -> Lab | None:
 @pytest.fixture
 def urteil_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The lab that the three fixtures of one test share: run folder, cluster, seed."""
-    names = (one for one in SHARED_LABS if one in request.fixturenames)
+    names = (name for name in SHARED_LABS if name in request.fixturenames)
     shared = next(map(request.getfixturevalue, names), None)
     module = request.node.getparent(pytest.Module)
     above = module.listchain() if shared and module else ()  # markers of the shared one

@@ -24,9 +24,9 @@ def write_lives(
     The label `while` has the broker's phase at its exit.
     """
     with Evidence(run_dir, PART, run) as evidence:
-        for one in brokers:
-            columns = {"source": one.node, "metric": STARTS, "labels": "{}"}
-            evidence.add("samples", columns | {"at_ns": at_ns, "value": float(one.starts)})
+        for broker in brokers:
+            columns = {"source": broker.node, "metric": STARTS, "labels": "{}"}
+            evidence.add("samples", columns | {"at_ns": at_ns, "value": float(broker.starts)})
         for end in ended:
             labels = json.dumps({WHILE: STARTING if end.starting else RUNNING})
             columns = {"source": end.node, "metric": EXIT_CODE, "labels": labels}

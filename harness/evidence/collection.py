@@ -181,12 +181,12 @@ def _journal_damage(reader: JournalReader) -> list[str]:
     state = reader.state
     if state.ended_properly:
         return []
-    found = ["the journal has no proper end: its client was killed or the file was cut"]
+    reasons = ["the journal has no proper end: its client was killed or the file was cut"]
     if state.unfinished:
-        found.append("its last entry is unfinished and was left out")
+        reasons.append("its last entry is unfinished and was left out")
     if state.damaged:
-        found.append(f"{state.damaged} entries in it are damaged")
-    return found
+        reasons.append(f"{state.damaged} entries in it are damaged")
+    return reasons
 
 
 def _faults(run_dir: Path, run: str, collected: Collected) -> None:

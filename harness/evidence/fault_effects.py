@@ -32,7 +32,9 @@ def effects_of(fault: dict[str, Any]) -> frozenset[str]:
     if (written := fault.get("effects")) is not None:
         return _written_effects(written)
     effects = named_effects(str(fault["fault"]))
-    if Effect.STOPS_NODES in effects and any(one in str(fault.get("proof")) for one in KILLED):
+    if Effect.STOPS_NODES in effects and any(
+        statement in str(fault.get("proof")) for statement in KILLED
+    ):
         return effects - {Effect.STOPS_NODES} | {Effect.KILLS_NODES}
     return effects
 

@@ -139,7 +139,9 @@ class Play:
         for place, cluster in zip(clusters(self.scenario), opened, strict=True):
             own = [topic for topic in topics if topic.cluster == place]
             brokers = len(cluster.bootstrap)
-            created = own + [fit_topic(one, brokers) for one in foreign if one.cluster == place]
+            created = own + [
+                fit_topic(topic, brokers) for topic in foreign if topic.cluster == place
+            ]
             if created:
                 create_topics(cluster.bootstrap, created)
             self.facts.topics += [_describe_topic(topic, cluster) for topic in own]
@@ -154,7 +156,7 @@ class Play:
 
     def _run_clients(self, opened: Sequence[AnyCluster]) -> None:
         steps, first = self._steps, opened[0]
-        second = [address for one in opened[1:] for address in one.bootstrap]
+        second = [address for cluster in opened[1:] for address in cluster.bootstrap]
         workload = steps.open_workload(
             first.bootstrap,
             second_bootstrap=second,

@@ -36,7 +36,9 @@ def fit_to_releases(scenario: Scenario) -> Scenario:
         return scenario
     target = parse_target(scenario.target)
     kinds = target.kinds if isinstance(target, Mix) else (target,)
-    dropped = {one for one in DISPENSABLE if not all(kind.knows_setting(one) for kind in kinds)}
+    dropped = {
+        setting for setting in DISPENSABLE if not all(kind.knows_setting(setting) for kind in kinds)
+    }
     load = scenario.workload
     topics = tuple(
         msgspec.structs.replace(
@@ -53,7 +55,9 @@ def fit_to_releases(scenario: Scenario) -> Scenario:
 
 
 def _check_settings(scenario: Scenario, kind: Target) -> None:
-    unknown = sorted({one for one in _settings(scenario) if not kind.knows_setting(one)})
+    unknown = sorted(
+        {setting for setting in _settings(scenario) if not kind.knows_setting(setting)}
+    )
     if unknown:
         raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
                           f"{_name(kind)} does not have")  # fmt: skip
@@ -92,7 +96,7 @@ def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:
         lack = describe_missing(kind.required_capabilities(scenario.workload), lacks)
         if lack and kind.client_names(scenario):
             raise NotPlayable(f"{scenario.name}: the client {kind.name} cannot run: {lack}")
-    judged = [one for one in scenario.guarantees if not _lack(one, lacks)]
+    judged = [guarantee for guarantee in scenario.guarantees if not _lack(guarantee, lacks)]
     if scenario.guarantees and not judged:
         first = scenario.guarantees[0]
         raise NotPlayable(f"{scenario.name}: {first} cannot be judged: {_lack(first, lacks)}")

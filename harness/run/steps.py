@@ -128,8 +128,10 @@ class Steps:
     def record_load(self, injections: Sequence[Injection], began_ns: int) -> None:
         """Record the phases of a load that ends now: before, during and after its faults."""
         ended_ns = time.monotonic_ns()
-        first_ns = min((one.begin_ns for one in injections), default=ended_ns)
-        last_ns = max((one.healed_ns or ended_ns for one in injections), default=ended_ns)
+        first_ns = min((injection.begin_ns for injection in injections), default=ended_ns)
+        last_ns = max(
+            (injection.healed_ns or ended_ns for injection in injections), default=ended_ns
+        )
         self.record_phase("before", began_ns, first_ns)
         if injections:
             self.record_phase("during", first_ns, last_ns)

@@ -123,8 +123,8 @@ def _judge(
     limit: int,
 ) -> GuaranteeResult:
     counts = {what: tally[what] or 0 for what in ("opportunities", "violations", "permitted")}
-    found = counts["violations"] + counts["permitted"]
-    rows = engine.query(guarantee.first(limit)) if found else []
+    violation_count = counts["violations"] + counts["permitted"]
+    rows = engine.query(guarantee.first(limit)) if violation_count else []
     seen_by = find_supporting_rows(engine, rows) if limit <= FINDINGS else {}
     reason = ""
     if counts["violations"]:

@@ -54,8 +54,8 @@ def castable(have: pa.Field, ours: pa.Field) -> bool:
 
 def rows(run_dir: Path, table: str) -> list[Row]:
     """The rows of a small table that can be placed, with the columns of its schema."""
-    found = [row for part in files(run_dir, table) for row in rows_of(part, table)]
-    return cell_checks.drop_invalid(table, found)
+    rows = [row for part in files(run_dir, table) for row in rows_of(part, table)]
+    return cell_checks.drop_invalid(table, rows)
 
 
 def rows_of(part: Path, table: str) -> list[Row]:
@@ -138,8 +138,8 @@ def targets_of(fault: Row) -> list[str]:
 
 def links_of(fault: Row) -> list[tuple[str, str]]:
     """The links among the targets of a fault, by source and destination."""
-    parts = [target.partition("->") for target in targets_of(fault)]
-    return [(source, destination) for source, arrow, destination in parts if arrow]
+    pairs = [target.partition("->") for target in targets_of(fault)]
+    return [(source, destination) for source, arrow, destination in pairs if arrow]
 
 
 def nodes_of(fault: Row) -> set[str]:

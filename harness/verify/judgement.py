@@ -73,11 +73,11 @@ def judge_run(
     with watch("verify"):
         try:
             with watch("verify/validation"):
-                found = make_readable(run_dir, work)
-            running = open_engine(engine, found.run_dir, work, master=master, session=session)
+                readable = make_readable(run_dir, work)
+            running = open_engine(engine, readable.run_dir, work, master=master, session=session)
             try:
                 asked = (scenario, facts, odd, watch)
-                result = _judge(run_dir, running, found, *asked, canary=canary)
+                result = _judge(run_dir, running, readable, *asked, canary=canary)
                 save_all_findings(running, run_dir, result.guarantees)
             finally:
                 running.close()
@@ -92,7 +92,7 @@ def judge_run(
 def _judge(
     run_dir: Path,
     running: Engine,
-    found: ReadableEvidence,
+    readable_evidence: ReadableEvidence,
     scenario: Scenario,
     facts: RunFacts,
     odd: list[str],
@@ -101,18 +101,20 @@ def _judge(
     canary: bool,
 ) -> Result:
     """The result; after an exception, that of the evidence which a deep validation accepts."""
-    report = found.report
+    report = readable_evidence.report
     report.reasons = [*facts.problems, *report.reasons, *odd]
     try:
-        return _judge_readable(running, found, scenario, facts, watch, canary=canary)
+        return _judge_readable(running, readable_evidence, scenario, facts, watch, canary=canary)
     except Exception as failure:
-        found = make_readable(run_dir, running.work, deep=True)
-        report = found.report
+        readable_evidence = make_readable(run_dir, running.work, deep=True)
+        report = readable_evidence.report
         report.reasons = [*facts.problems, *report.reasons, *odd]
         try:
             if not report.damaged:
                 raise failure
-            return _judge_readable(running, found, scenario, facts, watch, canary=canary)
+            return _judge_readable(
+                running, readable_evidence, scenario, facts, watch, canary=canary
+            )
         except Exception as again:
             text = f"{type(again).__name__}: {' '.join(str(again).split())[:300]}"
             report.add([f"the evidence cannot be judged: {text}"])
@@ -128,7 +130,7 @@ def _remove_links(*folders: Path) -> None:
 
 def _judge_readable(
     running: Engine,
-    found: ReadableEvidence,
+    readable_evidence: ReadableEvidence,
     scenario: Scenario,
     facts: RunFacts,
     watch: Stopwatch,
@@ -136,7 +138,7 @@ def _judge_readable(
     canary: bool,
 ) -> Result:
     """The result of the readable evidence, stage by stage."""
-    run_dir = found.run_dir
+    run_dir = readable_evidence.run_dir
     with watch("verify/derived tables"), _pause_garbage_collection():
         derived = prepare(run_dir, scenario, facts)
     with threads(1) if canary else nullcontext() as pool:
@@ -144,7 +146,9 @@ def _judge_readable(
         self_test = pool.apply_async(_run_self_test, asked) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
         is_violated = any(result.status is Status.VIOLATED for result in judged)
-        report = validate(running, found, scenario, facts, derived, ticks, is_violated=is_violated)
+        report = validate(
+            running, readable_evidence, scenario, facts, derived, ticks, is_violated=is_violated
+        )
     judged = _doubt_damaged_tables(judged, report)
     judged = _doubt_times(judged, report.clocks, derived)
     judged = _doubt_lateness(judged, run_dir, facts)
@@ -363,7 +367,7 @@ def _unknown_guarantees(
 def _is_judged(name: str, by_name: dict[str, GuaranteeResult]) -> bool:
     """Whether the guarantee, or one that was split from it, was judged."""
     split = [other.name for other in GUARANTEES.values() if other.split_from == name]
-    return any(by_name[one].status is not Status.NOT_JUDGED for one in (name, *split))
+    return any(by_name[part].status is not Status.NOT_JUDGED for part in (name, *split))
 
 
 def _counts(run_dir: Path, ticks: Sequence[Row]) -> dict[str, int]:

@@ -56,7 +56,11 @@ class _Register:
         """Whether the operation can have taken effect by now; a read that cannot is believed."""
         if op.is_complete:
             self.states = self._reachable()
-        able = {one for one in self.states if number in one[1]} if op.is_complete else self.states
+        able = (
+            {state for state in self.states if number in state[1]}
+            if op.is_complete
+            else self.states
+        )
         fits = bool(able)
         (self.reads if op.is_read else self.writes).pop(number)
         after = able or {(op.value, done) for _, done in self.states}
@@ -64,21 +68,21 @@ class _Register:
         return fits
 
     def _with_reads(self, value: Value, done: Iterable[int]) -> State:
-        return value, frozenset(done) | {n for n, wanted in self.reads.items() if wanted == value}
+        return value, frozenset(done) | {n for n, read in self.reads.items() if read == value}
 
     def _reachable(self) -> set[State]:
         """Every state that open writes can lead to, the present ones among them."""
-        found, fresh = set(self.states), list(self.states)
+        states, fresh = set(self.states), list(self.states)
         while fresh:
             _, done = fresh.pop()
             for number in self.writes.keys() - done:
                 state = self._with_reads(self.writes[number], done | {number})
-                if state not in found:
-                    found.add(state)
+                if state not in states:
+                    states.add(state)
                     fresh.append(state)
-            if len(found) > STATES_MAX:
+            if len(states) > STATES_MAX:
                 raise TooMany
-        return found
+        return states
 
 
 def broken_reads(ops: Sequence[Op], initial: Value = None) -> list[Op]:
@@ -91,14 +95,14 @@ def broken_reads(ops: Sequence[Op], initial: Value = None) -> list[Op]:
         if op.is_read:
             last_read[op.value] = max(op.complete_ns, last_read.get(op.value, 0))
     register = _Register({(initial, frozenset())})
-    found = []
+    reads = []
     for _, ends, number in _events(ops, last_read):
         op = ops[number]
         if not ends:
             register.begin(number, op)
         elif not register.end(number, op):
-            found.append(op)
-    return found
+            reads.append(op)
+    return reads
 
 
 def _events(ops: Sequence[Op], last_read: dict[Value, float]) -> list[tuple[float, bool, int]]:

@@ -71,11 +71,11 @@ def _cache_answers(
             if key in answers:
                 answers.move_to_end(key)
                 return answers[key]
-        found = compute(part, *args, **options)
+        computed = compute(part, *args, **options)
         with lock:
-            answers[key] = found
+            answers[key] = computed
             while len(answers) > most:
                 answers.popitem(last=False)
-        return found
+        return computed
 
     return answer

@@ -99,15 +99,15 @@ def life_of(run_dir: Path, value_id: str) -> Life:
     facts = load_facts(run_dir)
     if value_id.count("/") == 1:
         value_id = f"{facts.run}/{value_id}"
-    found = lives_of(run_dir, [value_id], facts)
+    lives = lives_of(run_dir, [value_id], facts)
     if not any(files(run_dir, table) for table in ("sends", "reads", "replicas")):
         raise UnknownRecord(f"{run_dir.name} has no evidence of sends, reads or replicas")
-    if not found:
+    if not lives:
         raise UnknownRecord(
             f"no record {value_id} in {run_dir.name}: nobody sent or read it and no replica holds "
             f"it; a record is named RUN/CLIENT/SEQUENCE, like {_example(run_dir)}"
         )
-    return found[value_id]
+    return lives[value_id]
 
 
 def lives_at(run_dir: Path, place: str) -> list[Life]:
@@ -116,14 +116,14 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
 
     UnknownRecord when there is none, with what stands there instead.
     """
-    found = PLACE.fullmatch(place)
-    if found is None:
+    match = PLACE.fullmatch(place)
+    if match is None:
         raise UnknownRecord(f"{place} is no TOPIC-PARTITION@OFFSET, like urteil-0@108")
     facts = load_facts(run_dir)
     there = (
-        ds.field("topic_id").isin(_topic_ids(run_dir, facts, found["topic"]))
-        & (ds.field("partition") == int(found["partition"]))
-        & (ds.field("offset") == int(found["offset"]))
+        ds.field("topic_id").isin(_topic_ids(run_dir, facts, match["topic"]))
+        & (ds.field("partition") == int(match["partition"]))
+        & (ds.field("offset") == int(match["offset"]))
     )
     acked = _select_rows(run_dir, "sends", there & (ds.field("outcome") == "ok"))
     copies = _select_rows(run_dir, "replicas", there)
@@ -137,17 +137,17 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
 def _unnamed_copies(copies: list[Row]) -> str:
     if not copies:
         return "no client saw one there, and no replica holds one there"
-    what = {f"a {one['control']} marker" if one["control"] else "a stranger's" for one in copies}
+    what = {f"a {copy['control']} marker" if copy["control"] else "a stranger's" for copy in copies}
     return f"{' and '.join(sorted(what))} stands there"
 
 
 def _topic_ids(run_dir: Path, facts: RunFacts, topic: str) -> list[str]:
     """The topics that had this name, one after another; UnknownRecord when none had."""
-    named = {(one.name, one.topic_id) for one in facts.topics}
+    named = {(topic.name, topic.topic_id) for topic in facts.topics}
     for row in rows(run_dir, "states"):
-        parts = str(row["path"]).split("/")
-        if row["topic_id"] and parts[1:3] == ["brokers", "topics"] and len(parts) > 3:
-            named.add((parts[3], row["topic_id"]))
+        names = str(row["path"]).split("/")
+        if row["topic_id"] and names[1:3] == ["brokers", "topics"] and len(names) > 3:
+            named.add((names[3], row["topic_id"]))
     if not (ids := sorted(topic_id for name, topic_id in named if name == topic)):
         known = ", ".join(sorted({name for name, _ in named})) or "none"
         raise UnknownRecord(f"no topic {topic} in {run_dir.name}; its topics: {known}")
@@ -159,12 +159,12 @@ def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, 
     which the evidence has no trace."""
     tables = {name: _by_record(run_dir, name, value_ids) for name in ("sends", "reads", "replicas")}
     small = SmallTables(*(rows(run_dir, name) for name in SmallTables._fields))
-    found = {}
+    lives = {}
     for value_id in value_ids:
         sends, reads, copies = (tables[name].get(value_id, []) for name in tables)
         if sends or reads or copies:
-            found[value_id] = _life(run_dir, facts, value_id, (sends, reads, copies), small)
-    return found
+            lives[value_id] = _life(run_dir, facts, value_id, (sends, reads, copies), small)
+    return lives
 
 
 def _life(
@@ -203,43 +203,43 @@ def timeline_lines(life: Life) -> Iterator[str]:
     for moment in life.moments:
         yield f"{(moment.at_ns - life.begin_ns) / 1e9:+9.3f} s  {moment.text}"
     yield "in the end"
-    for one in life.replicas:
-        extent = f"its log covers {one.log_start} to {one.log_end}"
-        yield f"  broker {one.broker}: {_copies_text(one)} ({extent})"
+    for replica in life.replicas:
+        extent = f"its log covers {replica.log_start} to {replica.log_end}"
+        yield f"  broker {replica.broker}: {_copies_text(replica)} ({extent})"
     if not life.replicas:
         yield "  no replica's log is in the evidence"
 
 
-def _copies_text(one: Replica) -> str:
+def _copies_text(replica: Replica) -> str:
     places = " and ".join(
         f"offset {offset} (epoch {epoch})"
-        for offset, epoch in zip(one.offsets, one.leader_epochs, strict=True)
+        for offset, epoch in zip(replica.offsets, replica.leader_epochs, strict=True)
     )
     held = f"holds it at {places}" if places else "does not hold it"
-    return held if one.instead is None else f"{held}; at its offset stands {one.instead}"
+    return held if replica.instead is None else f"{held}; at its offset stands {replica.instead}"
 
 
 def _by_record(run_dir: Path, table: str, value_ids: list[str]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    rows_by_value: dict[str, list[Row]] = {}
     for row in _select_rows(run_dir, table, ds.field("value_id").isin(value_ids)):
-        found.setdefault(row["value_id"], []).append(row)
-    return found
+        rows_by_value.setdefault(row["value_id"], []).append(row)
+    return rows_by_value
 
 
 def _select_rows(run_dir: Path, table: str, condition: Any) -> list[Row]:
-    parts = files(run_dir, table)
-    if not parts:
+    paths = files(run_dir, table)
+    if not paths:
         return []
-    dataset = ds.dataset([str(part) for part in parts], schema=SCHEMAS[table])
-    found: list[Row] = dataset.to_table(filter=condition).to_pylist()
-    return found
+    dataset = ds.dataset([str(part) for part in paths], schema=SCHEMAS[table])
+    rows: list[Row] = dataset.to_table(filter=condition).to_pylist()
+    return rows
 
 
 def _example(run_dir: Path) -> str:
-    parts = files(run_dir, "sends")
-    if not parts:
+    paths = files(run_dir, "sends")
+    if not paths:
         return "4af31c02/p1/17"
-    dataset = ds.dataset([str(part) for part in parts], schema=SCHEMAS["sends"])
+    dataset = ds.dataset([str(part) for part in paths], schema=SCHEMAS["sends"])
     return str(dataset.head(1, columns=["value_id"]).to_pylist()[0]["value_id"])
 
 
@@ -275,11 +275,11 @@ def _of_reads(reads: list[Row]) -> Iterator[Moment]:
     by_client: dict[tuple[str, int], list[Row]] = {}
     for row in reads:
         by_client.setdefault((row["client"], row["offset"]), []).append(row)
-    for (client, offset), found in by_client.items():
-        first = min(found, key=lambda row: int(row["read_ns"]))
+    for (client, offset), client_reads in by_client.items():
+        first = min(client_reads, key=lambda row: int(row["read_ns"]))
         epoch = "" if first["leader_epoch"] is None else f" (epoch {first['leader_epoch']})"
-        again = "" if len(found) == 1 else f", {len(found)} times in all"
-        damaged = "" if all(row["intact"] for row in found) else ", DAMAGED"
+        again = "" if len(client_reads) == 1 else f", {len(client_reads)} times in all"
+        damaged = "" if all(row["intact"] for row in client_reads) else ", DAMAGED"
         text = f"read by {client} at offset {offset}{epoch}{again}{damaged}"
         yield Moment(at_ns=first["read_ns"], kind="read", text=text)
 
@@ -305,15 +305,15 @@ def _leaders_in_force(
         and row["partition"] == partition
         and row["leader_epoch"] is not None
     ]
-    earlier = [one for one in mine if one.at_ns <= begin_ns][-1:]
-    return [*earlier, *(one for one in mine if begin_ns < one.at_ns <= end_ns)]
+    earlier = [state for state in mine if state.at_ns <= begin_ns][-1:]
+    return [*earlier, *(state for state in mine if begin_ns < state.at_ns <= end_ns)]
 
 
-def _of_state(one: Led) -> Moment:
-    leader = "no broker leads" if one.leader == -1 else f"broker {one.leader} leads"
-    isr = ", ".join(map(str, one.isr)) or "nobody"
-    text = f"{leader} in epoch {one.leader_epoch}, in sync: {isr}"
-    return Moment(at_ns=one.at_ns, kind="state", text=text)
+def _of_state(state: Led) -> Moment:
+    leader = "no broker leads" if state.leader == -1 else f"broker {state.leader} leads"
+    isr = ", ".join(map(str, state.isr)) or "nobody"
+    text = f"{leader} in epoch {state.leader_epoch}, in sync: {isr}"
+    return Moment(at_ns=state.at_ns, kind="state", text=text)
 
 
 def _of_faults(faults: list[Row], begin_ns: int, end_ns: int) -> Iterator[Moment]:
@@ -366,12 +366,12 @@ def _replicas(
         for row in others
         if row["value_id"] != value_id
     }
-    found = []
+    replicas = []
     for log in logs:
         if (log["topic_id"], log["partition"]) != (topic_id, partition):
             continue
         mine = [row for row in copies if row["broker"] == log["broker"]]
-        found.append(
+        replicas.append(
             Replica(
                 broker=log["broker"],
                 log_start=log["log_start"],
@@ -381,4 +381,4 @@ def _replicas(
                 instead=instead.get(log["broker"]),
             )
         )
-    return sorted(found, key=lambda one: one.broker)
+    return sorted(replicas, key=lambda replica: replica.broker)

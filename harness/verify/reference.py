@@ -101,7 +101,7 @@ class SmallHistory:
         derived: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
     ) -> SmallHistory:
         """The history of tables of evidence; others than those named here are left out."""
-        names = {one.name for one in fields(cls)} - {"settings", "ends_ns", "derived"}
+        names = {field.name for field in fields(cls)} - {"settings", "ends_ns", "derived"}
         rows = {name: [Row(row) for row in tables[name]] for name in names & tables.keys()}
         more = {name: [Row(row) for row in some] for name, some in (derived or {}).items()}
         return cls(settings=settings, ends_ns=ends_ns, derived=more, **rows)
@@ -150,19 +150,19 @@ class SmallHistory:
     @cached_property
     def partitions(self) -> list[Partition]:
         """Every partition that a row names, in order."""
-        found: dict[tuple[str, int], Partition] = {}
+        partitions: dict[tuple[str, int], Partition] = {}
         for name in _PLACED:
             for row in getattr(self, name):
                 place = (row.topic, chosen_partition(row) if name == "sends" else row.partition)
                 if None not in place:
-                    if place not in found:
-                        found[place] = Partition(self, *place)
-                    getattr(found[place], name).append(row)
-        return [found[place] for place in sorted(found)]
+                    if place not in partitions:
+                        partitions[place] = Partition(self, *place)
+                    getattr(partitions[place], name).append(row)
+        return [partitions[place] for place in sorted(partitions)]
 
     @cached_property
     def partition_at(self) -> dict[tuple[str, int], Partition]:
-        return {(one.topic, one.partition): one for one in self.partitions}
+        return {(partition.topic, partition.partition): partition for partition in self.partitions}
 
     def partition_of(self, send: Row) -> Partition:
         """The partition that a producer chose."""
@@ -194,12 +194,12 @@ class SmallHistory:
     @cached_property
     def records_of(self) -> Mapping[str, list[Row]]:
         """Value to the records with it in the logs of final leaders, by place."""
-        return _by_value(row for one in self.partitions for row in one.log)
+        return _by_value(row for partition in self.partitions for row in partition.log)
 
     @cached_property
     def final_reads_of(self) -> Mapping[str, list[Row]]:
         """Value to the reads of it in complete final passes, by place."""
-        return _by_value(row for one in self.partitions for each in one.final_passes
+        return _by_value(row for partition in self.partitions for each in partition.final_passes
                          for row in each.reads)  # fmt: skip
 
     @cached_property
@@ -255,13 +255,15 @@ class SmallHistory:
     def committed_passes_over(self, send: Row) -> dict[Place, list[FinalPass]]:
         """Each place of a send's record, with the final passes of readers of committed records over
         it, if there are any."""
-        found = {}
+        passes_by_place = {}
         for topic, partition, at in self.places_of_send(send):
             passes = self.partition_at[topic, partition].final_passes
-            found[topic, partition, at] = [
-                one for one in passes if one.covers(at) and one.row.isolation == "read_committed"
+            passes_by_place[topic, partition, at] = [
+                final_pass
+                for final_pass in passes
+                if final_pass.covers(at) and final_pass.row.isolation == "read_committed"
             ]
-        return {place: passes for place, passes in found.items() if passes}
+        return {place: passes for place, passes in passes_by_place.items() if passes}
 
     def may_end_late(self, send: Row) -> bool:
         """Whether the end of an earlier transaction may have ended the send's own."""
@@ -329,7 +331,11 @@ class Partition:
         """Each version of its state, with the time of the next one."""
         states = sorted(self.states, key=lambda row: row.zxid)
         ends = [*(row.at_ns for row in states[1:]), _FOREVER_NS]
-        return [one for one in zip(states, ends, strict=True) if one[0].leader_epoch is not None]
+        return [
+            state_and_end
+            for state_and_end in zip(states, ends, strict=True)
+            if state_and_end[0].leader_epoch is not None
+        ]
 
     @cached_property
     def final_leader(self) -> int | None:
@@ -354,7 +360,7 @@ class Partition:
     def committed_end(self) -> int:
         """The offset below which all is committed: the end that a final pass had to reach, or the
         final leader's high watermark."""
-        ends = [one.row.to_offset for one in self.final_passes]
+        ends = [final_pass.row.to_offset for final_pass in self.final_passes]
         return int(max([*ends, self.leader_log.high_watermark or 0]))
 
     @staticmethod
@@ -383,7 +389,7 @@ class Partition:
     def due(self) -> set[tuple[int, str]]:
         """Offset and value of each record that every reader must receive: those in no transaction,
         and acknowledged ones of transactions that were committed."""
-        found = set()
+        due_rows = set()
         for row in self.log:
             send = self.history.sends_by_value.get(row.value_id)
             is_committed = (
@@ -398,16 +404,16 @@ class Partition:
                 and not row.control
                 and (is_committed or not row.transactional)
             ):
-                found.add((row.offset, row.value_id))
-        return found
+                due_rows.add((row.offset, row.value_id))
+        return due_rows
 
     @cached_property
     def copies_at(self) -> Mapping[int, list[Row]]:
         """Offset to the records and markers there on all disks."""
-        found: dict[int, list[Row]] = {}
+        copies: dict[int, list[Row]] = {}
         for row in self.replicas:
-            found.setdefault(row.offset, []).append(row)
-        return found
+            copies.setdefault(row.offset, []).append(row)
+        return copies
 
     @cached_property
     def final_passes(self) -> list[FinalPass]:
@@ -428,8 +434,8 @@ class Partition:
     def owing(self, offset: int, value_id: str | None) -> list[FinalPass]:
         """The final passes over an offset that must deliver the record there: readers of committed
         records need not deliver what is in a transaction, or beyond all logs."""
-        over = [one for one in self.final_passes if one.covers(offset)]
-        others = [one for one in over if one.row.isolation != "read_committed"]
+        over = [final_pass for final_pass in self.final_passes if final_pass.covers(offset)]
+        others = [final_pass for final_pass in over if final_pass.row.isolation != "read_committed"]
         is_logged = any((row.log_start or 0) <= offset < row.log_end for row in self.logs)
         if self.is_transactional(offset, value_id) or (others and not is_logged):
             return others
@@ -479,9 +485,9 @@ def acknowledged_offset(send: Row) -> int | None:
     return int(send.offset) if known else None
 
 
-def subject_text(*parts: object) -> str:
+def subject_text(*components: object) -> str:
     """The subject of a violation, as CONCAT_WS('/', ...) makes it: without unknown parts."""
-    return "/".join(str(part) for part in parts if part is not None)
+    return "/".join(str(part) for part in components if part is not None)
 
 
 def is_number(value: int | None) -> bool:
@@ -510,17 +516,17 @@ def _is_of(read: Row, row: Row) -> bool:
 
 
 def _lists(pairs: Iterable[tuple[Any, Row]]) -> Mapping[Any, list[Row]]:
-    found: dict[Any, list[Row]] = defaultdict(list)
+    rows_by_key: dict[Any, list[Row]] = defaultdict(list)
     for key, row in pairs:
-        found[key].append(row)
-    return found
+        rows_by_key[key].append(row)
+    return rows_by_key
 
 
 def _by_value(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    found = _Lists()
+    sends_by_value = _Lists()
     for row in rows:
         if row.value_id is not None:
-            found.setdefault(row.value_id, []).append(row)
-    for same in found.values():
+            sends_by_value.setdefault(row.value_id, []).append(row)
+    for same in sends_by_value.values():
         same.sort(key=place_of)
-    return found
+    return sends_by_value

@@ -112,7 +112,7 @@ def add_phases(run_dir: Path, phases: list[Spent]) -> None:
     from urteil.harness.scenario import save
 
     result = load_result(run_dir)
-    names = {one.phase for one in phases}
-    result.phases = [one for one in result.phases if one.phase not in names] + phases
-    result.seconds |= {one.phase: one.seconds for one in phases}
+    names = {phase.phase for phase in phases}
+    result.phases = [phase for phase in result.phases if phase.phase not in names] + phases
+    result.seconds |= {phase.phase: phase.seconds for phase in phases}
     save(run_dir / "result.json", result)

@@ -14,20 +14,22 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import GuaranteeResult
 
 
-def violated_sub_kinds(run_dir: Path, one: GuaranteeResult) -> dict[str, int | None]:
+def violated_sub_kinds(run_dir: Path, guarantee_result: GuaranteeResult) -> dict[str, int | None]:
     """Each sub-kind by which a run violated a guarantee, with the time of its first finding that
     has one; by those that the result holds, where the rest could not be written."""
-    files = sorted((run_dir / "findings" / one.name).glob("*.parquet"))
-    if files and one.violations + one.permitted > len(one.findings):
+    files = sorted((run_dir / "findings" / guarantee_result.name).glob("*.parquet"))
+    if files and guarantee_result.violations + guarantee_result.permitted > len(
+        guarantee_result.findings
+    ):
         table = pq.read_table(files, columns=["sub_kind", "permitted", "at_ns"])
         table = table.filter(pc.is_null(table["permitted"]))
         firsts = table.group_by("sub_kind").aggregate([("at_ns", "min")]).to_pylist()
         return {row["sub_kind"]: row["at_ns_min"] for row in firsts}
     kinds: dict[str, int | None] = {}
-    for found in one.findings:
-        if found.permitted is None:
-            known = [at for at in (kinds.get(found.sub_kind), found.at_ns) if at is not None]
-            kinds[found.sub_kind] = min(known, default=None)
+    for finding in guarantee_result.findings:
+        if finding.permitted is None:
+            known = [at for at in (kinds.get(finding.sub_kind), finding.at_ns) if at is not None]
+            kinds[finding.sub_kind] = min(known, default=None)
     return kinds
 
 
@@ -39,14 +41,16 @@ def save_all_findings(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeR
     """
     folder = run_dir / "findings"
     shutil.rmtree(folder, ignore_errors=True)
-    for one in judged:
-        if one.violations + one.permitted <= len(one.findings):
+    for guarantee_result in judged:
+        if guarantee_result.violations + guarantee_result.permitted <= len(
+            guarantee_result.findings
+        ):
             continue
-        query = GUARANTEES[one.name].judged_violations()
+        query = GUARANTEES[guarantee_result.name].judged_violations()
         note = ""
         try:
-            engine.store(query, folder / one.name)
+            engine.store(query, folder / guarantee_result.name)
         except Exception as failure:
             note = f"-- could not be written: {' '.join(str(failure).split())[:300]}\n"
         folder.mkdir(exist_ok=True)
-        (folder / f"{one.name}.sql").write_text(f"{note}{query.strip()}\n")
+        (folder / f"{guarantee_result.name}.sql").write_text(f"{note}{query.strip()}\n")

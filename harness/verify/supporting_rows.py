@@ -41,13 +41,13 @@ def find_supporting_rows(engine: Engine, rows: Sequence[Row]) -> dict[tuple[int,
     if not places:
         return {}
     offsets = ", ".join(str(off) for off in sorted({off for _, off in places}))
-    found: dict[tuple[int, int], list[Row]] = {place: [] for place in places}
+    supporting_rows: dict[tuple[int, int], list[Row]] = {place: [] for place in places}
     for row in sorted(engine.query(_OF.format(offsets=offsets)), key=_order):
-        known = found.get((row.pop("p"), row["off"]), [])
+        known = supporting_rows.get((row.pop("p"), row["off"]), [])
         if len(known) < EACH:
             row["offset"] = row.pop("off")
             known.append({name: value for name, value in row.items() if value is not None})
-    return found
+    return supporting_rows
 
 
 def _order(row: Row) -> tuple[str, int, str, int, str]:

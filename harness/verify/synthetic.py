@@ -143,10 +143,10 @@ def table(name: str, columns: dict[str, Any], rows: int) -> pa.Table:
 
 
 def _text(*pieces: Any) -> Any:
-    parts = [
+    columns = [
         p.cast(pa.string()) if isinstance(p, (pa.Array, pa.ChunkedArray)) else p for p in pieces
     ]
-    return pc.binary_join_element_wise(*parts, "")
+    return pc.binary_join_element_wise(*columns, "")
 
 
 @dataclass(slots=True)
@@ -253,7 +253,7 @@ def leader_at(partition: int, epoch: int) -> int:
 
 def small_tables(shape: Shape) -> dict[str, list[dict[str, Any]]]:
     """The tables that do not grow with the load."""
-    found: dict[str, list[dict[str, Any]]] = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "clients": [
             _client("p0", "producer", shape),
             _client("p1", "producer", shape),
@@ -278,8 +278,8 @@ def small_tables(shape: Shape) -> dict[str, list[dict[str, Any]]]:
     }
     for partition in range(shape.partitions):
         for name, rows in _partition_rows(shape, partition).items():
-            found.setdefault(name, []).extend(rows)
-    return found
+            tables.setdefault(name, []).extend(rows)
+    return tables
 
 
 def _client(name: str, kind: str, shape: Shape) -> dict[str, Any]:
@@ -332,7 +332,7 @@ def _passes(shape: Shape, leaders: list[int]) -> Rows:
         for number in range(shape.passes)
     ]
     tail = {"client": "c0", "pass": 0, "final": False, "from_offset": 0, "to_offset": shape.records}
-    return [common | one for one in [*final, tail | {"begin_ns": BEGIN_NS, "end_ns": END_NS}]]
+    return [common | row for row in [*final, tail | {"begin_ns": BEGIN_NS, "end_ns": END_NS}]]
 
 
 def _offset_answers(shape: Shape, leaders: list[int]) -> Rows:

@@ -78,7 +78,9 @@ def mutants(
         if budget is not None and time.monotonic() - began > 60 * budget:
             break
         row = play_run(job, folder / "runs", engine=engine)
-        guarantees = {one.guarantee for one in chosen if one.name == job.mutant}
+        guarantees = {
+            chosen_mutant.guarantee for chosen_mutant in chosen if chosen_mutant.name == job.mutant
+        }
         expected = guarantees & set(row.violated) if job.mutant else row.verdict == "PASS"
         ledger.add(prune(row) if expected else row)
         print_row(row)

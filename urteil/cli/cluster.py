@@ -88,7 +88,7 @@ def status(name: str | None, as_json: bool, as_export: bool) -> None:
         clusters = standing.status_of_all()
         if as_export:
             return _show(sole_cluster(clusters, "--name"), as_json=False, as_export=True)
-        _show_all([_with_pids(one) for one in clusters], as_json=as_json)
+        _show_all([_with_pids(cluster) for cluster in clusters], as_json=as_json)
     except standing.StandingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -158,7 +158,7 @@ def sole_cluster(clusters: list[StandingCluster], option: str) -> StandingCluste
         return clusters[0]
     if not clusters:
         raise click.UsageError(NONE_STANDS)
-    names = ", ".join(one.name for one in clusters)
+    names = ", ".join(cluster.name for cluster in clusters)
     raise click.UsageError(f"several clusters stand ({names}): choose one by {option}")
 
 

@@ -29,11 +29,11 @@ def doctor(install: bool, compose: bool, quiet: bool) -> int:
         except MissingDependency as error:
             raise click.ClickException(str(error)) from None
     table = Table("part", "found", "version", "where, or how to get it")
-    parts = [*list_dependencies(), describe_engine()]
-    for part in parts:
+    dependencies = [*list_dependencies(), describe_engine()]
+    for part in dependencies:
         state = "yes" if part.found else "missing" if part.required else "no (optional)"
         table.add_row(part.name, state, part.version, part.where if part.found else part.how)
-    missing = any(part.required and not part.found for part in parts)
+    missing = any(part.required and not part.found for part in dependencies)
     if missing or not quiet:
         Console(soft_wrap=False).print(table)
     return EXIT_MISSING if missing else 0

@@ -33,7 +33,7 @@ class FaultCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         from urteil.chaos.faults import FAULTS
 
-        own = {name for one in self.params for name in one.opts}
+        own = {name for param in self.params for name in param.opts}
         kind = next((FAULTS[word] for word in args if word in FAULTS), None)
         return super().parse_args(ctx, _with_fault_options(args, kind.options if kind else {}, own))
 

@@ -22,7 +22,7 @@ def heal(run: str | None, cluster: str | None, target: str | None, out: Path) ->
     A run that is being played continues without faults. A cluster of the lab's own ends with its
     lab; on an external cluster links are healed, paused nodes resumed and dead nodes started.
     """
-    if sum(one is not None for one in (run, cluster, target)) != 1:
+    if sum(option is not None for option in (run, cluster, target)) != 1:
         raise click.UsageError("name one: RUN, --cluster NAME or --target external:FILE.toml")
     if cluster is not None:
         _heal_standing(cluster)

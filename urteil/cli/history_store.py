@@ -74,7 +74,11 @@ def histories(store: Path) -> Iterator[Path]:
 
 def _findings(result: Result) -> dict[str, int]:
     """The number of violations by guarantee."""
-    return {one.name: one.violations for one in result.guarantees if one.status == "violated"}
+    return {
+        guarantee.name: guarantee.violations
+        for guarantee in result.guarantees
+        if guarantee.status == "violated"
+    }
 
 
 def _text(line: dict[str, object]) -> str:

@@ -55,9 +55,9 @@ def list_images() -> None:
         states = image_states(_engine())
     except MissingDependency as error:
         raise click.ClickException(str(error)) from None
-    for one in states:
-        size = f"{one.size_bytes / 1e6:,.0f} MB" if one.size_bytes else ""
-        click.echo(f"{one.name:<12} {one.state:<12} {size:>8}  {one.reference}".rstrip())
+    for state in states:
+        size = f"{state.size_bytes / 1e6:,.0f} MB" if state.size_bytes else ""
+        click.echo(f"{state.name:<12} {state.state:<12} {size:>8}  {state.reference}".rstrip())
 
 
 def _engine() -> Engine:

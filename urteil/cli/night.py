@@ -158,7 +158,7 @@ def _night(
         )
     mutants = _mutants(names, suites, mixed_in, all_of_suites=with_mutants)
     bugs = chosen_bugs(()) if with_bugs else []
-    rest = [*(one.name for one in mutants), *(bug.name for bug in bugs)]
+    rest = [*(mutant.name for mutant in mutants), *(bug.name for bug in bugs)]
     weights_by_name = _weights(weights, target_names, rest)
     folder = campaign_folder(into, out, "night")
     seed, budget_gb = options["first_seed"], options["budget_gb"]
@@ -211,12 +211,16 @@ def _mutants(
     scenarios: Sequence[str], suites: Sequence[str], mixed_in: Sequence[str], *, all_of_suites: bool
 ) -> list[ExpectedCatch]:
     suite_mutants = (
-        [one for one in chosen_mutants((), suites) if one.scenario in scenarios]
+        [
+            chosen_mutant
+            for chosen_mutant in chosen_mutants((), suites)
+            if chosen_mutant.scenario in scenarios
+        ]
         if all_of_suites
         else []
     )
     mixed = chosen_mutants(mixed_in, ()) if mixed_in else []
-    return list({one.name: one for one in [*suite_mutants, *mixed]}.values())
+    return list({mutant.name: mutant for mutant in [*suite_mutants, *mixed]}.values())
 
 
 def _weights(texts: Sequence[str], targets: Sequence[str], rest: Sequence[str]) -> dict[str, float]:
@@ -232,8 +236,8 @@ def _weights(texts: Sequence[str], targets: Sequence[str], rest: Sequence[str]) 
         else:
             names = [*SCENARIOS, *targets, *rest, MUTANTS, BUGS, *SUITES]
             weighted_names = [require_known("scenario", name, names)]
-        for one in weighted_names:
-            weights[one] = weights.get(one, 1.0) * weight
+        for weighted_name in weighted_names:
+            weights[weighted_name] = weights.get(weighted_name, 1.0) * weight
     return weights
 
 

@@ -60,15 +60,15 @@ class Progress:
 
     def __rich__(self) -> Text:
         self._count()
-        parts = [f"[bold]{self.phase}[/] {time.monotonic() - self._began:.0f} s"]
+        fields = [f"[bold]{self.phase}[/] {time.monotonic() - self._began:.0f} s"]
         if self._load_began is not None and self.phase == "load":
             remaining_s = self.duration_s - (time.monotonic() - self._load_began)
-            parts.append(f"{max(0.0, remaining_s):.0f} s of load left")
-            parts.append(f"{self._rate:,.0f} acknowledged/s")
-        parts += [f"{count:,} {kind}" for kind, count in sorted(self.counts.items()) if count]
+            fields.append(f"{max(0.0, remaining_s):.0f} s of load left")
+            fields.append(f"{self._rate:,.0f} acknowledged/s")
+        fields += [f"{count:,} {kind}" for kind, count in sorted(self.counts.items()) if count]
         names = [name if len(name) <= _SHORT else name[: _SHORT - 1] + "…" for name in self.acting]
-        parts += [f"[red]{escape(name)}[/]" for name in names]
-        return Text.from_markup("  ".join(parts), overflow="ellipsis")
+        fields += [f"[red]{escape(name)}[/]" for name in names]
+        return Text.from_markup("  ".join(fields), overflow="ellipsis")
 
     def _count(self) -> None:
         """Count the new lines of the clients' journals."""

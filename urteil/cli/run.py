@@ -369,9 +369,9 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
     from urteil.chaos.faults import FAULTS
 
     runtime: str = arguments or scenario.runtime
-    for one in scenario.faults:
-        if why := FAULTS[one.fault].unsupported_reason(
-            runtime=runtime, target=target, selector=one.target, options=one.options
+    for fault in scenario.faults:
+        if why := FAULTS[fault.fault].unsupported_reason(
+            runtime=runtime, target=target, selector=fault.target, options=fault.options
         ):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime

@@ -18,9 +18,9 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool =
     for folder in (Path(name), out / name):
         if (folder / needs).is_file():
             return folder.resolve()
-        if even and any((folder / one).is_file() for one in OF_A_RUN[:2]):
+        if even and any((folder / name).is_file() for name in OF_A_RUN[:2]):
             return folder.resolve()
-        if any((folder / one).exists() for one in OF_A_RUN):
+        if any((folder / name).exists() for name in OF_A_RUN):
             raise click.UsageError(f"{folder} has no {needs}; {_mend(name, needs)}")
     runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
     known_runs = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"

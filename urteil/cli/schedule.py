@@ -55,8 +55,8 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
 def lines_of(faults: Sequence[Entry]) -> list[str]:
     """One line for each fault: begin, name, target, length, options."""
     cells = [
-        (moment(one), one.fault, one.target, f"for {one.duration_s:.1f} s", _options(one))
-        for one in faults
+        (moment(fault), fault.fault, fault.target, f"for {fault.duration_s:.1f} s", _options(fault))
+        for fault in faults
     ]
     widths = [max((len(row[n]) for row in cells), default=0) for n in range(5)]
     padded = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)

@@ -55,7 +55,7 @@ def tool(
     name, *args = words
     call = _known_tool(name).call(release)
     if call is None:
-        releases = " and ".join(one for one in RELEASES if _known_tool(name).call(one))
+        releases = " and ".join(release for release in RELEASES if _known_tool(name).call(release))
         raise click.UsageError(f"Kafka {release} has no {name}; use --release {releases}")
     address = None
     if needs_cluster(call, args) or cluster is not None:
@@ -70,7 +70,7 @@ def tool(
 
 def _list_of_tools() -> str:
     width = max(map(len, TOOLS))
-    lines = [f"{name:<{width}}  {one.purpose}" for name, one in sorted(TOOLS.items())]
+    lines = [f"{name:<{width}}  {kafka_tool.purpose}" for name, kafka_tool in sorted(TOOLS.items())]
     return "\n".join(
         [*lines, "", "urteil tool NAME --help prints the options of a tool.",
          "urteil tool --help prints the options before them: --cluster, --release, --as."]
@@ -97,7 +97,7 @@ def _address(name: str | None, user: str | None) -> Address:
             cluster = standing.status(name)
         except standing.StandingError as error:
             raise click.UsageError(str(error)) from None
-    users = {one.name: one for one in cluster.users}
+    users = {user.name: user for user in cluster.users}
     if user is not None and user not in users:
         raise click.UsageError(
             f"cluster {cluster.name} has no user {user!r}; it has {', '.join(users)}"

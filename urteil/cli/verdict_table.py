@@ -56,7 +56,7 @@ def _faults(result: Result) -> Table:
 
 def _guarantees(result: Result) -> Table:
     table = Table("guarantee", "status", "opportunities", "violations", "permitted")
-    for g in (one for one in result.guarantees if one.status != NOT_JUDGED):
+    for g in (guarantee for guarantee in result.guarantees if guarantee.status != NOT_JUDGED):
         status = f"[{STATUS_COLOURS.get(g.status, 'dim')}]{g.status}[/]"
         table.add_row(
             g.name, status, f"{g.opportunities:,}", f"{g.violations:,}", f"{g.permitted:,}"

@@ -65,8 +65,8 @@ def wire(
     interrupt.wake_on(signal.SIGINT)
     options = [{"api": api, "client_id": client, "fields": fields} for api in apis or ("",)]
     try:
-        for one in options:
-            FAULTS["record"](FaultArguments(target=link, options=one))
+        for option in options:
+            FAULTS["record"](FaultArguments(target=link, options=option))
         session = standing.faults_on(cluster)
         return _watch(
             session, link, topic, options, count or sys.maxsize, seconds, as_json, interrupt
@@ -84,9 +84,9 @@ def _watch(
         recorders = [
             stack.enter_context(
                 session.fault("record", link, expiry_s=(seconds or LONGEST_S) + 1, topic=topic,
-                              options=dict(one))
+                              options=dict(option))
             )
-            for one in options
+            for option in options
         ]  # fmt: skip
         for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S), interrupt):
             click.echo(_shown(hit, as_json))

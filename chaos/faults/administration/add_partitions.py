@@ -22,11 +22,11 @@ class AddPartitions(TopicFault):
         admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         before = len(self.replicas(admin))
-        wanted = before + self.by
-        admin.add_partitions(topic, wanted)
+        count = before + self.by
+        admin.add_partitions(topic, count)
         views = controls.partitions(topic)
         led = sum(view.leader is not None for view in views)
-        acted = before < len(views) == led == wanted
+        acted = before < len(views) == led == count
         text = f"{topic}: {before} partitions before, {len(views)} now, {led} of them led"
         return Proof(acted=acted, text=text)
 

@@ -41,7 +41,10 @@ class DeleteRecords(TopicFault):
         held = admin.offsets(topic)
         admin.delete_records(
             topic,
-            {one: start + int((end - start) * self.share) for one, (start, end) in held.items()},
+            {
+                partition: start + int((end - start) * self.share)
+                for partition, (start, end) in held.items()
+            },
         )
         return _starts(held), _starts(admin.offsets(topic))
 

@@ -28,11 +28,12 @@ class ElectPreferred(TopicFault):
         self.targets = (self.arguments.topic,)
         self._first = self.replicas(controls.admin)
         before = self._leaders(controls)
-        rotated = {one: (*nodes[1:], nodes[0]) for one, nodes in self._first.items()}
+        rotated = {partition: (*nodes[1:], nodes[0]) for partition, nodes in self._first.items()}
         acted = self._elect(controls, rotated)
         now = self._leaders(controls)
         moves = (
-            f"{self.arguments.topic}-{one}: {before[one]}, then {now.get(one)}" for one in before
+            f"{self.arguments.topic}-{partition}: {before[partition]}, then {now.get(partition)}"
+            for partition in before
         )
         return Proof(acted=acted and now != before, text="; ".join(moves))
 
@@ -49,12 +50,12 @@ class ElectPreferred(TopicFault):
             else "the order of replicas differs"
         )
 
-    def _elect(self, controls: Controls, wanted: Replicas) -> bool:
+    def _elect(self, controls: Controls, replicas: Replicas) -> bool:
         """Whether the first replicas lead. Repeats the election while one is out of sync."""
         admin, topic = controls.admin, self.arguments.topic
-        admin.reassign(topic, wanted)
-        admin.await_reassigned(topic, wanted, deadline_s=DEADLINE_S)
-        first = {one: nodes[0] for one, nodes in wanted.items()}
+        admin.reassign(topic, replicas)
+        admin.await_reassigned(topic, replicas, deadline_s=DEADLINE_S)
+        first = {partition: nodes[0] for partition, nodes in replicas.items()}
 
         def is_elected() -> bool:
             if self._leaders(controls) == first:

@@ -29,16 +29,20 @@ class MoveDirectories(TopicFault):
         places = admin.directories(topic)
         if any(len(all_directories) < 2 for all_directories, _ in places.values()):
             raise NoTarget("a broker has only one log directory: start the cluster with several")
-        before = {one: directory for one, (_, directory) in places.items()}
+        before = {partition: directory for partition, (_, directory) in places.items()}
         self._first = before
-        wanted = {
-            one: all_directories[(all_directories.index(directory) + 1) % len(all_directories)]
-            for one, (all_directories, directory) in places.items()
+        target_directories = {
+            partition: all_directories[
+                (all_directories.index(directory) + 1) % len(all_directories)
+            ]
+            for partition, (all_directories, directory) in places.items()
         }
-        admin.move_logs(topic, wanted)
-        now = {one: directory for one, (_, directory) in admin.directories(topic).items()}
+        admin.move_logs(topic, target_directories)
+        now = {
+            partition: directory for partition, (_, directory) in admin.directories(topic).items()
+        }
         return Proof(
-            acted=now == wanted,
+            acted=now == target_directories,
             text=f"{_list_directories(topic, before)}; then {_list_directories(topic, now)}",
         )
 

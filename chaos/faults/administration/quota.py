@@ -48,7 +48,7 @@ class Quota(Fault):
         controls.admin.set_quotas(self._client, self._wanted)
         current = controls.admin.quotas(self._client)
         acted = current != self._before and all(
-            float(current.get(one, "nan")) == rate for one, rate in self._wanted.items()
+            float(current.get(key, "nan")) == rate for key, rate in self._wanted.items()
         )
         return Proof(
             acted=acted,
@@ -58,8 +58,8 @@ class Quota(Fault):
     def heal(self, controls: Controls) -> str:
         if self._before is None:
             return "no quota was set"
-        had = {one: self._before.get(one) for one in self._wanted}
-        back = {one: None if rate is None else float(rate) for one, rate in had.items()}
+        had = {key: self._before.get(key) for key in self._wanted}
+        back = {key: None if rate is None else float(rate) for key, rate in had.items()}
         controls.admin.set_quotas(self._client, back)
         return f"{_describe_quotas(self._before)} again"
 

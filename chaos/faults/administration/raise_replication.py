@@ -28,12 +28,17 @@ class RaiseReplication(TopicFault):
         self.targets = (topic,)
         self._first = before = self.replicas(admin)
         if all(len(nodes) == len(controls.brokers) for nodes in before.values()):
-            before = {one: nodes[:-1] for one, nodes in before.items()}
+            before = {partition: nodes[:-1] for partition, nodes in before.items()}
             self._reassign(controls, before)
-        raised = {one: self._add_replica(controls, one, nodes) for one, nodes in before.items()}
+        raised = {
+            partition: self._add_replica(controls, partition, nodes)
+            for partition, nodes in before.items()
+        }
         self._reassign(controls, raised)
         sizes = {view.partition: len(view.isr) for view in controls.partitions(topic)}
-        acted = all(sizes.get(one, 0) == len(nodes) + 1 for one, nodes in before.items())
+        acted = all(
+            sizes.get(partition, 0) == len(nodes) + 1 for partition, nodes in before.items()
+        )
         text = "; ".join(f"{topic}-{p}: {len(before[p])} replicas, then {sizes.get(p)} in sync"
                          for p in before)  # fmt: skip
         return Proof(acted=acted, text=text)
@@ -51,9 +56,9 @@ class RaiseReplication(TopicFault):
             else "the replicas differ"
         )
 
-    def _reassign(self, controls: Controls, wanted: Replicas) -> None:
-        controls.admin.reassign(self.arguments.topic, wanted)
-        controls.admin.await_reassigned(self.arguments.topic, wanted, deadline_s=self.deadline_s)
+    def _reassign(self, controls: Controls, replicas: Replicas) -> None:
+        controls.admin.reassign(self.arguments.topic, replicas)
+        controls.admin.await_reassigned(self.arguments.topic, replicas, deadline_s=self.deadline_s)
 
     def _add_replica(
         self, controls: Controls, partition: int, nodes: tuple[str, ...]

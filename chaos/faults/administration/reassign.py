@@ -39,13 +39,14 @@ class Reassign(TopicFault):
         self.targets = (topic,)
         self._before = before = self.replicas(admin)
         self._wanted = {
-            one: self._choose_replicas(controls, one, nodes) for one, nodes in before.items()
+            partition: self._choose_replicas(controls, partition, nodes)
+            for partition, nodes in before.items()
         }
         admin.reassign(topic, self._wanted)
         acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
         moves = (
-            f"{one}: {_join_names(before[one])} to {_join_names(to)}"
-            for one, to in self._wanted.items()
+            f"{partition}: {_join_names(before[partition])} to {_join_names(to)}"
+            for partition, to in self._wanted.items()
         )
         return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
 

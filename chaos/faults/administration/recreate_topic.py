@@ -35,7 +35,7 @@ class RecreateTopic(TopicFault):
         self._old_id = admin.create_topic(topic, partitions=1, replication_factor=factor)
         filled = admin.fill(topic, RECORDS)
         view = controls.partition(topic, 0)
-        followers = [one for one in view.replicas if one != view.leader] if view else []
+        followers = [replica for replica in view.replicas if replica != view.leader] if view else []
         self.targets = (topic, *followers[-1:])
         for node in followers[-1:]:
             controls.kill(node)

@@ -17,7 +17,9 @@ def drain(controls: Controls, node: str) -> FormerReplicas:
     before: FormerReplicas = {}
     for topic in controls.topics():
         held = {
-            one: nodes for one, nodes in controls.admin.replicas(topic).items() if node in nodes
+            partition: nodes
+            for partition, nodes in controls.admin.replicas(topic).items()
+            if node in nodes
         }
         if held:
             before[topic] = held
@@ -27,11 +29,11 @@ def drain(controls: Controls, node: str) -> FormerReplicas:
     return before
 
 
-def reassign(controls: Controls, wanted: FormerReplicas) -> None:
+def reassign(controls: Controls, former_replicas: FormerReplicas) -> None:
     """Reassign the partitions and wait until their replicas are in sync."""
-    for topic, replicas in wanted.items():
+    for topic, replicas in former_replicas.items():
         controls.admin.reassign(topic, replicas)
-    for topic, replicas in wanted.items():
+    for topic, replicas in former_replicas.items():
         controls.admin.await_reassigned(topic, replicas, deadline_s=DEADLINE_S)
 
 
@@ -44,13 +46,13 @@ def count_in_sync(controls: Controls, node: str) -> int:
 
 def _replace_broker(controls: Controls, node: str, replicas: Replicas) -> Replicas:
     return {
-        one: tuple(_replace_in(controls, node, one, tuple(nodes)))
-        for one, nodes in replicas.items()
+        partition: tuple(_replace_in(controls, node, partition, tuple(nodes)))
+        for partition, nodes in replicas.items()
     }
 
 
 def _replace_in(controls: Controls, node: str, partition: int, nodes: tuple[str, ...]) -> list[str]:
-    others = [one for one in controls.brokers if one not in nodes]
+    others = [broker for broker in controls.brokers if broker not in nodes]
     if not others:
-        return [one for one in nodes if one != node]
-    return [others[partition % len(others)] if one == node else one for one in nodes]
+        return [replica for replica in nodes if replica != node]
+    return [others[partition % len(others)] if replica == node else replica for replica in nodes]

@@ -65,7 +65,7 @@ class DegradedLinks(Fault):
         self.links = tuple(self.choose(controls))
         self.targets = tuple(map(str, self.links))
         before = self._measure(controls, self.links)
-        complete = [one for one in before if one.ended == "answered"]
+        complete = [transfer for transfer in before if transfer.ended == "answered"]
         if not complete:
             raise NoTarget("none of these links carries a complete response")
         self.add_toxic(controls)
@@ -80,7 +80,7 @@ class DegradedLinks(Fault):
         both: list[Both] = []
 
         def is_visible() -> bool:
-            after = self._measure(controls, [one.link for one in complete])
+            after = self._measure(controls, [transfer.link for transfer in complete])
             both[:] = zip(complete, after, strict=True)
             return all(self.shows_effect(*pair) for pair in both)
 
@@ -95,7 +95,9 @@ class DegradedLinks(Fault):
         if broken := describe_broken_links(controls, self.links):
             return broken
         now = self._measure(controls, self.links)
-        return "; ".join(f"{one.link}: {one.ended}" for one in now if one.ended != "answered")
+        return "; ".join(
+            f"{transfer.link}: {transfer.ended}" for transfer in now if transfer.ended != "answered"
+        )
 
     def _measure(self, controls: Controls, links: Sequence[Link]) -> list[Transfer]:
         def measure(link: Link) -> Transfer:

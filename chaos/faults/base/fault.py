@@ -111,7 +111,9 @@ class Fault:
             if isinstance(option, FaultOption)
         ]
         own = {option.name: option for option in declared}
-        cls.options = own | {name: one for name, one in cls.options.items() if name not in own}
+        cls.options = own | {
+            name: option for name, option in cls.options.items() if name not in own
+        }
         if "name" not in cls.__dict__:
             return
         if cls.name in REGISTERED:
@@ -238,7 +240,9 @@ def describe_stopped_nodes(controls: Controls, nodes: Sequence[str]) -> str:
     """The nodes that do not run, with their states; empty if all run."""
     states = [controls.status(node) for node in nodes]
     return ", ".join(
-        f"{one.node} is {one.state.value}" for one in states if one.state is not NodeState.RUNNING
+        f"{state.node} is {state.state.value}"
+        for state in states
+        if state.state is not NodeState.RUNNING
     )
 
 

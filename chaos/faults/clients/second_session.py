@@ -24,8 +24,10 @@ class SecondSession(Fault):
         self.targets = tuple(select_clients(controls.clients, self.arguments))
         sessions = [controls.clients.start_next_session(name) for name in self.targets]
         both = [controls.clients.status(name) for name in (*self.targets, *sessions)]
-        alive = [one for one in both if one.state is not NodeState.DEAD]
-        text = ", ".join(f"{one.node} is {one.state.value} as pid {one.pid}" for one in alive)
+        alive = [process for process in both if process.state is not NodeState.DEAD]
+        text = ", ".join(
+            f"{process.node} is {process.state.value} as pid {process.pid}" for process in alive
+        )
         new_run = all(controls.clients.status(n).state is NodeState.RUNNING for n in sessions)
         return Proof(acted=new_run and len(alive) == len(both), text=text or "no client ran")
 

@@ -66,18 +66,22 @@ class Limit(Fault):
         after = run_on_all(
             lambda node: boxes.limit(node, cpus=self.cpus, memory_mb=self.memory_mb), self.targets
         )
-        acted = bool(after) and all(self._acts(one) for one in after)
-        text = "; ".join(f"{one.node}: {before[one.node]} before, {one} now" for one in after)
+        acted = bool(after) and all(self._acts(limits) for limits in after)
+        text = "; ".join(
+            f"{limits.node}: {before[limits.node]} before, {limits} now" for limits in after
+        )
         return Proof(acted=acted, text=text)
 
     def heal(self, controls: Controls) -> str:
         after = run_on_all(controls.containers.unlimit, self.targets)
-        return "; ".join(f"{one.node}: {one}" for one in after)
+        return "; ".join(f"{limits.node}: {limits}" for limits in after)
 
     def find_residual_effects(self, controls: Controls) -> str:
         now = run_on_all(controls.containers.limits, self.targets)
         return "; ".join(
-            f"{one.node}: {one}" for one in now if (one.cpus, one.memory_mb) != (None, None)
+            f"{limits.node}: {limits}"
+            for limits in now
+            if (limits.cpus, limits.memory_mb) != (None, None)
         )
 
     def _acts(self, limits: Limits) -> bool:

@@ -21,5 +21,5 @@ class DiskReadonly(LiveDiskFault):
 
     def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
         mounts = controls.disks.make_read_only(node)
-        acted = bool(mounts) and all(one.endswith(" ro") for one in mounts)
+        acted = bool(mounts) and all(mount.endswith(" ro") for mount in mounts)
         return acted, f"{node}: {', '.join(mounts)}"

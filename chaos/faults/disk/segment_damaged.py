@@ -74,7 +74,10 @@ class SegmentDamaged(Fault):
         """Damage the broker's log of the partition. NoTarget if there is no suitable batch."""
         with controls.disks.open_log_directories(node) as log_dirs:
             folders = [
-                one for each in log_dirs for one in partitions(each) if one.name == self.folder
+                partition
+                for each in log_dirs
+                for partition in partitions(each)
+                if partition.name == self.folder
             ]
             if not folders:
                 raise NoTarget(f"{node} has no log of {self.folder}")
@@ -99,7 +102,11 @@ class SegmentDamaged(Fault):
         None where recovery truncates the rest of the log."""
         random = self.arguments.random()
         recovered_from = 0 if self.up else recovery_points(folder.parent).get(folder.name, 0)
-        choices = [one for one in closed_batches(folder) if one[1].base >= recovered_from]
+        choices = [
+            closed_batch
+            for closed_batch in closed_batches(folder)
+            if closed_batch[1].base >= recovered_from
+        ]
         if not choices:
             behind = f" behind its recovery point, {recovered_from}" if recovered_from else ""
             raise NoTarget(f"{folder.name} has no closed segment with a batch{behind}")
@@ -110,7 +117,9 @@ class SegmentDamaged(Fault):
             text = f"a bit of byte {at} of {folder.name}/{segment.name} flipped, in {offsets}"
             return text, batch.base, batch.last + 1 if self.up else None
         at = cut_segment(segment, batch, random)
-        later = [int(one.stem) for one in segments(folder) if int(one.stem) > batch.base]
+        later = [
+            int(segment.stem) for segment in segments(folder) if int(segment.stem) > batch.base
+        ]
         text = f"{folder.name}/{segment.name} ends at byte {at}, in {offsets}"
         return text, batch.base, later[0] if self.up else None
 

@@ -39,5 +39,5 @@ class Bandwidth(DegradedLinks):
         return f"{_kb_per_s(before):.0f} KB/s before, {_kb_per_s(after):.1f} KB/s now"
 
 
-def _kb_per_s(one: Transfer) -> float:
-    return one.received_bytes / 1000 / max(one.seconds, 1e-6)
+def _kb_per_s(transfer: Transfer) -> float:
+    return transfer.received_bytes / 1000 / max(transfer.seconds, 1e-6)

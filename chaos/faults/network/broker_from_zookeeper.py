@@ -22,4 +22,6 @@ class BrokerFromZookeeper(CutLinks):
             node_selectors.select_nodes(controls, self.arguments),
             controls.zookeepers,
         )
-        return [one for one in controls.net.links() if one.src in chosen and one.dst in zookeepers]
+        return [
+            link for link in controls.net.links() if link.src in chosen and link.dst in zookeepers
+        ]

@@ -27,7 +27,7 @@ class CutAfter(DegradedLinks):
         """Links to brokers, unless responses are cut: ZooKeeper has no long request that could be
         cut."""
         chosen = super().choose(controls)
-        provable = [one for one in chosen if self.answers_only or one.dst in controls.brokers]
+        provable = [link for link in chosen if self.answers_only or link.dst in controls.brokers]
         if not provable:
             raise NoTarget(f"{self.arguments.target} selects no link to a broker: set answers_only")
         return provable

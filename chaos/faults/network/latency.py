@@ -64,7 +64,7 @@ class Latency(Fault):
             for link, rtt_ms in _round_trips(controls, self.links, timeout_s=timeout_s).items():
                 after[link] = max(rtt_ms, after.get(link, 0.0))
             both = [link for link in after if link in before]
-            late = [one for one in both if after[one] - before[one] >= 0.6 * latency_ms]
+            late = [link for link in both if after[link] - before[link] >= 0.6 * latency_ms]
             return bool(both) and len(late) == len(both)
 
         return Proof(

@@ -48,5 +48,6 @@ class Slices(DegradedLinks):
         return f"{_describe_pieces(before)} before, {_describe_pieces(after)} now"
 
 
-def _describe_pieces(one: Transfer) -> str:
-    return f"{one.received_bytes} bytes in {one.pieces} pieces (largest {one.largest_piece_bytes})"
+def _describe_pieces(transfer: Transfer) -> str:
+    largest = transfer.largest_piece_bytes
+    return f"{transfer.received_bytes} bytes in {transfer.pieces} pieces (largest {largest})"

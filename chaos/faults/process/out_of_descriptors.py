@@ -85,7 +85,11 @@ class OutOfDescriptors(Fault):
         """Wait until the node is dead or has answered for LASTS_S: a node that failed to write
         still answers while it exits. A node that is silent for HEALED_S is cut off by other
         faults."""
-        (link,) = (one for one in self._service_links(controls) if one.dst == node)
+        (link,) = (
+            service_link
+            for service_link in self._service_links(controls)
+            if service_link.dst == node
+        )
         answered_s = time.monotonic()
 
         def is_decided() -> bool:

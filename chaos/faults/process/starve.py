@@ -31,11 +31,11 @@ class Starve(Fault):
     def begin(self, controls: Controls) -> Proof:
         self.targets = tuple(node_selectors.select_running(controls, self.arguments))
         first = run_on_all(lambda node: controls.throttle_cpu(node, self.cpus), self.targets)
-        least = {one.node: one.throttled + THROTTLED_PERIODS for one in first}
+        least = {state.node: state.throttled + THROTTLED_PERIODS for state in first}
         after = run_on_all(
             lambda node: _await_throttling(controls, node, least[node]), self.targets
         )
-        acted = bool(after) and all(self._acts(one, least[one.node]) for one in after)
+        acted = bool(after) and all(self._acts(state, least[state.node]) for state in after)
         return Proof(acted=acted, text="; ".join(map(_describe_limits, after)))
 
     def heal(self, controls: Controls) -> str:
@@ -43,7 +43,7 @@ class Starve(Fault):
 
     def find_residual_effects(self, controls: Controls) -> str:
         now = run_on_all(controls.cpu_throttling, self.targets)
-        return "; ".join(_describe_limits(one) for one in now if one.cpus is not None)
+        return "; ".join(_describe_limits(state) for state in now if state.cpus is not None)
 
     def _acts(self, limits: Limits, least: int) -> bool:
         limited = math.isclose(limits.cpus or 0.0, self.cpus, abs_tol=1e-5)
@@ -52,7 +52,7 @@ class Starve(Fault):
 
 def _await_throttling(controls: Controls, node: str, least: int) -> Limits:
     """The node's limits after `least` throttled periods. Requests keep the node busy meanwhile."""
-    links = [one for one in controls.net.links() if one.dst == node]
+    links = [link for link in controls.net.links() if link.dst == node]
 
     def read_under_load() -> Limits:
         for link in links[:1]:

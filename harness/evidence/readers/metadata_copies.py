@@ -73,14 +73,14 @@ class MetadataCopy:
     def shared_end(self, best: dict[int, int]) -> int:
         """The end of what this copy shares with the best one, whose epochs by batch end these
         are."""
-        ends = (one.end for one in reversed(self.batches) if best.get(one.end) == one.epoch)
+        ends = (batch.end for batch in reversed(self.batches) if best.get(batch.end) == batch.epoch)
         return next(ends, 0)
 
 
 def find_committed(copies: Sequence[MetadataCopy]) -> tuple[MetadataCopy, int]:
     """The best copy, and the offset below which it is committed; 0 where nothing is known to be."""
     best = max(copies, key=MetadataCopy.rank)
-    epochs = {one.end: one.epoch for one in best.batches}
+    epochs = {batch.end: batch.epoch for batch in best.batches}
     shared = sorted(((copy.shared_end(epochs), copy.rank()) for copy in copies), reverse=True)
     for end, _ in shared[len(copies) // 2 :]:
         others = [rank for shared_end, rank in shared if shared_end < end]

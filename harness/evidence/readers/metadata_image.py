@@ -87,7 +87,7 @@ class MetadataImage:
 
     def present_brokers(self) -> dict[int, Broker]:
         """The brokers that are not fenced."""
-        return {number: one for number, one in self.brokers.items() if not one.fenced}
+        return {number: broker for number, broker in self.brokers.items() if not broker.fenced}
 
     def partition(self, fields: dict[str, Any]) -> Partition:
         """The partition that a record is about."""
@@ -123,7 +123,7 @@ class MetadataImage:
         )
 
     def _set_quota(self, fields: dict[str, Any]) -> None:
-        entity = {one["EntityType"]: one["EntityName"] for one in fields["Entity"]}
+        entity = {field["EntityType"]: field["EntityName"] for field in fields["Entity"]}
         if entity.keys() == {"client-id"}:
             quotas = self.client_quotas.setdefault(entity["client-id"], {})
             _put(quotas, fields["Key"], None if fields["Remove"] else fields["Value"])

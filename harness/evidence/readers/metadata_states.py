@@ -91,7 +91,9 @@ class MetadataStates:
 
     def _topic(self, topic_id: str) -> Row:
         topic = self._image.topics[topic_id]
-        replicas = {str(number): one.replicas for number, one in topic.partitions.items()}
+        replicas = {
+            str(number): partition.replicas for number, partition in topic.partitions.items()
+        }
         version = self._topic_versions[topic_id]
         self._topic_versions[topic_id] += 1
         return {

@@ -72,22 +72,22 @@ def records(message: memoryview) -> list[OldRecord]:
     if not outer.codec:
         return [outer.record]
     inner = list(_messages(memoryview(_plain(outer))))
-    if not inner or any(one.codec for one in inner):
+    if not inner or any(message.codec for message in inner):
         raise ValueError("a compressed message holds no messages, or compressed ones")
     last = outer.record.offset
     shift = last - inner[-1].record.offset if outer.magic else 0
     has_broker_time = outer.magic and outer.record.timestamp_type == LOG_APPEND_TIME
-    found = []
-    for one in inner:
-        record = replace(one.record, offset=one.record.offset + shift)
-        if has_broker_time and one.magic:
+    batch_records = []
+    for inner_message in inner:
+        record = replace(inner_message.record, offset=inner_message.record.offset + shift)
+        if has_broker_time and inner_message.magic:
             time_ms, kind = outer.record.timestamp, LOG_APPEND_TIME
             record = replace(record, timestamp=time_ms, timestamp_type=kind)
-        found.append(record)
-    offsets = [record.offset for record in found]
+        batch_records.append(record)
+    offsets = [record.offset for record in batch_records]
     if offsets != sorted(set(offsets)) or offsets[0] < 0 or offsets[-1] != last:
         raise ValueError(f"the messages within it have the offsets {offsets[0]} to {offsets[-1]}")
-    return found
+    return batch_records
 
 
 def _messages(data: memoryview) -> Iterator[_Message]:
@@ -152,10 +152,10 @@ def _fix_lz4_checksum(frame: bytes) -> bytes:
 @cache
 def _checksum(head: bytes) -> bytes:
     for checksum in range(256):
-        one = bytes([checksum])
+        checksum_byte = bytes([checksum])
         try:
-            lz4.frame.get_frame_info(head + one)
+            lz4.frame.get_frame_info(head + checksum_byte)
         except RuntimeError:
             continue
-        return one
+        return checksum_byte
     raise ValueError("a frame of LZ4 without a head")

@@ -71,7 +71,7 @@ def find_logs(
     `copies` of them. `znode_ids` are the last ids in ZooKeeper, of which each log is: some
     releases store no id beside some logs. If they `are_made`, by the lab, they are those of all.
     """
-    found = []
+    logs = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
         match = _FOLDER.fullmatch(folder.name)
         if match is None or folder.name.endswith(("-delete", "-future", "-stray")):
@@ -84,8 +84,8 @@ def find_logs(
         partition = int(match["partition"])
         ours = topic in topic_ids
         log = ReplicaLog(broker, topic, partition, folder, topic_id, ours, topic in copies)
-        found.append(log)
-    return found
+        logs.append(log)
+    return logs
 
 
 def read_log(log: ReplicaLog, run: str) -> Iterator[Row]:
@@ -165,14 +165,14 @@ def _checkpoint(path: Path) -> dict[tuple[str, int], int]:
 
 def _epochs(log: ReplicaLog) -> dict[str, int]:
     """leader-epoch-checkpoint: version, count, then `epoch start_offset` lines."""
-    found, name = {}, "leader-epoch-checkpoint"
+    epochs, name = {}, "leader-epoch-checkpoint"
     for line in filter(None, _lines(log.folder / name)[2:]):
         row = line.split()
         if len(row) == 2 and all(map(_NUMBER.fullmatch, row)):
-            found[row[0]] = int(row[1])
+            epochs[row[0]] = int(row[1])
         else:
             log.damage.append(f"{name}: the line {line!r} is no entry")
-    return found
+    return epochs
 
 
 def _topic_id(folder: Path) -> str | None:

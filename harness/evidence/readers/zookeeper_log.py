@@ -99,7 +99,7 @@ def find_longest_log(data_dirs: list[Path]) -> Path | None:
             pass
         if files.last_zxid is not None:
             reached.append((files.last_zxid, files.transactions, data))
-    return max(reached, key=lambda one: one[:2])[2] if reached else None
+    return max(reached, key=lambda log_end: log_end[:2])[2] if reached else None
 
 
 def read_changes(data: Path, files: LogFiles) -> Iterator[Change]:
@@ -114,11 +114,11 @@ def read_changes(data: Path, files: LogFiles) -> Iterator[Change]:
             files.first_zxid = zxid if files.first_zxid is None else files.first_zxid
             files.last_zxid = zxid
             try:
-                found = list(_record(reader, kind, zxid, wall_ms, client, ephemerals))
+                rows = list(_record(reader, kind, zxid, wall_ms, client, ephemerals))
             except (struct.error, IndexError, UnicodeDecodeError) as error:
                 files.damage.append(f"{path.name}: transaction {zxid:#x} of type {kind}: {error}")
                 continue
-            yield from found
+            yield from rows
 
 
 def _transactions(path: Path, files: LogFiles) -> Iterator[bytes]:
@@ -225,7 +225,9 @@ class StateRows:
     @property
     def topic_ids(self) -> Mapping[str, str]:
         """The last id of each topic so far."""
-        return {name: one for name, one in self._topic_ids.items() if one is not None}
+        return {
+            name: topic_id for name, topic_id in self._topic_ids.items() if topic_id is not None
+        }
 
     def _topic(self, topic: str, value: dict[str, Any], change: Change) -> Row:
         if value and self.has_topic_ids:

@@ -134,7 +134,7 @@ def find_time_too_late(copy: Copy) -> Row:
 def find_older_time(copy: Copy) -> Row:
     """The record with the largest time is one before which a newer one was known."""
     newest = _of_largest_time(copy)
-    victim = copy.take(lambda one: _stamp(copy, one) < newest)
+    victim = copy.take(lambda row: _stamp(copy, row) < newest)
     answer = {"query": "max", "timestamp_ms": _stamp(copy, victim), "leader_epoch": None}
     _answer(copy, _LATER_NS, victim["offset"], **answer)
     return victim
@@ -143,7 +143,7 @@ def find_older_time(copy: Copy) -> Row:
 @damage("find a time in another epoch", "time_index_wrong", "other epoch")
 def find_time_in_another_epoch(copy: Copy) -> Row:
     """A record is found by its time, and answered with another epoch than the log's."""
-    victim = copy.take(lambda one: _stamp(copy, one) >= 0)
+    victim = copy.take(lambda row: _stamp(copy, row) >= 0)
     (*_, row) = copy.of("replicas", victim)
     stamp_ms = _stamp(copy, victim)
     answer = {"query": f"time:{stamp_ms}", "timestamp_ms": stamp_ms}
@@ -158,7 +158,7 @@ def _stamp(copy: Copy, victim: Row) -> int:
 
 
 def _of_largest_time(copy: Copy) -> int:
-    takeable = {one["value_id"] for one in copy.victims}
+    takeable = {victim["value_id"] for victim in copy.victims}
     stamps = (row["timestamp_ms"] for row in copy.rows("replicas") if row["value_id"] in takeable)
     return max((stamp for stamp in stamps if stamp is not None), default=-1)
 

@@ -135,7 +135,7 @@ def skip_processing(copy: Copy) -> Row:
         row
         for row in copy.victims
         if row["offset"] < last["offset"]
-        and any(one["client"] in members for one in copy.of("reads", row))
+        and any(read["client"] in members for read in copy.of("reads", row))
     )
     at = copy.victims.index(victim)
     del copy.victims[at : at + 3]

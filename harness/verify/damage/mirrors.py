@@ -37,7 +37,7 @@ def _mirror_copy(copy: Copy, victim: Row, offset: int) -> Row:
 def _source(copy: Copy, row: Row) -> Row:
     """The send of a mirrored record."""
     value = str(row["value_id"]).removeprefix(COPY)
-    return next(one for one in copy.rows("sends") if one["value_id"] == value)
+    return next(row for row in copy.rows("sends") if row["value_id"] == value)
 
 
 @damage("skip a record of a mirror", "mirror_gap", "skipped", at_the_ends=True)

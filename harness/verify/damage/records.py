@@ -109,7 +109,7 @@ def break_batch(copy: Copy) -> Row:
 def change_time(copy: Copy) -> Row:
     """A reader received another time than the record was sent with, and saw no error."""
     tools = {row["client"] for row in copy.rows("clients") if row["library"] == "verifiable"}
-    victim = copy.take(lambda one: one["timestamp_ms"] is not None and one["client"] not in tools)
+    victim = copy.take(lambda row: row["timestamp_ms"] is not None and row["client"] not in tools)
     row = copy.of("reads", victim)[0]
     if row["timestamp_ms"] != victim["timestamp_ms"]:
         raise Untried("the record's time is not the client's")
@@ -122,7 +122,7 @@ def change_epoch_of_read(copy: Copy) -> Row:
     """A reader received a leader epoch that never existed."""
     victim = copy.take()
     row = copy.of("reads", victim)[0]
-    if row["leader_epoch"] is None or "{}" in {one["epochs"] or "{}" for one in copy.rows("logs")}:
+    if row["leader_epoch"] is None or "{}" in {row["epochs"] or "{}" for row in copy.rows("logs")}:
         raise Untried("no client journals epochs")
     row["leader_epoch"] = NEVER_LED
     return victim

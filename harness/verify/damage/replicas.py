@@ -47,7 +47,7 @@ def write_in_unknown_epoch(copy: Copy) -> Row:
     """A record of a leader epoch that no log knows, on all replicas alike."""
     log = first(row for row in copy.rows("logs") if row["broker"] == leader(copy))
     known = json.loads(log["epochs"] or "{}").values()
-    victim = copy.take(lambda one: any(start <= one["offset"] for start in known))
+    victim = copy.take(lambda row: any(start <= row["offset"] for start in known))
     for row in copy.of("replicas", victim):
         row["leader_epoch"] += NO_EPOCH
     return victim
@@ -101,7 +101,7 @@ def open_hole(copy: Copy) -> Row:
     """Right after a record: next to a gap that compaction left, one hole would begin with the
     other."""
     there = {(row["broker"], row["offset"]) for row in copy.rows("replicas")}
-    victim = copy.take(lambda one: (_on_follower(copy, one)["broker"], one["offset"] - 1) in there)
+    victim = copy.take(lambda row: (_on_follower(copy, row)["broker"], row["offset"] - 1) in there)
     copy.rows("replicas").remove(_on_follower(copy, victim))
     return victim
 
@@ -139,11 +139,11 @@ def break_sequence(copy: Copy) -> Row:
 
 def _follows(copy: Copy, victim: Row) -> bool:
     """Whether an earlier record of its producer and epoch determines its sequence."""
-    one = first(copy.of("replicas", victim))
+    leader_copy = first(copy.of("replicas", victim))
     return any(
-        row["producer_id"] == one["producer_id"]
-        and row["producer_epoch"] == one["producer_epoch"]
-        and row["offset"] < one["offset"]
+        row["producer_id"] == leader_copy["producer_id"]
+        and row["producer_epoch"] == leader_copy["producer_epoch"]
+        and row["offset"] < leader_copy["offset"]
         and row["control"] is None
         for row in copy.rows("replicas")
     )

@@ -193,8 +193,8 @@ def _txn(copy: Copy, sends: list[Row], *, like: Row | None = None, **changes: An
     number = FIRST + len(copy.rows("txns"))
     for send in sends:
         send["txn"] = number
-    begin_ns = min([model["invoke_ns"], *(one["invoke_ns"] for one in sends)])
-    end_ns = max([model["complete_ns"], *(one["complete_ns"] for one in sends)])
+    begin_ns = min([model["invoke_ns"], *(send["invoke_ns"] for send in sends)])
+    end_ns = max([model["complete_ns"], *(send["complete_ns"] for send in sends)])
     row = {
         "client": model["client"],
         "session": model["session"],

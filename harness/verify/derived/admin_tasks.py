@@ -38,7 +38,7 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
     it up: judged while every broker was there, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
     load_ns = load_of(facts).end_ns  # then the lab itself turns replicas, for the final reads
-    found: dict[tuple[str, str], Row] = {}
+    by_partition: dict[tuple[str, str], Row] = {}
     for calm in _undisturbed_stretches(small, end_ns):
         moved_ns = min(calm.end_ns, load_ns)
         for to_ns, rows in (
@@ -51,12 +51,16 @@ def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[R
                 from_ns = max(row["from_ns"], calm.begin_ns)
                 late = row["stands"] is not None and to_ns - from_ns > row["limit_s"] * SECOND_NS
                 key = row["kind"], row["asked"]
-                if key not in found or not found[key]["late"]:
-                    found[key] = row | {"from_ns": from_ns, "to_ns": to_ns, "late": int(late)}
-                    found[key]["p"] = small.numbers.get(row["key"])
+                if key not in by_partition or not by_partition[key]["late"]:
+                    by_partition[key] = row | {
+                        "from_ns": from_ns,
+                        "to_ns": to_ns,
+                        "late": int(late),
+                    }
+                    by_partition[key]["p"] = small.numbers.get(row["key"])
     unheeded = _ignored_acts(small.ops, list(_undisturbed_stretches(small, end_ns)))
     led = [*leaderless(small, scenario, load_ns), *departed_leader_rows(small, end_ns)]
-    return [*found.values(), *unheeded, *_elections(small), *handovers(small), *led]
+    return [*by_partition.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 
 def _ignored_acts(ops: Sequence[Row], stretches: Sequence[Stretch]) -> Iterator[Row]:
@@ -74,8 +78,8 @@ def _ignored_acts(ops: Sequence[Row], stretches: Sequence[Stretch]) -> Iterator[
             }  # fmt: skip
 
 
-def _spans(calm: Stretch, one: Stretch) -> bool:
-    return calm.begin_ns <= one.begin_ns and one.end_ns <= calm.end_ns
+def _spans(calm: Stretch, stretch: Stretch) -> bool:
+    return calm.begin_ns <= stretch.begin_ns and stretch.end_ns <= calm.end_ns
 
 
 def _elections(small: Small) -> Iterator[Row]:
@@ -111,10 +115,10 @@ def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
         return {}
     report: Any = json.loads(op["after"] or "{}")
     partitions = report.get("partitions", [])
-    one = f"-{partitions[0]}" if len(partitions) == 1 else ""
-    topic = str(op["subject"]).removesuffix(one)
-    found = report.get("elected", {})
-    return {(topic, p): int(node.removeprefix("b")) for p, node in found.items()}
+    suffix = f"-{partitions[0]}" if len(partitions) == 1 else ""
+    topic = str(op["subject"]).removesuffix(suffix)
+    leaders = report.get("elected", {})
+    return {(topic, p): int(node.removeprefix("b")) for p, node in leaders.items()}
 
 
 def _undisturbed_stretches(small: Small, end_ns: int) -> Iterator[Stretch]:
@@ -127,12 +131,12 @@ def _undisturbed_stretches(small: Small, end_ns: int) -> Iterator[Stretch]:
             until_ns = FOREVER_NS if has_any(fault, OF_DISKS) else acting_stretch(fault).end_ns
             busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
     since_ns = None
-    for one in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda one: one.begin_ns):
-        if since_ns is not None and since_ns < one.begin_ns <= end_ns:
-            here = {row["path"]: row["version"] for row in _until(present, one.begin_ns - 1)}
+    for stretch in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda stretch: stretch.begin_ns):
+        if since_ns is not None and since_ns < stretch.begin_ns <= end_ns:
+            here = {row["path"]: row["version"] for row in _until(present, stretch.begin_ns - 1)}
             if here and -1 not in here.values():
-                yield Stretch(since_ns, one.begin_ns)
-        since_ns = max(since_ns or one.end_ns, one.end_ns)
+                yield Stretch(since_ns, stretch.begin_ns)
+        since_ns = max(since_ns or stretch.end_ns, stretch.end_ns)
 
 
 def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
@@ -166,8 +170,8 @@ def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -
         if node is None or node["version"] == -1 or _WISHES + topic in last:
             continue
         replicas = json.loads(node["replicas"] or "{}")
-        wanted = {p: (op, target) for op in ops for p, target in _targets(op).items()}
-        for p, (op, target) in wanted.items():
+        moves = {p: (op, target) for op in ops for p, target in _targets(op).items()}
+        for p, (op, target) in moves.items():
             state = last.get(f"{_TOPICS}{topic}/partitions/{p}/state")
             if state is None or p not in replicas:
                 continue
@@ -191,10 +195,10 @@ def _targets(op: Row) -> dict[str, list[int] | None]:
     """The brokers that each partition was to have, None where a cancellation was refused; nothing
     where the act is not written as the lab writes it."""
     try:
-        wanted: Any = json.loads(op["after"] or "{}")
+        requested: Any = json.loads(op["after"] or "{}")
         return {
-            p: None if nodes is None else [int(str(one).removeprefix("b")) for one in nodes]
-            for p, nodes in wanted.items()
+            p: None if nodes is None else [int(str(node).removeprefix("b")) for node in nodes]
+            for p, nodes in requested.items()
         }
     except (ValueError, AttributeError, TypeError):
         return {}
@@ -202,12 +206,12 @@ def _targets(op: Row) -> dict[str, list[int] | None]:
 
 def _requested_reassignments(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
     """The reassignments of each topic until then, in order, where all were acknowledged."""
-    found: dict[str, list[Row]] = {}
+    reassignments: dict[str, list[Row]] = {}
     for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0)):
         if op["act"] in ("reassign", CANCEL) and (op["invoke_ns"] or 0) <= at_ns:
-            found.setdefault(op["subject"], []).append(op)
+            reassignments.setdefault(op["subject"], []).append(op)
     return {
         topic: acts
-        for topic, acts in found.items()
+        for topic, acts in reassignments.items()
         if all(op["outcome"] == "ok" and op["complete_ns"] is not None for op in acts)
     }

@@ -21,27 +21,25 @@ _KILLED = (-9, -15, 137, 143, 0)
 
 def exit_rows(run_dir: Path, small: Small) -> list[Row]:
     """A row a life of a broker, with its `exit_code` where it ended by itself."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
         if row["value"] is None:
             continue
         broker, value = str(row["source"]), int(row["value"])
         if row["metric"] == STARTS:
             blank = {"at_ns": row["at_ns"], "broker": broker, "kind": None, "exit_code": None}
-            found += [blank] * value
+            rows += [blank] * value
             continue
         kind = cell_checks.labels(row).get(WHILE)
         if value not in _KILLED and not (kind == STARTING and _has_other_fault(small, broker, row)):
-            found.append(
-                {"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": value}
-            )
-    return found
+            rows.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": value})
+    return rows
 
 
 def _has_other_fault(small: Small, broker: str, row: Row) -> bool:
     """Whether a fault acted then that was not meant for the broker."""
     return any(
-        acting_stretch(one).begin_ns <= row["at_ns"] < acting_stretch(one).end_ns
-        for one in small.faults
-        if one["acted"] and broker not in targets_of(one)
+        acting_stretch(fault).begin_ns <= row["at_ns"] < acting_stretch(fault).end_ns
+        for fault in small.faults
+        if fault["acted"] and broker not in targets_of(fault)
     )

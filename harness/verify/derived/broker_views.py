@@ -32,38 +32,40 @@ def view_rows(
 ) -> list[Row]:
     """Rows of the table `views`: a leader, its epoch and how many are in sync, as one
     broker answered them, since the run's begin; an earlier time is that of another clock."""
-    found: dict[tuple[int, int, int], Row] = {}
+    rows: dict[tuple[int, int, int], Row] = {}
     for row in evidence.samples(run_dir, VIEW_METRICS):
         place = _place(row, numbers, topic_ids)
         if place is None or not _is_possible(row, begin_ns):
             continue
         p, broker = place
-        view = found.setdefault(
+        view = rows.setdefault(
             (p, broker, row["at_ns"]), {"p": p, "broker": broker, "at_ns": row["at_ns"]}
         )
         view[VIEW_METRICS[row["metric"]]] = int(row["value"])
-    return [view for view in found.values() if "leader" in view]
+    return [view for view in rows.values() if "leader" in view]
 
 
-def since_made(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+def since_made(views: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
     """`found` without the answers before the partition's first state: they were about another
     topic of that name, since labels need not have the id."""
     made_ns = {
-        p: one[0].begin_ns - CLOCK_SLACK_NS for p, one in spans.items() if one[0].version == 0
+        p: versions[0].begin_ns - CLOCK_SLACK_NS
+        for p, versions in spans.items()
+        if versions[0].version == 0
     }
     return [
-        view for view in found
+        view for view in views
         if view["at_ns"] is None or view["at_ns"] >= made_ns.get(view["p"], -FOREVER_NS)
     ]  # fmt: skip
 
 
-def without_late_isr(found: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+def without_late_isr(views: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
     """`found` without sizes of the ISR that the brokers need not know yet.
 
     Before 2.7 a leader writes its ISR into ZooKeeper, and notifies the controller when five seconds
     have passed without another change of it, by a task that runs every 2.5 seconds.
     """
-    return [_without_late_isr(view, spans.get(view["p"], ())) for view in found]
+    return [_without_late_isr(view, spans.get(view["p"], ())) for view in views]
 
 
 def _without_late_isr(view: Row, spans: Sequence[Span]) -> Row:
@@ -111,7 +113,7 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
     itself). `found_ms` is the answered time, of a record of that time or of the largest one.
     `asked_epoch` is that of which the end was asked for, `led_epoch` the one it was to be led in.
     """
-    found = []
+    rows = []
     for row in evidence.rows(run_dir, "offset_answers"):
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is None or row["invoke_ns"] is None or row["complete_ns"] is None:
@@ -122,12 +124,12 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
         asked_ms = given[0] if given else row["timestamp_ms"]
         found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and given) else None
         epochs = given if kind == "epoch" and len(given) == 2 else (None, None)
-        found.append(
+        rows.append(
             {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
             | {"asked_epoch": epochs[0], "led_epoch": epochs[1], "found_ms": found_ms}
             | {name: row[name] for name in _SAME}
         )
-    return found
+    return rows
 
 
 _SAME = ("node", "invoke_ns", "complete_ns", "api_version", "offset", "leader_epoch", "error")

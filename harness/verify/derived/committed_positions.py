@@ -73,7 +73,7 @@ def commit_break_rows(
     run_dir: Path, derived: Derived, coordinators: Coordinators, scenario: Scenario
 ) -> list[Row]:
     """Rows of the table `commit_breaks`, by group and partition."""
-    found = []
+    rows = []
     positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
     for (group, p), gone in deletions(
         evidence.rows(run_dir, "admin_ops"), _numbers(derived)
@@ -90,14 +90,14 @@ def commit_break_rows(
         who = dict(zip(position.reads, position.asked, strict=True))
         for kind, read, before in _contradicted_commits(position):
             begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
-            found.append(
+            rows.append(
                 {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
                 | {"answered": read.value, "acknowledged": before}
                 | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
                 | {name: who[read][name] for name in ("client", "session")}
             )
     below = _resumed_below(run_dir, positions, _numbers(derived), coordinators, kept_ns)
-    return [*found, *below]
+    return [*rows, *below]
 
 
 def _kept_ns(scenario: Scenario) -> int:
@@ -112,21 +112,36 @@ def _resumed_below(
     known: Coordinators,
     kept_ns: int,
 ) -> Iterator[Row]:
-    for one in resumed_members(run_dir) if positions else ():
-        client, session, topic_id, partition = one.member
+    for resumption in resumed_members(run_dir) if positions else ():
+        client, session, topic_id, partition = resumption.member
         p = numbers.get((topic_id, partition))
-        position = positions.get((one.group, -1 if p is None else p))
+        position = positions.get((resumption.group, -1 if p is None else p))
         if position is None or position.in_transactions:
             continue
-        read = Op(one.given_ns, one.read_ns, one.offset, is_read=True)
+        read = Op(resumption.given_ns, resumption.read_ns, resumption.offset, is_read=True)
         if position.held_ns(read) + kept_ns <= read.complete_ns:
             continue
         before = undercut_position(position.writes, read)
         if before is not None:
             yield (
-                {"kind": "resumed", "p": p, "grp": one.group, "at_ns": one.given_ns}
-                | {"until_ns": one.read_ns, "answered": one.offset, "acknowledged": before}
-                | {"deposed": int(known.may_be_deposed(one.group, one.given_ns, one.read_ns))}
+                {
+                    "kind": "resumed",
+                    "p": p,
+                    "grp": resumption.group,
+                    "at_ns": resumption.given_ns,
+                }
+                | {
+                    "until_ns": resumption.read_ns,
+                    "answered": resumption.offset,
+                    "acknowledged": before,
+                }
+                | {
+                    "deposed": int(
+                        known.may_be_deposed(
+                            resumption.group, resumption.given_ns, resumption.read_ns
+                        )
+                    )
+                }
                 | {"client": client, "session": session}
             )
 
@@ -144,7 +159,7 @@ def _numbers(derived: Derived) -> dict[Key, int]:
 def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
     """By group and partition; with a topic that was deleted its committed positions went, too."""
     numbers = _numbers(derived)
-    found: dict[Key, Position] = defaultdict(Position)
+    positions: dict[Key, Position] = defaultdict(Position)
     joined: dict[str, list[int]] = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
         if row["event"] == "assigned" and row["at_ns"] is not None:
@@ -155,10 +170,10 @@ def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
         for row in sorted(rows, key=lambda row: int(row["invoke_ns"])):
             p = numbers.get((row["topic_id"], row["partition"]))
             if p is not None and row["group"] is not None:
-                _add(found[row["group"], p], table, row, markers)
-    for (group, _), position in found.items():
+                _add(positions[row["group"], p], table, row, markers)
+    for (group, _), position in positions.items():
         position.joined = joined[group]
-    return found
+    return positions
 
 
 def _rows(run_dir: Path, table: str) -> Iterator[Row]:

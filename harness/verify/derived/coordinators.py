@@ -40,7 +40,7 @@ class Coordinators:
 
     @classmethod
     def derive(cls, derived: Derived) -> Coordinators:
-        found = cls(_faults=[fault for fault in derived.faults if fault["acted"]])
+        history = cls(_faults=[fault for fault in derived.faults if fault["acted"]])
         places = {
             part["p"]: part["partition"]
             for part in derived.partitions
@@ -48,8 +48,8 @@ class Coordinators:
         }
         for span in derived.tables.get("state_spans", []):
             if span["p"] in places:
-                found._spans[places[span["p"]]].append(span)
-        return found
+                history._spans[places[span["p"]]].append(span)
+        return history
 
     def may_be_deposed(self, group: str, begin_ns: int, end_ns: int) -> bool:
         """Whether a former coordinator of `group` lived in this time and may not have known better.

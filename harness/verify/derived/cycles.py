@@ -106,9 +106,9 @@ def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int],
         if partition in numbers:
             writes[numbers[partition]].append((offset, unplaced[value_id]))
     graph, read = Graph(), dict[tuple[Node, int], int]()
-    for p, ones in sorted(writes.items()):
-        ones.sort()
-        for (_, before), (offset, after) in pairwise(ones):
+    for p, partition_writes in sorted(writes.items()):
+        partition_writes.sort()
+        for (_, before), (offset, after) in pairwise(partition_writes):
             if before != after:
                 graph.ww.setdefault((before, after), (p, offset))
     for txn, partition, offset, value_id in _rows(run_dir, "reads"):
@@ -134,14 +134,14 @@ def _places(
 ) -> dict[str, tuple[tuple[str, int], int]]:
     """Partition and first offset at which readers received these values. Of a transaction of
     unknown end, a reader of uncommitted records may have received what was aborted later."""
-    found: dict[str, tuple[tuple[str, int], int]] = {}
+    places: dict[str, tuple[tuple[str, int], int]] = {}
     if not unplaced:
-        return found
-    wanted = pa.array(unplaced, pa.string())
+        return places
+    value_ids = pa.array(unplaced, pa.string())
     columns = ["client", "session", "topic_id", "partition", "offset", "value_id"]
     for part in evidence.files(run_dir, "reads"):
         for batch in pq.ParquetFile(part).iter_batches(columns=columns):
-            rows = batch.filter(pc.is_in(batch["value_id"], wanted))
+            rows = batch.filter(pc.is_in(batch["value_id"], value_ids))
             for client, session, topic, number, offset, value_id in zip(
                 *(evidence.cells(rows[name]) for name in columns), strict=True
             ):
@@ -150,8 +150,8 @@ def _places(
                 fate = txns[unplaced[value_id]]["fate"]
                 if fate == "committed" or (client, session) not in hasty:
                     place = (topic, number), offset
-                    found[value_id] = min(place, found.get(value_id, place))
-    return found
+                    places[value_id] = min(place, places.get(value_id, place))
+    return places
 
 
 def _uncommitted_sessions(run_dir: Path) -> set[tuple[str, int]]:
@@ -166,12 +166,14 @@ def _add_reads_before_writes(
     by_partition: dict[int, list[tuple[int, Node]]] = defaultdict(list)
     for (reader, p), last in read.items():
         by_partition[p].append((last, reader))
-    for p, ones in sorted(by_partition.items()):
+    for p, reads in sorted(by_partition.items()):
         left = deque(writes.get(p, ()))
-        for last, reader in sorted(ones):
+        for last, reader in sorted(reads):
             while left and left[0][0] <= last:
                 left.popleft()
-            following = next(((o, one) for o, one in left if one != reader), None)
+            following = next(
+                ((o, next_reader) for o, next_reader in left if next_reader != reader), None
+            )
             if following is not None:
                 graph.rw.setdefault((reader, following[1]), (p, following[0]))
 
@@ -203,8 +205,10 @@ def _transactional_row_groups(part: Path) -> list[int]:
     statistics = [group.column(column).statistics for group in groups]
     return [
         n
-        for n, (group, one) in enumerate(zip(groups, statistics, strict=True))
-        if one is None or not one.has_null_count or one.null_count < group.num_rows
+        for n, (group, group_statistics) in enumerate(zip(groups, statistics, strict=True))
+        if group_statistics is None
+        or not group_statistics.has_null_count
+        or group_statistics.null_count < group.num_rows
     ]
 
 

@@ -30,7 +30,7 @@ _MS_NS = 1_000_000
 
 def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[Op]]:
     """By group and partition, in order; of those that were not acknowledged the end is infinite."""
-    found: dict[Key, list[Op]] = {}
+    deletions: dict[Key, list[Op]] = {}
     for row in sorted(ops, key=lambda row: int(row["invoke_ns"] or 0)):
         if row["act"] != FORGET or row["outcome"] == "fail" or row["invoke_ns"] is None:
             continue
@@ -39,8 +39,8 @@ def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[
         if p is not None and row["subject"] is not None:
             done = row["outcome"] == "ok" and row["complete_ns"] is not None
             end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
-            found.setdefault((row["subject"], p), []).append(Op(row["invoke_ns"], end_ns, None))
-    return found
+            deletions.setdefault((row["subject"], p), []).append(Op(row["invoke_ns"], end_ns, None))
+    return deletions
 
 
 def settled_deletions(
@@ -48,22 +48,22 @@ def settled_deletions(
 ) -> list[Op]:
     """The deletions of one committed offset among its `commits`, with commits that may undo them:
     the last offset committed before them, or concurrently, may be returned again at any time."""
-    found = []
-    for one in gone:
+    deletions = []
+    for deletion in gone:
         beside = [
             op
             for op in commits
-            if op.invoke_ns < one.complete_ns and op.complete_ns > one.invoke_ns
+            if op.invoke_ns < deletion.complete_ns and op.complete_ns > deletion.invoke_ns
         ]
-        firm = one.is_complete and not beside
-        found.append(one if firm else Op(one.invoke_ns, math.inf, None))
-        until_ns = one.complete_ns + in_sync_ns(scenario)
-        if firm and known.is_steady(group, one.invoke_ns, int(until_ns)):
+        firm = deletion.is_complete and not beside
+        deletions.append(deletion if firm else Op(deletion.invoke_ns, math.inf, None))
+        until_ns = deletion.complete_ns + in_sync_ns(scenario)
+        if firm and known.is_steady(group, deletion.invoke_ns, int(until_ns)):
             continue
-        before = [op for op in commits if op.complete_ns <= one.invoke_ns]
+        before = [op for op in commits if op.complete_ns <= deletion.invoke_ns]
         last = sorted(before, key=lambda op: op.complete_ns)[-1:]
-        found += [Op(one.invoke_ns, math.inf, op.value) for op in [*last, *beside]]
-    return found
+        deletions += [Op(deletion.invoke_ns, math.inf, op.value) for op in [*last, *beside]]
+    return deletions
 
 
 def in_sync_ns(scenario: Scenario) -> int:

@@ -57,8 +57,8 @@ def deletions(
 
 def _offset(op: Row, name: str, partition: int) -> int | None:
     after: Any = json.loads(op["after"] or "{}")
-    found = after.get(name, {}) if isinstance(after, dict) else {}
-    offset = found.get(str(partition)) if isinstance(found, dict) else None
+    offsets = after.get(name, {}) if isinstance(after, dict) else {}
+    offset = offsets.get(str(partition)) if isinstance(offsets, dict) else None
     return offset if isinstance(offset, int) else None
 
 

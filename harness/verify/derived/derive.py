@@ -83,7 +83,7 @@ def derive(
     `damaged` are clients whose journal is not whole: their passes prove nothing.
     """
     small = read(run_dir, facts)
-    found = Derived(
+    derived = Derived(
         tables={name: [] for name in DERIVED},
         expected=expected_sql(run_dir, scenario),
         damaged=damaged,
@@ -95,23 +95,23 @@ def derive(
             for row in small.clients
         },
     )
-    found.tables["answers"] = answer_rows(run_dir, small.numbers)
+    derived.tables["answers"] = answer_rows(run_dir, small.numbers)
     short: set[str] = set()
-    for place in _places(small, damaged, found.tables["answers"]):
+    for place in _places(small, damaged, derived.tables["answers"]):
         short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
-        found.unasked += place.never_leading_replicas()
-        _add_place(found.tables, place, small, run_dir, scenario, facts)
-    found.short = sorted(short)
-    _add_clients(found.tables, run_dir, small, scenario, facts)
-    _add_settings(found.tables, small, scenario)
-    found.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
-    found.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)
-    found.tables["leftover_logs"] = leftover_rows(run_dir, small, scenario, facts)
-    found.tables["broker_exits"] = exit_rows(run_dir, small)
-    found.tables["member_departures"] = departure_rows(run_dir, small, scenario, facts)
-    found.tables["static_rejoins"] = rejoin_rows(run_dir, small, scenario, facts)
-    found.tables["quota_limits"] = quota_rows(small, scenario, facts)
-    found.tables["evictions"] = [
+        derived.unasked += place.never_leading_replicas()
+        _add_place(derived.tables, place, small, run_dir, scenario, facts)
+    derived.short = sorted(short)
+    _add_clients(derived.tables, run_dir, small, scenario, facts)
+    _add_settings(derived.tables, small, scenario)
+    derived.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
+    derived.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)
+    derived.tables["leftover_logs"] = leftover_rows(run_dir, small, scenario, facts)
+    derived.tables["broker_exits"] = exit_rows(run_dir, small)
+    derived.tables["member_departures"] = departure_rows(run_dir, small, scenario, facts)
+    derived.tables["static_rejoins"] = rejoin_rows(run_dir, small, scenario, facts)
+    derived.tables["quota_limits"] = quota_rows(small, scenario, facts)
+    derived.tables["evictions"] = [
         row | {"n": number}
         for number, row in enumerate(
             eviction_rows(run_dir, small, scenario, facts)
@@ -119,9 +119,9 @@ def derive(
         )
     ]
     killed = damaged | killed_clients(small.ops)
-    found.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
-    found.tables["killed"] = [{"client": name} for name in sorted(killed)]
-    return found
+    derived.tables["damaged"] = [{"client": name} for name in sorted(damaged)]
+    derived.tables["killed"] = [{"client": name} for name in sorted(killed)]
+    return derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

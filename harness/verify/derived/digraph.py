@@ -16,12 +16,12 @@ Graph = Mapping[Node, Collection[Node]]
 
 def successors(edges: Iterable[Edge]) -> Graph:
     """The graph of `edges`; the successors of a node are sorted."""
-    found: dict[Node, list[Node]] = defaultdict(list)
+    graph: dict[Node, list[Node]] = defaultdict(list)
     for left, right in edges:
-        found[left].append(right)
-    for rights in found.values():
+        graph[left].append(right)
+    for rights in graph.values():
         rights.sort()
-    return found
+    return graph
 
 
 def components(after: Graph) -> dict[Node, int]:
@@ -97,10 +97,10 @@ def path(
     queue = deque([begin])
     while queue and end not in before:
         node = queue.popleft()
-        for one in after.get(node, ()):
-            if one not in before and accepts(marks[one]):
-                before[one] = node
-                queue.append(one)
+        for successor in after.get(node, ()):
+            if successor not in before and accepts(marks[successor]):
+                before[successor] = node
+                queue.append(successor)
     if end not in before:
         return [], len(before)
     way = [end]
@@ -121,8 +121,8 @@ def reachable_ends(
         own[end] |= 1 << n
     bits: dict[int, int] = defaultdict(int)
     for node, number in component.items():
-        found = bits[number] | own.get(node, 0)
-        for one in after.get(node, ()):
-            found |= bits[component[one]]
-        bits[number] = found
+        reached = bits[number] | own.get(node, 0)
+        for successor in after.get(node, ()):
+            reached |= bits[component[successor]]
+        bits[number] = reached
     return {node: bits[number] for node, number in component.items()}

@@ -66,20 +66,22 @@ def _eviction_times(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[in
         who = (row["client"], row["session"])
         times[who].add(row["at_ns"])
         places[who] = min(places.get(who, p), p)
-    return {who: (places[who], sorted(found)) for who, found in times.items()}
+    return {who: (places[who], sorted(own_times)) for who, own_times in times.items()}
 
 
 def _disturbances(small: Small, after_ns: int) -> list[Stretch]:
     """Every fault and every change of a coordinator, each with so much time after it."""
-    found = [acting_stretch(fault) for fault in small.faults]
+    disturbed = [acting_stretch(fault) for fault in small.faults]
     for spans in small.spans.values():
         if spans[0].topic == OFFSETS_TOPIC:
-            found += [Stretch(one.begin_ns, one.begin_ns) for one in spans if one.begins_epoch]
-    return [Stretch(one.begin_ns, one.end_ns + after_ns) for one in found]
+            disturbed += [
+                Stretch(span.begin_ns, span.begin_ns) for span in spans if span.begins_epoch
+            ]
+    return [Stretch(stretch.begin_ns, stretch.end_ns + after_ns) for stretch in disturbed]
 
 
 def _is_disturbed(at_ns: int, disturbed: list[Stretch]) -> bool:
-    return any(one.begin_ns <= at_ns <= one.end_ns for one in disturbed)
+    return any(stretch.begin_ns <= at_ns <= stretch.end_ns for stretch in disturbed)
 
 
 def _polled_steadily(polls: list[int], from_ns: int, to_ns: int, gap_ns: int) -> bool:

@@ -47,7 +47,7 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
     ]
     if whole_ns is None or not ends:
         return []
-    to_ns = min([*ends, *(one.begin_ns for one in bad if one.begin_ns >= whole_ns)])
+    to_ns = min([*ends, *(stretch.begin_ns for stretch in bad if stretch.begin_ns >= whole_ns)])
     from_ns = whole_ns + _noticed_ns(scenario)
     return [
         {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
@@ -60,9 +60,9 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
 def quiet_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Where nothing is in the way of producers: a partition and a stretch of the load each."""
     return [
-        {"p": part["p"], "from_ns": one.begin_ns, "to_ns": one.end_ns}
+        {"p": part["p"], "from_ns": healthy_stretch.begin_ns, "to_ns": healthy_stretch.end_ns}
         | {"bound_ns": _bound_ns(scenario)}
-        for one in _healthy_stretches(derived, scenario, facts)
+        for healthy_stretch in _healthy_stretches(derived, scenario, facts)
         for part in derived.partitions
         if part["ours"] and not part["gone"]
     ]
@@ -72,22 +72,29 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
     """What became of transactions in the end of each such stretch, of those that move one group's
     positions and of those that move none: how many `ended` as their client asked, and how many
     others were `tried`, by how many `clients`. Who was shut out says nothing."""
-    found = []
-    for one in _healthy_stretches(derived, scenario, facts):
-        since_ns = one.end_ns - _bound_ns(scenario)
+    intervals = []
+    for healthy_stretch in _healthy_stretches(derived, scenario, facts):
+        since_ns = healthy_stretch.end_ns - _bound_ns(scenario)
         by_group: dict[str | None, list[Row]] = defaultdict(list)
         for row in derived.tables["txn_p"]:
-            lately = row["end_ns"] is not None and since_ns < row["end_ns"] <= one.end_ns
+            lately = (
+                row["end_ns"] is not None and since_ns < row["end_ns"] <= healthy_stretch.end_ns
+            )
             if lately and row["outcome"] != "fenced":
                 by_group[row["grp"]].append(row)
         for grp, rows in by_group.items():
             failed = [row for row in rows if not row["asked"]]
-            found.append(
-                {"grp": grp, "from_ns": since_ns, "to_ns": one.end_ns, "tried": len(failed)}
+            intervals.append(
+                {
+                    "grp": grp,
+                    "from_ns": since_ns,
+                    "to_ns": healthy_stretch.end_ns,
+                    "tried": len(failed),
+                }
                 | {"ended": len(rows) - len(failed)}
                 | {"clients": len({row["client"] for row in failed})}
             )
-    return found
+    return intervals
 
 
 def _healthy_stretches(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Stretch]:
@@ -96,8 +103,10 @@ def _healthy_stretches(derived: Derived, scenario: Scenario, facts: RunFacts) ->
     if _has_quota(derived) or not derived.tables.get("state_spans"):
         return []
     busy = [*map(acting_stretch, derived.faults), *unhealthy(derived)]
-    found = undisturbed_between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
-    return [one for one in found if one.end_ns - one.begin_ns >= _bound_ns(scenario)]
+    stretches = undisturbed_between(busy, load_of(facts).begin_ns, end_of_load_ns(facts))
+    return [
+        stretch for stretch in stretches if stretch.end_ns - stretch.begin_ns >= _bound_ns(scenario)
+    ]
 
 
 def _has_quota(derived: Derived) -> bool:

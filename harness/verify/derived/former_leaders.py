@@ -31,20 +31,20 @@ def departed_leader_rows(small: Small, end_ns: int) -> Iterator[Row]:
             away = away | {broker} if row["version"] == -1 else away - {broker}
         elif row["partition"] is not None:
             before = last.get(path)
-            if (found := open_.pop(path, None)) and not _raises(before, row):
-                yield _row(small, found, late=True)
+            if (departed := open_.pop(path, None)) and not _raises(before, row):
+                yield _row(small, departed, late=True)
             last[path] = row
             if before is None or not _raises(before, row) or before["leader"] not in away:
                 continue
             if row["leader"] in (None, -1, before["leader"]):
                 continue
-            found = row | {"departed": before["leader"]}
+            departed = row | {"departed": before["leader"]}
             if before["leader"] in json.loads(row["isr"] or "[]"):
-                open_[path] = found
+                open_[path] = departed
             else:
-                yield _row(small, found, late=False)
-    for found in open_.values():
-        yield _row(small, found, late=found["at_ns"] + SETTLES_NS < end_ns)
+                yield _row(small, departed, late=False)
+    for departed in open_.values():
+        yield _row(small, departed, late=departed["at_ns"] + SETTLES_NS < end_ns)
 
 
 def _raises(before: Row | None, row: Row) -> bool:

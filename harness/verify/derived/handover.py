@@ -34,7 +34,11 @@ def handovers(small: Small) -> Iterator[Row]:
         elif path.startswith(_IDS):
             broker = int(path.removeprefix(_IDS))
             left = row["version"] == -1
-            near = [one for one, ns in changes if ns > at_ns - ALONE_NS and one != path]
+            near = [
+                other_path
+                for other_path, ns in changes
+                if ns > at_ns - ALONE_NS and other_path != path
+            ]
             if left and broker in present and not near and _is_polite(small, broker, at_ns):
                 yield from _rows_of_broker(small, broker, at_ns, states, present - {broker})
             present = present - {broker} if left else present | {broker}
@@ -48,7 +52,7 @@ def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
     One that does not restart them ends all at once: of several brokers none may lead then.
     """
     at = Stretch(at_ns - ALONE_NS, at_ns + 1)
-    near = [one for one in small.faults if one["acted"] and acting_stretch(one).meets(at)]
+    near = [fault for fault in small.faults if fault["acted"] and acting_stretch(fault).meets(at)]
     return len(near) == 1 and (
         has_only(near[0], SHUTDOWNS)
         and f"b{broker}" in targets_of(near[0])

@@ -42,14 +42,14 @@ class Loss:
 
 def harms(faults: Iterable[Row], topic: str, partition: int) -> list[Harm]:
     """What the run's faults destroyed of one partition, in order of time."""
-    found = []
+    harm_list = []
     for fault in faults:
         report: Mapping[str, Any] = json.loads(fault.get("harm") or "{}")
         for node, logs in report.get("brokers", {}).items():
             low, high = logs.get(f"{topic}-{partition}", (None, None))
             if low is not None:
-                found.append(_harm(node, low, high, int(report["at_ns"]), fault))
-    return sorted(found, key=lambda harm: (harm.at_ns, harm.broker))
+                harm_list.append(_harm(node, low, high, int(report["at_ns"]), fault))
+    return sorted(harm_list, key=lambda harm: (harm.at_ns, harm.broker))
 
 
 def _harm(node: str, low: int, high: int | None, at_ns: int, fault: Row) -> Harm:
@@ -71,19 +71,19 @@ def losses(spans: Sequence[Span], hurt: Sequence[Harm]) -> list[Loss]:
     """
     held: dict[int, int] = {}
     isr: tuple[int, ...] = ()
-    found = []
+    losses = []
     for what in _in_order(spans, hurt):
         if isinstance(what, Span):
-            joined = [one for one in what.isr if one not in isr]
+            joined = [broker for broker in what.isr if broker not in isr]
             held |= dict.fromkeys(joined, held.get(what.leader, NO_OFFSET))
             isr = what.isr or isr
             continue
         held[what.broker] = min(held.get(what.broker, NO_OFFSET), what.low)
         left = [held.get(member, NO_OFFSET) for member in isr]
         if left and max(left) < NO_OFFSET:
-            found.append(Loss(at_ns=what.at_ns, until_ns=what.until_ns, floor=min(left)))
+            losses.append(Loss(at_ns=what.at_ns, until_ns=what.until_ns, floor=min(left)))
             held = {}
-    return found
+    return losses
 
 
 def flushed_ns(spans: Sequence[Span], hurt: Sequence[Harm], within_ns: int | None) -> int | None:
@@ -108,13 +108,13 @@ def _moment(what: Span | Harm) -> int:
     return what.begin_ns if isinstance(what, Span) else what.at_ns
 
 
-def with_losses(found: Sequence[Floor], lost: Sequence[Loss]) -> list[Floor]:
+def with_losses(floors: Sequence[Floor], lost: Sequence[Loss]) -> list[Floor]:
     """`found` with the lowest loss that came after a send, split where that changes."""
     split: list[Floor] = []
-    for floor in found:
-        edges = sorted({one.at_ns for one in lost if floor.from_ns < one.at_ns < floor.to_ns})
+    for floor in floors:
+        edges = sorted({loss.at_ns for loss in lost if floor.from_ns < loss.at_ns < floor.to_ns})
         begins, ends = [floor.from_ns, *edges], [*edges, floor.to_ns]
         for from_ns, to_ns in zip(begins, ends, strict=True):
-            low = min((one.floor for one in lost if one.at_ns > from_ns), default=NO_OFFSET)
+            low = min((loss.floor for loss in lost if loss.at_ns > from_ns), default=NO_OFFSET)
             split.append(replace(floor, from_ns=from_ns, to_ns=to_ns, lost_floor=low))
     return split

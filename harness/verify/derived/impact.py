@@ -95,7 +95,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
     watched_ns = max((phase.end_ns for phase in facts.phases), default=0)
     bad = unhealthy(derived)
     known = bool(derived.tables.get("state_spans"))
-    found = []
+    healings = []
     for n, fault in enumerate(derived.faults):
         healed_ns = fault["healed_ns"]
         if healed_ns is None or not known:
@@ -108,7 +108,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
             for m, other in enumerate(derived.faults)
             if m != n
         )
-        found.append(
+        healings.append(
             {
                 "n": n,
                 "fault": fault["fault"],
@@ -120,7 +120,7 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
                 "judged": int(alone and is_known),
             }
         )
-    return found
+    return healings
 
 
 def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
@@ -139,7 +139,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
         return []
     bad = unhealthy(derived)
     load = load_of(facts)
-    found = []
+    trials = []
     for n, fault in enumerate(derived.faults):
         window = acting_stretch(fault)
         others = [acting_stretch(other) for m, other in enumerate(derived.faults) if m != n]
@@ -154,12 +154,12 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
             from_ns = window.begin_ns + grace_ns(scenario)
             to_ns = min(fault["end_ns"] or window.end_ns, load.end_ns)
             if to_ns - from_ns >= _SHORTEST_TRIAL_NS:
-                found.append(
+                trials.append(
                     {"n": n, "p": part["p"], "fault": fault["fault"], "from_ns": from_ns}
                     | {"targets": ",".join(targets_of(fault)), "to_ns": to_ns}
                     | {"begin_ns": window.begin_ns}
                 )
-    return found
+    return trials
 
 
 def load_of(facts: RunFacts) -> Stretch:

@@ -44,7 +44,7 @@ def balance_rows(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iter
             place = f"{state['topic']}-{state['partition']}"
             yield {
                 "kind": KIND, "key": (state["topic_id"], state["partition"]),
-                "from_ns": max(one["at_ns"] for one in states),
+                "from_ns": max(state["at_ns"] for state in states),
                 "asked": f"{place} is to be led by broker {broker}, its first replica",
                 "stands": f"broker {state['leader']} leads" if state in away and waits else None,
                 "limit_s": every_s + SLACK_S,
@@ -53,7 +53,7 @@ def balance_rows(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iter
 
 def _preferred_states(last: dict[str, Row]) -> dict[int, list[Row]]:
     """Each broker with the states of the partitions whose first replica it is."""
-    found: dict[int, list[Row]] = defaultdict(list)
+    states: dict[int, list[Row]] = defaultdict(list)
     for path, node in last.items():
         topic = path.removeprefix(_TOPICS)
         if not path.startswith(_TOPICS) or "/" in topic or _WISHES + topic in last:
@@ -62,5 +62,5 @@ def _preferred_states(last: dict[str, Row]) -> dict[int, list[Row]]:
         for p, replicas in assigned.items():
             state = last.get(f"{path}/partitions/{p}/state")
             if replicas and state is not None and state["leader"] is not None:
-                found[int(replicas[0])].append(state)
-    return found
+                states[int(replicas[0])].append(state)
+    return states

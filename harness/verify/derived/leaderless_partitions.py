@@ -66,16 +66,18 @@ def _may_lead(
     allowed for certain."""
     if in_sync or setting(small.topics[topic_id], scenario, UNCLEAN) == "true":
         return [Stretch(-FOREVER_NS, FOREVER_NS)]
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for op in sorted(small.ops, key=lambda op: int(op["invoke_ns"] or 0)):
         config: Any = json.loads(op["after"] or "{}") if op["act"] == "config" else {}
         if op["subject"] != topic or UNCLEAN not in config:
             continue
-        if found:
-            found[-1] = Stretch(found[-1].begin_ns, min(found[-1].end_ns, op["invoke_ns"]))
+        if stretches:
+            stretches[-1] = Stretch(
+                stretches[-1].begin_ns, min(stretches[-1].end_ns, op["invoke_ns"])
+            )
         if config[UNCLEAN] == "true" and op["outcome"] == "ok" and op["complete_ns"] is not None:
-            found.append(Stretch(op["complete_ns"], FOREVER_NS))
-    return found
+            stretches.append(Stretch(op["complete_ns"], FOREVER_NS))
+    return stretches
 
 
 def _parts(
@@ -97,20 +99,20 @@ def _parts(
         for office in offices:
             for allowed in since:
                 shared = (lasted, lived, office, allowed)
-                begin_ns = max(one.begin_ns for one in shared)
-                end_ns = min(one.end_ns for one in shared)
+                begin_ns = max(stretch.begin_ns for stretch in shared)
+                end_ns = min(stretch.end_ns for stretch in shared)
                 yield from _subtract(busy, Stretch(begin_ns, end_ns))
 
 
-def _subtract(busy: Iterable[Stretch], one: Stretch) -> Iterator[Stretch]:
-    begin_ns = one.begin_ns
+def _subtract(busy: Iterable[Stretch], stretch: Stretch) -> Iterator[Stretch]:
+    begin_ns = stretch.begin_ns
     for other in sorted(busy, key=lambda other: other.begin_ns):
-        if other.meets(Stretch(begin_ns, one.end_ns)):
+        if other.meets(Stretch(begin_ns, stretch.end_ns)):
             if other.begin_ns > begin_ns:
                 yield Stretch(begin_ns, other.begin_ns)
             begin_ns = max(begin_ns, other.end_ns)
-    if begin_ns < one.end_ns:
-        yield Stretch(begin_ns, one.end_ns)
+    if begin_ns < stretch.end_ns:
+        yield Stretch(begin_ns, stretch.end_ns)
 
 
 def _existence(states: Iterable[Row], path: str) -> Iterator[Stretch]:

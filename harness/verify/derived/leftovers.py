@@ -43,15 +43,15 @@ def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         if has_any(fault, OF_DISKS | {Effect.MOVES_CLOCKS})
         for node in targets_of(fault)
     }
-    found = [
+    rows = [
         *_deleted_rows(small, end_ns),
         *_moved_rows(run_dir, small, end_ns),
         *_set_aside(run_dir, small, scenario, end_ns),
     ]
-    for row in found:
+    for row in rows:
         late = row["age_s"] is not None and row["age_s"] > row["limit_s"]
         row["late"] = int(late and f"b{row['broker']}" not in hurt)
-    return found
+    return rows
 
 
 def _deleted_rows(small: Small, end_ns: int) -> Iterator[Row]:
@@ -84,7 +84,10 @@ def _moved_rows(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
             continue
         is_left = (topic, partition, broker) in stray
         age_s = (end_ns - quiet_ns) / SECOND_NS if is_left else None
-        topic_id = next((one.topic_id for one in small.topics.values() if one.name == topic), None)
+        topic_id = next(
+            (declared.topic_id for declared in small.topics.values() if declared.name == topic),
+            None,
+        )
         p = None if topic_id is None else small.numbers.get((topic_id, partition))
         yield _row(MOVED, p, broker, f"{topic}-{partition}", age_s, SLACK_S)
 
@@ -118,11 +121,11 @@ def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
         if row["path"] in presence and row["at_ns"] > since_ns - CLOCK_SLACK_NS:
             return None
     ends = [
-        acting_stretch(one).end_ns
-        for one in small.faults
-        if one["acted"] and not has_any(one, ADMIN_TASKS)
+        acting_stretch(fault).end_ns
+        for fault in small.faults
+        if fault["acted"] and not has_any(fault, ADMIN_TASKS)
     ]
-    unhealed = any(one["healed_ns"] is None for one in small.faults if one["acted"])
+    unhealed = any(fault["healed_ns"] is None for fault in small.faults if fault["acted"])
     return None if unhealed else max([since_ns, *ends])
 
 
@@ -151,7 +154,9 @@ def _delay_ms(path: str, small: Small, scenario: Scenario) -> int:
     if not path.endswith(GONE_FILE):
         return int(delay) + int(brokers.get("log.initial.task.delay.ms", str(_FIRST_MS)))
     topic = Path(path).parent.name.rpartition("-")[0]
-    own = next((one.config for one in small.topics.values() if one.name == topic), {})
+    own = next(
+        (declared.config for declared in small.topics.values() if declared.name == topic), {}
+    )
     return int(own.get("file.delete.delay.ms", delay))
 
 

@@ -8,16 +8,16 @@ Epochs = Mapping[int, int]
 """Leader epoch to the offset at which it began."""
 
 
-def agreed_end(one: Epochs, one_end: int, other: Epochs, other_end: int) -> int:
+def agreed_end(epochs: Epochs, end: int, other: Epochs, other_end: int) -> int:
     """The offset to which a follower with one log truncates under a leader with the other.
 
     That is the end, in the shorter of them, of the last epoch that both know; 0 without any.
     """
-    common = one.keys() & other.keys()
+    common = epochs.keys() & other.keys()
     if not common:
         return 0
     last = max(common)
-    return min(_end_of(last, one, one_end), _end_of(last, other, other_end))
+    return min(_end_of(last, epochs, end), _end_of(last, other, other_end))
 
 
 def _end_of(epoch: int, epochs: Epochs, log_end: int) -> int:

@@ -39,20 +39,20 @@ class LostEpoch:
 def lost_epochs(spans: Iterable[Span], final_epochs: Collection[int]) -> list[LostEpoch]:
     """The epochs with a leader that are not among those of the final log, `final_epochs`, and that
     an unclean epoch or another lost epoch followed."""
-    found: dict[int, LostEpoch] = {}
+    epochs: dict[int, LostEpoch] = {}
     for span in spans:
         before = span.previous if span.begins_epoch and span.unclean else None
         end_ns = span.begin_ns
         while before is not None and before.leader_epoch not in final_epochs:
             if before.begins_epoch:
                 if before.leader >= 0:
-                    found[before.leader_epoch] = LostEpoch(
+                    epochs[before.leader_epoch] = LostEpoch(
                         epoch=before.leader_epoch, leader=before.leader,
                         begin_ns=before.begin_ns, end_ns=end_ns,
                     )  # fmt: skip
                 end_ns = before.begin_ns
             before = before.previous
-    return list(found.values())
+    return list(epochs.values())
 
 
 def first_offsets(
@@ -62,14 +62,14 @@ def first_offsets(
 
     Read piece by piece, and only where an epoch is lost.
     """
-    found: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     for table in _COLUMNS if lost else ():
         for batch in _batches(run_dir, table, topic_id, partition):
             for epoch in lost:
                 low = pc.min(batch.filter(_is_of_epoch(epoch, batch, table))["offset"]).as_py()
                 if low is not None:
-                    found[epoch.epoch] = min(low, found.get(epoch.epoch, low))
-    return found
+                    offsets[epoch.epoch] = min(low, offsets.get(epoch.epoch, low))
+    return offsets
 
 
 def _batches(run_dir: Path, table: str, topic_id: str, partition: int) -> Iterator[pa.RecordBatch]:

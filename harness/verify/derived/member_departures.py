@@ -47,8 +47,8 @@ def departure_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFa
         return []
     session_ns, given = session_timeout_ns(scenario), _events(run_dir, small)
     left = _leave_rows(small, given, session_ns // 2, facts) if session_ns >= LONG_NS else []
-    found = left + _death_rows(small, given, session_ns + REBALANCE_NS, facts)
-    return [{"n": number} | row for number, row in enumerate(found)]
+    rows = left + _death_rows(small, given, session_ns + REBALANCE_NS, facts)
+    return [{"n": number} | row for number, row in enumerate(rows)]
 
 
 def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
@@ -63,7 +63,11 @@ def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> 
         for at_ns, event, who in events:
             left = event == "revoked" and 0 <= ends[group].get(who, 0) - at_ns <= LEAVING_NS
             wait = Stretch(at_ns, at_ns + bound_ns)
-            if not left or wait.end_ns > end_ns or any(one.meets(wait) for one in disturbed):
+            if (
+                not left
+                or wait.end_ns > end_ns
+                or any(stretch.meets(wait) for stretch in disturbed)
+            ):
                 continue
             if not any(mate != who and end > wait.end_ns for mate, end in ends[group].items()):
                 continue
@@ -83,15 +87,15 @@ def _death_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> 
     for (group, p), events in sorted(given.items()):
         moved = [ns for (name, _), times in given.items() if name == group for ns, _, _ in times]
         for at_ns, subject in kills:
-            before = [one for one in sorted(events) if one[0] <= at_ns]
+            before = [event for event in sorted(events) if event[0] <= at_ns]
             if not before or before[-1][1] != "assigned" or before[-1][2][0] != subject:
                 continue
             wait, who = Stretch(at_ns, at_ns + bound_ns), before[-1][2]
             if (
                 wait.end_ns > end_ns
-                or any(one.meets(wait) for one in disturbed)
+                or any(stretch.meets(wait) for stretch in disturbed)
                 or any(at_ns - QUIET_NS < ns <= at_ns for ns in moved)
-                or not any(one != subject and end > wait.end_ns for one, end in ends[group])
+                or not any(member != subject and end > wait.end_ns for member, end in ends[group])
             ):
                 continue
             rows.append(_row(group, p, who, wait, events, died=1))
@@ -115,20 +119,22 @@ def _row(
 
 def _events(run_dir: Path, small: Small) -> Events:
     """What was given and taken when, and whose session it was, by group and partition."""
-    found: Events = defaultdict(list)
+    events: Events = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
         is_complete = None not in (row["at_ns"], row["session"], row["group"])
         if p is not None and is_complete and row["event"] in ("assigned", "revoked", "lost"):
             who = (row["client"], row["session"])
-            found[row["group"], p].append((row["at_ns"], row["event"], who))
-    return found
+            events[row["group"], p].append((row["at_ns"], row["event"], who))
+    return events
 
 
 def disturbances(small: Small, but: Effect) -> list[Stretch]:
     """Faults with any other effect, and changes of the group's coordinator."""
-    found = [acting_stretch(fault) for fault in small.faults if not has_only(fault, {but})]
+    disturbed = [acting_stretch(fault) for fault in small.faults if not has_only(fault, {but})]
     for spans in small.spans.values():
         if spans[0].topic == OFFSETS_TOPIC:
-            found += [Stretch(one.begin_ns, one.begin_ns + 1) for one in spans if one.begins_epoch]
-    return found
+            disturbed += [
+                Stretch(span.begin_ns, span.begin_ns + 1) for span in spans if span.begins_epoch
+            ]
+    return disturbed

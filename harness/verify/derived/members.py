@@ -24,12 +24,12 @@ def member_rows(run_dir: Path) -> tuple[list[Row], list[Row]]:
     memberships = set(_reported_generations(run_dir))
     names = sorted({group for _, _, group in memberships})
     bits = {name: 1 << (n % GROUPS) for n, name in enumerate(names)}
-    found: dict[tuple[str, int], int] = {}
+    rows: dict[tuple[str, int], int] = {}
     for client, session, group in memberships:
-        found[client, session] = found.get((client, session), 0) | bits[group]
+        rows[client, session] = rows.get((client, session), 0) | bits[group]
     return (
         [{"grp": name, "bit": bit} for name, bit in bits.items()],
-        [{"client": c, "session": s, "bits": b} for (c, s), b in sorted(found.items())],
+        [{"client": c, "session": s, "bits": b} for (c, s), b in sorted(rows.items())],
     )
 
 
@@ -41,12 +41,12 @@ def _reported_generations(run_dir: Path) -> Iterator[tuple[str, int, str]]:
 
 @once_a_version
 def _memberships_in(part: Path) -> frozenset[tuple[str, int, str]]:
-    found: set[tuple[str, int, str]] = set()
+    memberships: set[tuple[str, int, str]] = set()
     for batch in evidence.batches(part, _COLUMNS):
         once = pa.Table.from_batches([batch]).group_by(_COLUMNS).aggregate([])
-        found |= {
+        memberships |= {
             (str(row["client"]), int(row["session"]), str(row["group"]))
             for row in once.to_pylist()
             if None not in row.values()
         }
-    return frozenset(found)
+    return frozenset(memberships)

@@ -60,7 +60,9 @@ def _is_packed(scenario: Scenario) -> bool:
     load = scenario.workload
     if has_tombstones(load.kind):
         return True  # tombstones have no value
-    kept = all(one.config.get("compression.type", "producer") in _AS_SENT for one in load.topics)
+    kept = all(
+        topic.config.get("compression.type", "producer") in _AS_SENT for topic in load.topics
+    )
     return not kept or SendOptions.of(load).compression_type not in (None, "none")
 
 
@@ -71,7 +73,7 @@ def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretc
     for n, op in enumerate(acts):
         if op["outcome"] != "ok" or op["complete_ns"] is None:
             continue
-        later = (one["invoke_ns"] for one in acts[n + 1 :] if one["subject"] == op["subject"])
+        later = (act["invoke_ns"] for act in acts[n + 1 :] if act["subject"] == op["subject"])
         held = Stretch(op["complete_ns"] + HEARD_NS, next(later, end_ns))
         for name, rate in json.loads(op["after"] or "{}").items():
             if name in KINDS:
@@ -83,13 +85,13 @@ def _undisturbed(small: Small, held: Stretch) -> Iterator[Stretch]:
     others = [
         acting_stretch(fault) for fault in small.faults if not has_only(fault, {Effect.SETS_QUOTAS})
     ]
-    led = [one.begin_ns for spans in small.spans.values() for one in spans if one.begins_epoch]
+    led = [span.begin_ns for spans in small.spans.values() for span in spans if span.begins_epoch]
     disturbed = sorted(
-        [*others, *(Stretch(at_ns, at_ns) for at_ns in led)], key=lambda one: one.begin_ns
+        [*others, *(Stretch(at_ns, at_ns) for at_ns in led)], key=lambda stretch: stretch.begin_ns
     )
     calm_ns = held.begin_ns
-    for one in [*disturbed, Stretch(held.end_ns, held.end_ns)]:
-        end_ns = min(one.begin_ns, held.end_ns)
+    for stretch in [*disturbed, Stretch(held.end_ns, held.end_ns)]:
+        end_ns = min(stretch.begin_ns, held.end_ns)
         if end_ns > calm_ns:
             yield Stretch(calm_ns, end_ns)
-        calm_ns = max(calm_ns, one.end_ns)
+        calm_ns = max(calm_ns, stretch.end_ns)

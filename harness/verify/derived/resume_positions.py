@@ -45,7 +45,7 @@ def resumed_members(run_dir: Path) -> Iterator[Resumed]:
     given = _first_assignments(run_dir)
     firsts = _first_reads(run_dir, {member[0] for member, _ in given})
     moved = _position_moves(run_dir) if firsts else defaultdict[Moved, list[tuple[int, int]]](list)
-    for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda one: one[1][1]):
+    for key, (poll, read_ns, offset) in sorted(firsts.items(), key=lambda entry: entry[1][1]):
         assigned = given.get(key)
         if assigned is None or assigned["at_ns"] > read_ns:
             continue
@@ -63,23 +63,23 @@ def resumed_members(run_dir: Path) -> Iterator[Resumed]:
 
 def _first_assignments(run_dir: Path) -> dict[tuple[Member, int], Row]:
     """When members were first given what they read in a generation."""
-    found: dict[tuple[Member, int], Row] = {}
+    assignments: dict[tuple[Member, int], Row] = {}
     for row in evidence.rows(run_dir, "assignments"):
         required = (row["at_ns"], row["generation"], row["group"], row["client"])
         if row["event"] != "assigned" or None in required:
             continue
         key = (row["client"], row["session"], row["topic_id"], row["partition"]), row["generation"]
-        before = found.setdefault(key, row)
+        before = assignments.setdefault(key, row)
         if row["at_ns"] < before["at_ns"]:
-            found[key] = row
-    return found
+            assignments[key] = row
+    return assignments
 
 
 def _first_reads(
     run_dir: Path, clients: set[str]
 ) -> dict[tuple[Member, int], tuple[int, int, int]]:
     """Poll, time and offset of each member's first read in a generation, piece by piece."""
-    found: dict[tuple[Member, int], tuple[int, int, int]] = {}
+    reads: dict[tuple[Member, int], tuple[int, int, int]] = {}
     names = pa.array(sorted(clients), pa.string())
     columns = [*_KEYS, "poll", "position_in_poll", "read_ns", "offset"]
     for batch in _batches(run_dir, "reads", columns) if clients else ():
@@ -92,8 +92,8 @@ def _first_reads(
             member = row["client"], row["session"], row["topic_id"], row["partition"]
             first_read = row["poll"], row["read_ns"], row["offset"]
             key = member, row["generation"]
-            found[key] = min(first_read, found.get(key, first_read))
-    return found
+            reads[key] = min(first_read, reads.get(key, first_read))
+    return reads
 
 
 def _lowest(rows: pa.Table, name: str) -> pa.Table:
@@ -105,14 +105,14 @@ def _lowest(rows: pa.Table, name: str) -> pa.Table:
 def _position_moves(run_dir: Path) -> Mapping[Moved, list[tuple[int, int]]]:
     """The polls at which a member's position was moved, and when; those of which nobody knows the
     partition are for all."""
-    found: dict[Moved, list[tuple[int, int]]] = defaultdict(list)
+    moves: dict[Moved, list[tuple[int, int]]] = defaultdict(list)
     for batch in _batches(run_dir, "polls", [*_WHO, "poll", "event", "complete_ns"]):
         for row in batch.filter(pc.is_in(batch["event"], pa.array(MOVED))).to_pylist():
             place = row["topic_id"], row["partition"]
             member = row["client"], row["session"], *((None, None) if None in place else place)
             at_ns = FOREVER_NS if row["complete_ns"] is None else row["complete_ns"]
-            found[member].append((row["poll"], at_ns))
-    return found
+            moves[member].append((row["poll"], at_ns))
+    return moves
 
 
 def _batches(run_dir: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -137,7 +137,7 @@ def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
     if None in intervals:
         return None
     first_ms = brokers.get("log.initial.task.delay.ms", "30000")
-    return sum(int(one or 0) for one in (*intervals, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
+    return sum(int(interval or 0) for interval in (*intervals, first_ms)) * _MS_NS + _FLUSH_SLACK_NS
 
 
 def _number(text: str | None) -> int | None:

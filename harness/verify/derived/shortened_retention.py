@@ -33,20 +33,21 @@ def shortened_columns(
     ]
     if any(op["outcome"] != "ok" or op["complete_ns"] is None for op, _ in acts):
         return UNKNOWN
-    found = UNKNOWN
+    columns = UNKNOWN
     for (op, changed), after in zip_longest(acts, acts[1:]):
         until_ns = end_ns if after is None else after[0]["invoke_ns"]
         lasted = Stretch(op["invoke_ns"], until_ns)
         others = [
-            one
-            for one in faults
-            if not has_only(one, {Effect.SHORTENS_RETENTION}) and acting_stretch(one).meets(lasted)
+            fault
+            for fault in faults
+            if not has_only(fault, {Effect.SHORTENS_RETENTION})
+            and acting_stretch(fault).meets(lasted)
         ]
         short_ns, segment_ns = (_ns(changed.get(name)) for name in (RETENTION, SEGMENT))
         if None not in (short_ns, segment_ns) and not others:
-            found = {"short_ns": short_ns, "short_segment_ns": segment_ns}
-            found |= {"short_from_ns": op["complete_ns"] + HEARD_NS, "short_until_ns": until_ns}
-    return found
+            columns = {"short_ns": short_ns, "short_segment_ns": segment_ns}
+            columns |= {"short_from_ns": op["complete_ns"] + HEARD_NS, "short_until_ns": until_ns}
+    return columns
 
 
 def _ns(change: tuple[str | None, str | None] | None) -> int | None:

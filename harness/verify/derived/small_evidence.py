@@ -88,10 +88,10 @@ def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
 
 def _faults(run_dir: Path) -> list[Row]:
     """Faults that began; one that does not say whether it acted did if it has a proof."""
-    found = [row for row in evidence.rows(run_dir, "faults") if row["begin_ns"] is not None]
-    for fault in found:
+    faults = [row for row in evidence.rows(run_dir, "faults") if row["begin_ns"] is not None]
+    for fault in faults:
         fault["acted"] = bool(fault["proof"]) if fault["acted"] is None else fault["acted"]
-    return found
+    return faults
 
 
 def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
@@ -131,12 +131,12 @@ def _numbers(topics: Sequence[TopicFact], rows: Iterable[Row]) -> dict[Key, int]
 
 
 def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = defaultdict(list)
+    partition_rows: dict[int, list[Row]] = defaultdict(list)
     for row in table:
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is not None:
-            found[p].append(row)
-    return found
+            partition_rows[p].append(row)
+    return partition_rows
 
 
 def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
@@ -151,8 +151,9 @@ def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], 
         row for row in passes
         if not (row["complete"] and _is_identified(row))
         and not any(
-            one["client"] == row["client"] and (one["from_offset"] or 0) > (row["from_offset"] or 0)
-            for one in whole
+            later["client"] == row["client"]
+            and (later["from_offset"] or 0) > (row["from_offset"] or 0)
+            for later in whole
         )
     ]  # fmt: skip
 
@@ -190,30 +191,30 @@ def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
 
 def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
     """The replicas that a partition was made with."""
-    found: dict[Key, set[int]] = {}
+    first_assigned: dict[Key, set[int]] = {}
     for key, replicas in _assigned_replicas(states):
-        found.setdefault(key, replicas)
-    return found
+        first_assigned.setdefault(key, replicas)
+    return first_assigned
 
 
 def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
     """All replicas that a partition ever had."""
-    found: dict[Key, set[int]] = defaultdict(set)
+    every_assigned: dict[Key, set[int]] = defaultdict(set)
     for key, replicas in _assigned_replicas(states):
-        found[key] |= replicas
-    return found
+        every_assigned[key] |= replicas
+    return every_assigned
 
 
 def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
     """How many replicas a partition had when it had fewest."""
-    found: dict[Key, int] = {}
+    least_assigned: dict[Key, int] = {}
     for key, replicas in _assigned_replicas(states):
-        found[key] = min(len(replicas), found.get(key, len(replicas)))
-    return found
+        least_assigned[key] = min(len(replicas), least_assigned.get(key, len(replicas)))
+    return least_assigned
 
 
 def _assigned_replicas(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:
-    for row in sorted(states, key=lambda one: int(one["zxid"] or 0)):
+    for row in sorted(states, key=lambda state: int(state["zxid"] or 0)):
         if row["replicas"] is None or row["topic_id"] is None:
             continue
         replicas = json.loads(row["replicas"])

@@ -85,14 +85,14 @@ def _text(isr: tuple[int, ...]) -> str:
 
 def spans_of(states: Iterable[Row], numbers: dict[tuple[str, int], int]) -> dict[int, list[Span]]:
     """The versions of each partition's state in the order ZooKeeper committed them (zxid)."""
-    found: dict[int, list[Row]] = defaultdict(list)
+    spans: dict[int, list[Row]] = defaultdict(list)
     for row in states:
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is not None:
-            found[p].append(row)
-    for rows in found.values():
+            spans[p].append(row)
+    for rows in spans.values():
         rows.sort(key=lambda row: int(row["zxid"]))
-    return {p: chain for p, rows in found.items() if (chain := _chain(rows))}
+    return {p: chain for p, rows in spans.items() if (chain := _chain(rows))}
 
 
 def _chain(rows: list[Row]) -> list[Span]:
@@ -159,11 +159,11 @@ def floors(
     begun = [(span.begin_ns + CLOCK_SLACK_NS, span) for span in spans if span.begins_epoch]
     if not spans:
         return [_floor(-FOREVER_NS, FOREVER_NS, 0, 0)]
-    found: list[Floor] = []
+    floors: list[Floor] = []
     any_floor = unclean_floor = NO_OFFSET
     to_ns = FOREVER_NS
     for begin_ns, span in reversed(begun):
-        found.append(_floor(begin_ns, to_ns, any_floor, unclean_floor, span.leader))
+        floors.append(_floor(begin_ns, to_ns, any_floor, unclean_floor, span.leader))
         to_ns = begin_ns
         if span.previous is None and span.version == 0:  # made then: there was nothing to take
             continue
@@ -173,8 +173,8 @@ def floors(
         any_floor = min(any_floor, start)
         if span.unclean:
             unclean_floor = min(unclean_floor, start)
-    found.append(_floor(-FOREVER_NS, to_ns, any_floor, unclean_floor))
-    return [floor for floor in found if floor.from_ns < floor.to_ns]
+    floors.append(_floor(-FOREVER_NS, to_ns, any_floor, unclean_floor))
+    return [floor for floor in floors if floor.from_ns < floor.to_ns]
 
 
 def _floor(

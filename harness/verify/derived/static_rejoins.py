@@ -39,23 +39,23 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     kills = sorted((op["complete_ns"], op["subject"]) for op in small.ops if op["act"] == KILL)
     rows: list[Row] = []
     for died_ns, client in kills:
-        old = next((one for one in small.clients if one["client"] == client), None)
+        old = next((known for known in small.clients if known["client"] == client), None)
         if old is None or old["instance"] is None:
             continue
-        had = [one for one in events.get((client, old["session"]), ()) if one[0] <= died_ns]
+        had = [event for event in events.get((client, old["session"]), ()) if event[0] <= died_ns]
         new = _successor(small, old, died_ns)
-        given = [one for one in events.get(new, ()) if one[3] == "assigned"] if new else []
+        given = [event for event in events.get(new, ()) if event[3] == "assigned"] if new else []
         if not had or had[-1][3] != "assigned" or not given:
             continue
         back_ns, after, p, _ = given[0]
         absence = Stretch(died_ns, back_ns)
         if (
             back_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
-            or any(one.meets(absence) for one in disturbed)
+            or any(disturbance.meets(absence) for disturbance in disturbed)
             or any(
-                died_ns - session_ns < ns <= back_ns and not _is_replaced(small, one, ns)
-                for ns, one in kills
-                if one != client
+                died_ns - session_ns < ns <= back_ns and not _is_replaced(small, kill, ns)
+                for ns, kill in kills
+                if kill != client
             )
             or _has_rebalanced(
                 small, events, old["group"], {(client, old["session"]), new}, absence
@@ -71,19 +71,19 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
 
 def _session_events(run_dir: Path, small: Small) -> dict[Session, SessionEvents]:
     """What each session was given and gave back, in order."""
-    found: dict[Session, SessionEvents] = {}
+    by_session: dict[Session, SessionEvents] = {}
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
         known = p is not None and None not in (row["at_ns"], row["session"], row["generation"])
         if known and row["event"] in ("assigned", "revoked", "lost") and row["generation"] >= 0:
-            one = row["at_ns"], row["generation"], p or 0, row["event"]
-            found.setdefault((row["client"], row["session"]), []).append(one)
-    return {who: sorted(events) for who, events in found.items()}
+            event = row["at_ns"], row["generation"], p or 0, row["event"]
+            by_session.setdefault((row["client"], row["session"]), []).append(event)
+    return {who: sorted(events) for who, events in by_session.items()}
 
 
 def _is_replaced(small: Small, client: str, at_ns: int) -> bool:
     """Whether a later session had a static member's place by then: its own end is nobody's."""
-    old = next((one for one in small.clients if one["client"] == client), None)
+    old = next((known for known in small.clients if known["client"] == client), None)
     if old is None or old["instance"] is None or old["begin_ns"] is None:
         return False
     later = _successor(small, old, old["begin_ns"])
@@ -109,17 +109,17 @@ def _has_rebalanced(
     events: dict[Session, SessionEvents],
     group: str,
     own: set[Session | None],
-    one: Stretch,
+    stretch: Stretch,
 ) -> bool:
     """Whether another member of the group came or went meanwhile, or a rebalance was under way when
     the absence began."""
-    from_ns = one.begin_ns - QUIET_NS
+    from_ns = stretch.begin_ns - QUIET_NS
     for row in small.clients:
         who = row["client"], row["session"]
         if row["group"] != group or who in own:
             continue
         times = [at for at in (row["begin_ns"], row["end_ns"]) if at is not None]
-        if any(from_ns < at <= one.end_ns for at in times):
+        if any(from_ns < at <= stretch.end_ns for at in times):
             return True
     moves = [at for who in events for at, _, _, _ in events[who]]
-    return any(from_ns < at <= one.begin_ns for at in moves)
+    return any(from_ns < at <= stretch.begin_ns for at in moves)

@@ -48,7 +48,7 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     session_ns, events = session_timeout_ns(scenario), _events(run_dir, small)
     offices, limit_ns = _offices(small), end_of_load_ns(facts)
     stall_ns = MembershipOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000 - SECOND_NS
-    found = [
+    lost_offices = [
         (who, p, office, at_ns)
         for group, group_events in events.items()
         for at_ns, what, who, p in group_events
@@ -56,11 +56,11 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
         for office in _recent_terms(group, offices, at_ns, session_ns - SLACK_NS)
         if _was_undisputed(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
     ]
-    beats = beats_of(run_dir, {who for who, *_ in found}, small.numbers)
+    beats = beats_of(run_dir, {who for who, *_ in lost_offices}, small.numbers)
     rows: dict[Who, Row] = {}
-    for who, p, office, at_ns in found:
+    for who, p, office, at_ns in lost_offices:
         polls = beats[who].polls if who in beats else []
-        if any(at_ns - stall_ns < one <= at_ns for one in polls):  # else it left by itself
+        if any(at_ns - stall_ns < poll <= at_ns for poll in polls):  # else it left by itself
             row = {"who": who[0], "p": p, "times": 1, "leader": office.leader}
             rows.setdefault(who, row | {"from_ns": office.begin_ns, "to_ns": at_ns})
     return list(rows.values())
@@ -69,14 +69,14 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
 def _events(run_dir: Path, small: Small) -> dict[str, list[Event]]:
     """What was given and taken by group, in order; static members have sessions of their own."""
     plain = {(row["client"], row["session"]) for row in small.clients if row["instance"] is None}
-    found: dict[str, list[Event]] = defaultdict(list)
+    by_group: dict[str, list[Event]] = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
         who = (row["client"], row["session"])
         is_complete = p is not None and None not in (row["at_ns"], row["group"]) and who in plain
         if is_complete and row["event"] in ("assigned", "revoked", "lost"):
-            found[row["group"]].append((row["at_ns"], row["event"], who, p or 0))
-    return {group: sorted(events) for group, events in found.items()}
+            by_group[row["group"]].append((row["at_ns"], row["event"], who, p or 0))
+    return {group: sorted(events) for group, events in by_group.items()}
 
 
 def _offices(small: Small) -> dict[int, list[Span]]:
@@ -102,13 +102,15 @@ def _recent_terms(
             yield span
 
 
-def _was_undisputed(small: Small, group: str, events: list[Event], who: Who, one: Stretch) -> bool:
+def _was_undisputed(
+    small: Small, group: str, events: list[Event], who: Who, stretch: Stretch
+) -> bool:
     """Whether the member had what it lost for long, and only offices changed hands since then."""
-    before = [event for event in events if event[0] <= one.begin_ns]
+    before = [event for event in events if event[0] <= stretch.begin_ns]
     mine = [event for event in before if event[2] == who]
-    if not mine or mine[-1][1] != "assigned" or before[-1][0] > one.begin_ns - ALONE_NS:
+    if not mine or mine[-1][1] != "assigned" or before[-1][0] > stretch.begin_ns - ALONE_NS:
         return False
-    since = Stretch(mine[-1][0] - ALONE_NS, one.end_ns)
+    since = Stretch(mine[-1][0] - ALONE_NS, stretch.end_ns)
     if any(not has_only(f, OFFICES) and acting_stretch(f).meets(since) for f in small.faults):
         return False
     times = [
@@ -117,4 +119,4 @@ def _was_undisputed(small: Small, group: str, events: list[Event], who: Who, one
         for end in ("begin_ns", "end_ns")
         if row["group"] == group and row[end] is not None
     ]
-    return not any(before[-1][0] < at <= one.end_ns for at in times)
+    return not any(before[-1][0] < at <= stretch.end_ns for at in times)

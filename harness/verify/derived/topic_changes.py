@@ -48,7 +48,7 @@ def lowest_min_isr(
     in_order = all(op["outcome"] == "ok" and op["complete_ns"] for op, _ in asked)
     acting = [fault for fault in faults if fault["acted"] and not has_only(fault, _HARMLESS)]
     lowest = otherwise
-    for op, value in sorted(asked, key=lambda one: int(one[0]["invoke_ns"] or 0)):
+    for op, value in sorted(asked, key=lambda change: int(change[0]["invoke_ns"] or 0)):
         if value.isdecimal():
             heard = in_order and _is_heard(op, acting, begin_ns)
             lowest = min(otherwise if heard else lowest, int(value))

@@ -98,14 +98,14 @@ def stand_rows(
 def _groups(run_dir: Path) -> dict[tuple[str, int, int | None], str]:
     """The group whose positions each transaction moved; without a transaction, the group that its
     client says it is of."""
-    found: dict[tuple[str, int, int | None], str] = {}
+    groups: dict[tuple[str, int, int | None], str] = {}
     for row in evidence.rows(run_dir, "clients"):
         if row["group"] is not None:
-            found[row["client"], row["session"], None] = row["group"]
+            groups[row["client"], row["session"], None] = row["group"]
     for row in evidence.rows(run_dir, "commits"):
         if row["txn"] is not None and row["group"] is not None:
-            found[_key(row)] = row["group"]
-    return found
+            groups[_key(row)] = row["group"]
+    return groups
 
 
 def _fate(txn: Row) -> str:
@@ -120,11 +120,11 @@ def _key(txn: Row) -> tuple[str, int, int]:
 
 def _inits(txns: Sequence[Row]) -> dict[str, set[tuple[int, int]]]:
     """When producers with one transactional id were initialised, begin and end."""
-    found: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    init_times: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for txn in txns:
         if txn["init_ns"] is not None and txn["init_invoke_ns"] is not None:
-            found[txn["transactional_id"]].add((txn["init_invoke_ns"], txn["init_ns"]))
-    return found
+            init_times[txn["transactional_id"]].add((txn["init_invoke_ns"], txn["init_ns"]))
+    return init_times
 
 
 def _fenced_ns(txn: Row, inits: set[tuple[int, int]]) -> int | None:
@@ -144,9 +144,9 @@ def _holds_back(fault: Row) -> bool:
 def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:
     """Transactions after one of the same producer whose end may have been sent twice while a fault
     held requests back."""
-    found: set[tuple[str, int, int]] = set()
+    ends: set[tuple[str, int, int]] = set()
     if not held:
-        return found
+        return ends
     by_producer: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
     for txn in txns:
         by_producer[txn["client"], txn["session"], txn["init_ns"] or 0].append(txn)
@@ -154,9 +154,9 @@ def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int
         until_ns = -FOREVER_NS
         for txn in sorted(mine, key=lambda row: int(row["txn"])):
             if txn["begin_ns"] < until_ns:
-                found.add(_key(txn))
+                ends.add(_key(txn))
             until_ns = max(until_ns, _may_arrive_until(txn, held))
-    return found
+    return ends
 
 
 def _may_arrive_until(txn: Row, held: Sequence[Row]) -> int:

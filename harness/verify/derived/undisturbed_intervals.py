@@ -82,7 +82,9 @@ def undisturbed_rows(run_dir: Path, small: Small, scenario: Scenario, facts: Run
     if facts.runtime == IMPORTED:
         return []
     units = _units(run_dir, small, scenario, facts)
-    beats = beats_of(run_dir, {one.who for unit in units for one in unit.clients}, small.numbers)
+    beats = beats_of(
+        run_dir, {client.who for unit in units for client in unit.clients}, small.numbers
+    )
     rows: list[Row] = []
     for unit in units:
         for p in sorted(unit.slots):
@@ -161,12 +163,12 @@ def session_timeout_ns(scenario: Scenario) -> int:
 
 def _partitions_read(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, set[int]]:
     """Partitions by the client that reads them."""
-    found: dict[str, set[int]] = defaultdict(set)
+    partitions: dict[str, set[int]] = defaultdict(set)
     for row in evidence.rows(run_dir, "passes"):
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is not None:
-            found[row["client"]].add(p)
-    return found
+            partitions[row["client"]].add(p)
+    return partitions
 
 
 def _unit_of(client: Row, given: Mapping[str, set[str]]) -> tuple[str, str]:
@@ -181,10 +183,10 @@ def _unit_of(client: Row, given: Mapping[str, set[str]]) -> tuple[str, str]:
 
 def _assigned_topics(run_dir: Path) -> dict[str, set[str]]:
     """Topics by the group that was ever assigned something of them."""
-    found: dict[str, set[str]] = defaultdict(set)
+    topics: dict[str, set[str]] = defaultdict(set)
     for row in evidence.rows(run_dir, "assignments"):
-        found[row["group"]].add(row["topic_id"])
-    return found
+        topics[row["group"]].add(row["topic_id"])
+    return topics
 
 
 def _of_topics(ours: frozenset[int], given: set[str], small: Small) -> frozenset[int]:
@@ -197,37 +199,39 @@ def _of_topics(ours: frozenset[int], given: set[str], small: Small) -> frozenset
 
 def _highest_commits(run_dir: Path, numbers: Mapping[Key, int]) -> dict[str, dict[int, int]]:
     """The highest position by group that anybody may have committed."""
-    found: dict[str, dict[int, int]] = defaultdict(dict)
+    commits: dict[str, dict[int, int]] = defaultdict(dict)
     for row in evidence.rows(run_dir, "commits"):
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is not None and row["outcome"] != "fail" and row["offset"] is not None:
-            known = found[row["group"]]
+            known = commits[row["group"]]
             known[p] = max(known.get(p, 0), row["offset"])
-    return found
+    return commits
 
 
 def _tries(run_dir: Path) -> dict[str, list[tuple[int, bool]]]:
     """When members of a group tried to commit, and whether that succeeded."""
-    found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+    tries: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for row in evidence.rows(run_dir, "commits"):
         if row["invoke_ns"] is not None:
-            found[row["group"]].append((row["invoke_ns"], row["outcome"] == "ok"))
-    return found
+            tries[row["group"]].append((row["invoke_ns"], row["outcome"] == "ok"))
+    return tries
 
 
-def beats_of(run_dir: Path, wanted: set[Who], numbers: Mapping[Key, int]) -> dict[Who, _Beats]:
+def beats_of(run_dir: Path, clients: set[Who], numbers: Mapping[Key, int]) -> dict[Who, _Beats]:
     """Read piece by piece: memory does not follow the number of polls."""
-    found: dict[Who, _Beats] = defaultdict(_Beats)
-    names = pa.array(sorted({client for client, _ in wanted if client is not None}), pa.string())
-    parts = evidence.files(run_dir, "polls") if wanted else []
-    for part in parts:
+    beats: dict[Who, _Beats] = defaultdict(_Beats)
+    names = pa.array(sorted({client for client, _ in clients if client is not None}), pa.string())
+    files = evidence.files(run_dir, "polls") if clients else []
+    for part in files:
         for batch in evidence.batches(part, _COLUMNS.split(), ROWS):
             mine = batch.filter(pc.is_in(batch["client"].cast(pa.string()), names))
-            _take(found, mine, numbers)
-    return found
+            _take(beats, mine, numbers)
+    return beats
 
 
-def _take(found: dict[Who, _Beats], batch: pa.RecordBatch, numbers: Mapping[Key, int]) -> None:
+def _take(
+    beats_by_client: dict[Who, _Beats], batch: pa.RecordBatch, numbers: Mapping[Key, int]
+) -> None:
     table = pa.Table.from_batches([batch])
     table = table.filter(pc.and_(pc.is_valid(table["complete_ns"]), pc.is_valid(table["session"])))
     ticks = pc.divide(table["complete_ns"].cast(pa.int64()), TICK_NS)
@@ -235,7 +239,7 @@ def _take(found: dict[Who, _Beats], batch: pa.RecordBatch, numbers: Mapping[Key,
     counted = table.append_column("tick", ticks).group_by(keys)
     polls = counted.aggregate([("complete_ns", "max"), ("position_after", "max")])
     for row in polls.to_pylist():
-        beats = found[row["client"], row["session"]]
+        beats = beats_by_client[row["client"], row["session"]]
         beats.polls.append(row["complete_ns_max"])
         p = numbers.get((row["topic_id"], row["partition"]))
         if p is not None and row["position_after_max"] is not None:
@@ -244,28 +248,30 @@ def _take(found: dict[Who, _Beats], batch: pa.RecordBatch, numbers: Mapping[Key,
 
 def _stretches(unit: _Unit, p: int, small: Small) -> list[Stretch]:
     """From one disturbance of the unit or the partition to the next."""
-    begin_ns = min(one.begin_ns for one in unit.clients)
-    end_ns = max(one.end_ns for one in unit.clients)
+    begin_ns = min(client.begin_ns for client in unit.clients)
+    end_ns = max(client.end_ns for client in unit.clients)
     disturbed = [*_faults(small.faults), *_headless(small.spans.get(p, ()))]
     for client in unit.clients:
         disturbed += [Stretch(at_ns, at_ns) for at_ns in (client.begin_ns, client.end_ns)]
     if unit.kind == "group":
         for spans in small.spans.values():
-            disturbed += [one for one in _headless(spans) if spans[0].topic == OFFSETS_TOPIC]
+            disturbed += [
+                stretch for stretch in _headless(spans) if spans[0].topic == OFFSETS_TOPIC
+            ]
     return undisturbed_between(disturbed, begin_ns, end_ns)
 
 
 def _faults(faults: Iterable[Row]) -> list[Stretch]:
-    found = []
+    stretches = []
     for fault in faults:
         acted = acting_stretch(fault)
         if has_only(fault, MOMENTARY):
-            found += [Stretch(at_ns, at_ns) for at_ns in (acted.begin_ns, acted.end_ns)]
+            stretches += [Stretch(at_ns, at_ns) for at_ns in (acted.begin_ns, acted.end_ns)]
         elif has_any(fault, {Effect.SETS_QUOTAS}):
-            found.append(Stretch(acted.begin_ns, FOREVER_NS))
+            stretches.append(Stretch(acted.begin_ns, FOREVER_NS))
         else:
-            found.append(acted)
-    return found
+            stretches.append(acted)
+    return stretches
 
 
 def _headless(spans: Iterable[Span]) -> list[Stretch]:
@@ -280,15 +286,15 @@ def _headless(spans: Iterable[Span]) -> list[Stretch]:
 
 def undisturbed_between(disturbed: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
     """What is left of that time."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     calm_ns = begin_ns
-    for one in sorted(disturbed, key=lambda one: one.begin_ns):
-        if one.begin_ns > calm_ns:
-            found.append(Stretch(calm_ns, min(one.begin_ns, end_ns)))
-        calm_ns = max(calm_ns, one.end_ns)
+    for stretch in sorted(disturbed, key=lambda stretch: stretch.begin_ns):
+        if stretch.begin_ns > calm_ns:
+            stretches.append(Stretch(calm_ns, min(stretch.begin_ns, end_ns)))
+        calm_ns = max(calm_ns, stretch.end_ns)
         if calm_ns >= end_ns:
-            return found
-    return [*found, Stretch(calm_ns, end_ns)]
+            return stretches
+    return [*stretches, Stretch(calm_ns, end_ns)]
 
 
 def _row(
@@ -296,9 +302,9 @@ def _row(
 ) -> Row:
     given = [
         pair
-        for one in unit.clients
-        if one.who in beats
-        for pair in beats[one.who].given.get(p, ())
+        for client in unit.clients
+        if client.who in beats
+        for pair in beats[client.who].given.get(p, ())
         if pair[0] <= calm.end_ns
     ]
     asleep = _disturbed_clients(calm, faults)
@@ -342,9 +348,11 @@ def _polled_throughout(
 ) -> bool:
     """Whether those who were there from begin to end, and awake, polled to the last."""
     there = [
-        one.who
-        for one in unit.clients
-        if one.begin_ns <= calm.begin_ns and calm.end_ns <= one.end_ns and one.who[0] not in asleep
+        client.who
+        for client in unit.clients
+        if client.begin_ns <= calm.begin_ns
+        and calm.end_ns <= client.end_ns
+        and client.who[0] not in asleep
     ]
     since_ns = calm.end_ns - within_ns
     return bool(there) and all(

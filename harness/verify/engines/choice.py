@@ -129,4 +129,4 @@ def file_system(path: Path) -> str:
         if where.is_relative_to(Path(mount.mountpoint))
     ]
     mounts.reverse()  # of two mounts on one path, the later one is seen
-    return max(mounts, key=lambda one: len(Path(one.mountpoint).parts)).fstype if mounts else ""
+    return max(mounts, key=lambda mount: len(Path(mount.mountpoint).parts)).fstype if mounts else ""

@@ -42,5 +42,7 @@ class Cut:
         (ends,) = cursor.execute(f"SELECT approx_quantile(cut, {shares}) FROM ({every})").fetchone()
         begun = ["TRUE", *(f'"{self.column}" >= {end}' for end in ends or ())]
         ended = [*(f'"{self.column}" < {end}' for end in ends or ()), "TRUE"]
-        conditions = [f"{one} AND {other}" for one, other in zip(begun, ended, strict=True)]
+        conditions = [
+            f"{beginning} AND {other}" for beginning, other in zip(begun, ended, strict=True)
+        ]
         return [*conditions, f'"{self.column}" IS NULL']

@@ -29,26 +29,28 @@ def to_duckdb(query: str) -> str:
     double: it is cast back. A cast that fails is NULL. Hints to Spark's planner are passed over.
     """
     pieces = _LITERAL.split(_HINT.sub("", query))
-    pieces[::2] = (_WORDS.sub(lambda found: _OTHER[found[0].upper()], one) for one in pieces[::2])
+    pieces[::2] = (
+        _WORDS.sub(lambda match: _OTHER[match[0].upper()], piece) for piece in pieces[::2]
+    )
     return _narrow("".join(pieces))
 
 
 def _narrow(text: str) -> str:
     """Every sum, with its window, cast to BIGINT; from the last to the first, which may hold it."""
-    sums = [found for found in _SUM.finditer(text) if not found[0].startswith("'")]
-    for found in reversed(sums):
-        end = _closing_position(text, found.end())
+    sums = [match for match in _SUM.finditer(text) if not match[0].startswith("'")]
+    for match in reversed(sums):
+        end = _closing_position(text, match.end())
         if window := _OVER.match(text, end):
             end = _closing_position(text, window.end())
-        text = f"{text[: found.start()]}CAST({text[found.start() : end]} AS BIGINT){text[end:]}"
+        text = f"{text[: match.start()]}CAST({text[match.start() : end]} AS BIGINT){text[end:]}"
     return text
 
 
 def _closing_position(text: str, begin: int) -> int:
     """Where the parenthesis that was opened just before `begin` has been closed."""
     depth = 1
-    for found in re.finditer(r"[()]|'[^']*'", text[begin:]):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+    for match in re.finditer(r"[()]|'[^']*'", text[begin:]):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
         if depth == 0:
-            return begin + found.end()
+            return begin + match.end()
     raise ValueError(f"a parenthesis is never closed: {text[max(0, begin - 20) : begin + 60]}")

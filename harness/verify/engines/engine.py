@@ -136,10 +136,10 @@ class Duck:
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         files = sorted(folder.glob("*.parquet"))
-        found = f"read_parquet('{_quote(folder)}/*.parquet')"
+        relation = f"read_parquet('{_quote(folder)}/*.parquet')"
         columns = [f'CAST("{f.name}" AS {_SPARK[f.type]}) AS "{f.name}"' for f in schema or ()]
         kind = "TABLE" if fits_in_memory(files) else "VIEW"
-        source = f"SELECT {', '.join(columns) or '*'} FROM {found}"
+        source = f"SELECT {', '.join(columns) or '*'} FROM {relation}"
         query = f"CREATE OR REPLACE {kind} {name} AS {source}" if files else ""
         with self._cursor() as cursor:
             cursor.execute(query or _empty(name, schema or ()))

@@ -29,7 +29,12 @@ def _find_declarations(subject: str) -> Iterator[Guarantee]:
 
 
 SUBJECTS: dict[str, tuple[Guarantee, ...]] = {
-    subject: tuple(sorted(_find_declarations(subject), key=lambda one: (one.rank, one.name)))
+    subject: tuple(
+        sorted(
+            _find_declarations(subject),
+            key=lambda declaration: (declaration.rank, declaration.name),
+        )
+    )
     for subject in sorted(
         (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg),
         key=_ORDER.index,

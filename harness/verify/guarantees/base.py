@@ -156,7 +156,7 @@ class Guarantee:
     def permitted(self) -> str:
         """An expression over a violation's row (alias `violation`): why it is permitted,
         or NULL."""
-        cases = " ".join(f"WHEN {one.when} THEN '{one.reason}'" for one in self.excuses)
+        cases = " ".join(f"WHEN {excuse.when} THEN '{excuse.reason}'" for excuse in self.excuses)
         return f"CASE {cases} END" if cases else "CAST(NULL AS STRING)"
 
     def evidence(self) -> frozenset[str]:

@@ -13,14 +13,14 @@ from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Finding, GuaranteeResult
 
 
-def may_be_excused(one: GuaranteeResult, partitions: Sequence[Row]) -> bool:
+def may_be_excused(guarantee_result: GuaranteeResult, partitions: Sequence[Row]) -> bool:
     """Whether each violation that is shown may be permitted, for all that is known without times:
     by `acks` of its record, or by what was lost in its partition."""
-    guarantee = GUARANTEES[one.name]
+    guarantee = GUARANTEES[guarantee_result.name]
     spoilt = {
         (part["topic"], part["partition"]) for part in partitions if part["spoilt_ns"] is not None
     }
-    broken = [finding for finding in one.findings if finding.permitted is None]
+    broken = [finding for finding in guarantee_result.findings if finding.permitted is None]
     anywhere = bool(spoilt) and guarantee.copies_lost_elsewhere
     return (
         guarantee.excused_by_times

@@ -64,7 +64,7 @@ def empty_tables(run_dir: Path, facts: RunFacts) -> list[str]:
 def _altered_tables(run_dir: Path) -> dict[str, str]:
     """Tables that differ from what the manifest lists, each with the sentence."""
     tables: dict[str, str] = {}
-    parts: dict[str, str] = {}
+    altered_tables: dict[str, str] = {}
     for row in evidence.rows(run_dir, "manifest"):
         file, kind = str(row["file"]), _kind_of(row)
         table = _table_of(file)
@@ -72,10 +72,10 @@ def _altered_tables(run_dir: Path) -> dict[str, str]:
             continue
         if kind == "part":
             altered = _altered_part(run_dir, file, row["rows"])
-            parts |= {table: altered} if altered else {}
+            altered_tables |= {table: altered} if altered else {}
         elif (have := evidence.row_count(run_dir, table)) != row["rows"]:
             tables[table] = f"the manifest says {row['rows']} rows of {table}, there are {have}"
-    return tables | parts
+    return tables | altered_tables
 
 
 def _altered_part(run_dir: Path, file: str, rows: int) -> str | None:

@@ -102,7 +102,9 @@ WHERE records.sent_key IS NULL AND shown_keys.bare = 0 AND shown_keys.low = show
     ),
 )
 
-SILENT = tuple(one for one in QUESTIONS if (one.table, one.column) == ("reads", "value_id"))
+SILENT = tuple(
+    question for question in QUESTIONS if (question.table, question.column) == ("reads", "value_id")
+)
 """Those whose cells break nothing where readers during the run lack them."""
 
 

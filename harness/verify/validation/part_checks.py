@@ -92,29 +92,29 @@ def _missing_values(part: pq.ParquetFile, columns: list[Column]) -> list[str]:
 
 def count_nulls(part: pq.ParquetFile, name: str) -> int:
     """The number of nulls in a column."""
-    found = 0
+    nulls = 0
     for group in range(part.num_row_groups):
         statistics = part.metadata.row_group(group).column(_position(part, name)).statistics
         if statistics is not None and statistics.has_null_count:
-            found += statistics.null_count
+            nulls += statistics.null_count
         else:
-            found += part.read_row_group(group, [name]).column(0).null_count
-    return found
+            nulls += part.read_row_group(group, [name]).column(0).null_count
+    return nulls
 
 
 def extremes(part: pq.ParquetFile, name: str) -> set[Any]:
     """The least and the greatest values of a column's row groups; empty without such a column."""
     if name not in {column.path for column in part.schema}:
         return set()
-    found: set[Any] = set()
+    values: set[Any] = set()
     for group in range(part.num_row_groups):
         statistics = part.metadata.row_group(group).column(_position(part, name)).statistics
         if statistics is not None and statistics.has_min_max:
-            found |= {statistics.min, statistics.max}
+            values |= {statistics.min, statistics.max}
         else:
             low_high = pc.min_max(part.read_row_group(group, [name]).column(0)).as_py()
-            found |= {*low_high.values()}
-    return found - {None}
+            values |= {*low_high.values()}
+    return values - {None}
 
 
 def _position(part: pq.ParquetFile, name: str) -> int:

@@ -123,8 +123,8 @@ def _parts_of_run(
 ) -> Iterator[Path]:
     """The parts that belong to the run: each once, and none that the manifest does not list."""
     kept: dict[str, list[Path]] = defaultdict(list)
-    parts = evidence.files(run_dir, table)
-    for part in parts:
+    files = evidence.files(run_dir, table)
+    for part in files:
         name = part.relative_to(run_dir)
         if not part.is_file():
             report.add_damage(table, _unreadable(name, "it is none, or a link to nothing"))
@@ -132,7 +132,7 @@ def _parts_of_run(
         if listed is not None and part.name not in listed and part.name != "empty.parquet":
             report.add([f"{name} is not in the manifest and was left out"])
             continue
-        outline = _outline(part) if len(parts) > 1 else ""
+        outline = _outline(part) if len(files) > 1 else ""
         similar = kept[outline] if outline else []
         twin = next((other for other in similar if _have_same_rows(other, part)), None)
         if twin is not None:
@@ -158,10 +158,10 @@ def _outline(part: Path) -> str:
     return f"{metadata.num_rows} {sorted(spans.items())}" if metadata.num_rows else ""
 
 
-def _have_same_rows(one: Path, other: Path) -> bool:
+def _have_same_rows(path: Path, other: Path) -> bool:
     """Whether both hold the same rows in the same order, however they are written."""
     try:
-        return bool(pq.ParquetFile(one).read().equals(pq.ParquetFile(other).read()))
+        return bool(pq.ParquetFile(path).read().equals(pq.ParquetFile(other).read()))
     except (pa.ArrowException, OSError):
         return False
 

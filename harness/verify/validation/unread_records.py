@@ -38,17 +38,17 @@ def unread_record_reasons(engine: Engine, facts: RunFacts, derived: Derived) -> 
 
 def _sentence(name: str, row: Row) -> str:
     """The sentence about one partition."""
-    parts = []
+    clauses = []
     if row["placed"]:
         records = count_text(row["placed"], "acknowledged record")
         lie = "lies" if row["placed"] == 1 else "lie"
-        parts.append(
+        clauses.append(
             f"{records}, the first at offset {row['first_off']}, {lie} where no reader passed"
         )
     if without := row["n"] - row["placed"]:
         records = count_text(without, "record")
-        parts.append(f"no reader received {records} acknowledged without an offset, or committed")
+        clauses.append(f"no reader received {records} acknowledged without an offset, or committed")
     return (
-        f"{name}: {', and '.join(parts)}: unseen, or lost (a reader from the beginning to the end "
-        "would show which)"
+        f"{name}: {', and '.join(clauses)}: unseen, or lost "
+        "(a reader from the beginning to the end would show which)"
     )

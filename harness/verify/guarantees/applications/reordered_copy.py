@@ -75,11 +75,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def _first_copies(history: SmallHistory, partition: Partition, send: Row) -> list[Place]:
     """The first copy by an application that promises order, and the first one in each partition by
     the lab's copiers, which commit."""
-    found = []
+    reordered = []
     copies = places_of(history.records_of[f"copy/{send.value_id}"])
     is_input = partition.part.ours and not partition.part.copies
     if history.run_settings.get("ordered") and is_input and copies:
-        found.append(copies[0])
+        reordered.append(copies[0])
     made: list[Place] = []
     for output in history.outputs_of[send.value_id]:
         places = places_of(history.records_of[output.value_id])
@@ -87,7 +87,7 @@ def _first_copies(history: SmallHistory, partition: Partition, send: Row) -> lis
         if is_committed and len(places) == 1:
             made += places
     by_partition = {place[:2]: place for place in sorted(made, reverse=True)}
-    return [*found, *by_partition.values()]
+    return [*reordered, *by_partition.values()]
 
 
 GUARANTEE = Guarantee(

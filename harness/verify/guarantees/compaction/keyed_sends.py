@@ -85,9 +85,9 @@ class KeyedSend:
             return False
         offset, value = self.logged[0], self.value_id
         here = self._history.partition_at[self._place]
-        lacking = [one for one in here.final_passes
-                   if one.covers(offset) and not one.has_delivered(offset, value)]  # fmt: skip
-        if any(one in here.owing(offset, value) for one in lacking):
+        lacking = [sweep for sweep in here.final_passes
+                   if sweep.covers(offset) and not sweep.has_delivered(offset, value)]  # fmt: skip
+        if any(sweep in here.owing(offset, value) for sweep in lacking):
             return True
         over = self._history.committed_passes_over(self.row)
         return bool(
@@ -95,7 +95,7 @@ class KeyedSend:
             and here.is_transactional(offset, value)
             and over
             and not any(
-                all(one.has_delivered(place[2], value) for one in passes)
+                all(final_pass.has_delivered(place[2], value) for final_pass in passes)
                 for place, passes in over.items()
             )
         )
@@ -149,26 +149,26 @@ class Key:
             if send.logged and send.offset == self.shown_offset and not send.is_tombstone:
                 yield "in the log", send
         last = self.last_offset
-        for one in self.partition.final_passes:
-            if last is not None and one.covers(last):
-                yield from (("in a pass", send) for send in self._shown_in(one))
+        for final_pass in self.partition.final_passes:
+            if last is not None and final_pass.covers(last):
+                yield from (("in a pass", send) for send in self._shown_in(final_pass))
 
-    def _shown_in(self, one: FinalPass) -> Iterator[KeyedSend]:
+    def _shown_in(self, final_pass: FinalPass) -> Iterator[KeyedSend]:
         values = {send.value_id for send in self.sends}
-        given = [read.offset for read in one.reads if read.value_id in values]
+        given = [read.offset for read in final_pass.reads if read.value_id in values]
         for send in self.sends:
             if given and send.offset == max(given) and not send.is_tombstone:
                 yield send
 
     def outdated_values(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:
         """Values from before the last record that the key shows, each with the place."""
-        found: dict[str, tuple[str, KeyedSend]] = {}
+        first_places: dict[str, tuple[str, KeyedSend]] = {}
         for latest in self.latest(tombstone=tombstone):
             for place, send in self.shown_values():
                 if send.offset is not None and send.offset < (latest.offset or 0):
-                    known = found.get(send.value_id, (place, send))
-                    found[send.value_id] = min(place, known[0]), send
-        yield from found.values()
+                    known = first_places.get(send.value_id, (place, send))
+                    first_places[send.value_id] = min(place, known[0]), send
+        yield from first_places.values()
 
 
 def keys_of(history: SmallHistory) -> Iterator[Key]:
@@ -176,10 +176,10 @@ def keys_of(history: SmallHistory) -> Iterator[Key]:
     for partition in history.partitions:
         if not partition.is_compacted:
             continue
-        found: dict[str, Key] = {}
+        by_key: dict[str, Key] = {}
         for row in partition.sends:
             is_aborted = history.fate_of(row) == "aborted" and not history.may_end_late(row)
             if row.key is not None and not is_aborted:
-                key = found.setdefault(row.key, Key(partition))
+                key = by_key.setdefault(row.key, Key(partition))
                 key.sends.append(KeyedSend(partition, row))
-        yield from found.values()
+        yield from by_key.values()

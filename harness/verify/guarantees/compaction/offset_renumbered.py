@@ -34,7 +34,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A record of a compacted topic is at one offset, where it was acknowledged, and not below the
     base of its batch."""
-    for partition in (one for one in history.partitions if one.is_compacted):
+    for partition in (partition for partition in history.partitions if partition.is_compacted):
         for send in partition.sends:
             value = send.value_id
             places = places_of(history.reads_of[value] + history.copies_of[value])

@@ -96,17 +96,17 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             received = [read for read in reads if (read.client, read.session) in readers]
             for place_of_read in places_of(received):
                 yield Violation("aborted and gone", *place_of_read, send.value_id)
-    for one in history.partitions:
-        for n, record in enumerate(one.log):
+    for partition_logs in history.partitions:
+        for n, record in enumerate(partition_logs.log):
             if not record.transactional or record.control or record.value_id is None:
                 continue
-            ends = (row.control for row in one.log[n:]
+            ends = (row.control for row in partition_logs.log[n:]
                     if row.control and row.producer_id == record.producer_id)  # fmt: skip
             mark = (record.offset, record.value_id)
-            readers = {(read.client, read.session) for read in one.reads
+            readers = {(read.client, read.session) for read in partition_logs.reads
                        if (read.offset, read.value_id) == mark}  # fmt: skip
             if next(ends, None) == "abort" and readers & history.readers_of_committed:
-                yield one.violation("aborted transaction", *mark)
+                yield partition_logs.violation("aborted transaction", *mark)
 
 
 GUARANTEE = Guarantee(

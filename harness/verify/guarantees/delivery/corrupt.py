@@ -152,7 +152,7 @@ def _is_retimed(history: SmallHistory, row: Row) -> bool:
     if send.outcome == "ok" and (send.attempts or 0) > 1:
         records = history.records_of[row.value_id]
         sent_ms = max((record.timestamp_ms for record in records), default=None)
-    is_agreed = len({one.timestamp_ms for one in seen}) == 1 and all(one.intact for one in seen)
+    is_agreed = len({read.timestamp_ms for read in seen}) == 1 and all(read.intact for read in seen)
     if send.outcome == "ok" and send.attempts == 1 and is_agreed:
         return False
     return sent_ms is not None and bool(row.timestamp_ms != sent_ms)

@@ -43,8 +43,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             kind = "log" if len(stored) > 1 else "pass"
             yield Violation(kind, *(stored or seen)[0], value)
     for partition in history.partitions:
-        for one in partition.final_passes:
-            given = [(read.offset, read.value_id) for read in one.reads]
+        for final_pass in partition.final_passes:
+            given = [(read.offset, read.value_id) for read in final_pass.reads]
             for offset, value in given:
                 if given.count((offset, value)) > 1 and value in history.sends_by_value:
                     yield partition.violation("one offset twice", offset, value)

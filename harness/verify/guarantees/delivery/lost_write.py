@@ -143,9 +143,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if not records:
                 yield partition.violation(None, offset, value)
             elif any(
-                not one.has_delivered(record.offset, value)
+                not final_pass.has_delivered(record.offset, value)
                 for record in records
-                for one in history.partition_at[record.topic, record.partition].owing(
+                for final_pass in history.partition_at[record.topic, record.partition].owing(
                     record.offset, value
                 )
             ):

@@ -48,7 +48,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     Left out: the begin of a log.
     """
     for partition in history.partitions:
-        ends = [one.row.to_offset for one in partition.final_passes]
+        ends = [final_pass.row.to_offset for final_pass in partition.final_passes]
         for send in partition.sends if ends else ():
             offset, reads = acknowledged_offset(send), history.final_reads_of[send.value_id]
             if offset is not None and offset >= max(ends) and not reads:

@@ -25,8 +25,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         places = {(row.offset, row.value_id) for row in partition.reads if row.value_id is not None}
         for offset, value in () if partition.is_compacted else places:
             owing = partition.owing(offset, value)
-            missing = [one for one in owing if not one.has_delivered(offset, value)]
-            is_in_any = any(one.has_delivered(offset, value) for one in partition.final_passes)
+            missing = [
+                final_pass for final_pass in owing if not final_pass.has_delivered(offset, value)
+            ]
+            is_in_any = any(
+                final_pass.has_delivered(offset, value) for final_pass in partition.final_passes
+            )
             if missing and offset >= partition.start:
                 kind = "between passes" if is_in_any else "gone"
                 yield partition.violation(kind, offset, value)

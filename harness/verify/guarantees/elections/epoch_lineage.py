@@ -168,63 +168,66 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
     Left out: answers about former epochs.
     """
-    for one in (one for one in history.partitions if one.logs):
-        if not one.is_compacted:
-            yield from _two_starts(one)
-            yield from _forgotten(one)
-        yield from _strays(one)
-        yield from _misread(one)
+    for partition in (partition for partition in history.partitions if partition.logs):
+        if not partition.is_compacted:
+            yield from _two_starts(partition)
+            yield from _forgotten(partition)
+        yield from _strays(partition)
+        yield from _misread(partition)
 
 
-def _two_starts(one: Partition) -> Iterator[Violation]:
+def _two_starts(partition: Partition) -> Iterator[Violation]:
     starts: dict[int, set[int]] = {}
-    for log in one.logs:
-        for epoch, start in one.epochs_of(log).items():
+    for log in partition.logs:
+        for epoch, start in partition.epochs_of(log).items():
             if start > (log.log_start or 0):
                 starts.setdefault(epoch, set()).add(start)
-    yield from (one.violation("two starts", min(known)) for known in starts.values()
+    yield from (partition.violation("two starts", min(known)) for known in starts.values()
                 if len(known) > 1)  # fmt: skip
 
 
-def _forgotten(one: Partition) -> Iterator[Violation]:
-    for log in (log for log in one.logs if log.epochs is not None):
+def _forgotten(partition: Partition) -> Iterator[Violation]:
+    for log in (log for log in partition.logs if log.epochs is not None):
         begun: dict[int, list[int]] = {}
-        for other in one.logs:
-            epochs = one.epochs_of(other)
+        for other in partition.logs:
+            epochs = partition.epochs_of(other)
             for epoch, start in epochs.items():
                 later = [number for number in epochs if number > epoch]
                 end = epochs[min(later)] if later else other.log_end
-                is_held = (log.log_start or 0) <= start < min(log.log_end, one.committed_end)
-                if is_held and start < end and epoch not in one.epochs_of(log):
+                is_held = (log.log_start or 0) <= start < min(log.log_end, partition.committed_end)
+                if is_held and start < end and epoch not in partition.epochs_of(log):
                     begun.setdefault(epoch, []).append(start)
-        yield from (one.violation("forgotten", min(starts)) for starts in begun.values())
+        yield from (partition.violation("forgotten", min(starts)) for starts in begun.values())
 
 
-def _strays(one: Partition) -> Iterator[Violation]:
-    epochs = one.epochs_of(one.leader_log)
-    rows = [row for row in one.log if one.start <= row.offset < one.leader_log.log_end]
+def _strays(partition: Partition) -> Iterator[Violation]:
+    epochs = partition.epochs_of(partition.leader_log)
+    rows = [
+        row for row in partition.log if partition.start <= row.offset < partition.leader_log.log_end
+    ]
     for epoch in {row.leader_epoch for row in rows}:
         offsets = [row.offset for row in rows if row.leader_epoch == epoch]
         later = [start for number, start in epochs.items() if number > epoch]
         if epoch in epochs and min(offsets) < epochs[epoch]:
-            yield one.violation("outside", min(offsets))
+            yield partition.violation("outside", min(offsets))
         elif later and max(offsets) >= min(later):
-            yield one.violation("outside", max(offsets))
+            yield partition.violation("outside", max(offsets))
         is_after = epochs and min(epochs.values()) <= min(offsets)
-        if is_after and epoch >= 0 and epoch not in epochs and not one.is_compacted:
-            yield one.violation("of none", min(offsets))
+        if is_after and epoch >= 0 and epoch not in epochs and not partition.is_compacted:
+            yield partition.violation("of none", min(offsets))
 
 
-def _misread(one: Partition) -> Iterator[Violation]:
-    epochs = one.epochs_of(one.leader_log)
-    last = max((state.leader_epoch for state in one.versions), default=None)
-    reads = [row for row in one.reads if row.leader_epoch is not None and row.leader_epoch >= 0
-             and one.start <= row.offset < one.leader_log.log_end]  # fmt: skip
+def _misread(partition: Partition) -> Iterator[Violation]:
+    epochs = partition.epochs_of(partition.leader_log)
+    last = max((state.leader_epoch for state in partition.versions), default=None)
+    reads = [row for row in partition.reads
+             if row.leader_epoch is not None and row.leader_epoch >= 0
+             and partition.start <= row.offset < partition.leader_log.log_end]  # fmt: skip
     for epoch in {read.leader_epoch for read in reads} if epochs else ():
         offset = max(read.offset for read in reads if read.leader_epoch == epoch)
         is_over = any(number > epoch and start <= offset for number, start in epochs.items())
-        if (is_over and not one.is_compacted) or (last is not None and epoch > last):
-            yield one.violation("read", offset)
+        if (is_over and not partition.is_compacted) or (last is not None and epoch > last):
+            yield partition.violation("read", offset)
 
 
 GUARANTEE = Guarantee(

@@ -137,7 +137,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         for state in partition.versions:
             if state.leader >= 0:
                 led.setdefault(state.leader_epoch, set()).add(state.leader)
-        yield from (partition.violation("two in one epoch") for one in led.values() if len(one) > 1)
+        yield from (
+            partition.violation("two in one epoch")
+            for led_epochs in led.values()
+            if len(led_epochs) > 1
+        )
         acked: dict[int, list[Row]] = {}
         for send in partition.sends:
             offset = acknowledged_offset(send)
@@ -161,12 +165,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 def _epoch_of(history: SmallHistory, records: list[Row]) -> int | None:
     """The last epoch that all copies of a record at one place have; -1 for one without epochs."""
-    found: list[int] = []
+    first_epochs: list[int] = []
     for record in records:
         copies = history.copies_of[record.value_id]
         epochs = {row.leader_epoch for row in copies if place_of(row) == place_of(record)}
-        found += epochs if len(epochs) == 1 else ()
-    return max(found, default=None)
+        first_epochs += epochs if len(epochs) == 1 else ()
+    return max(first_epochs, default=None)
 
 
 GUARANTEE = Guarantee(

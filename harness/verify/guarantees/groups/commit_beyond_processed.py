@@ -121,7 +121,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                         yield partition.violation("not processed", offset, value)
             read_to = max((offset for offset, _ in processed), default=None)
             ends = [read_to, partition.leader_log.high_watermark, partition.leader_log.log_end]
-            ends += [one.row.to_offset for one in partition.final_passes]
+            ends += [final_pass.row.to_offset for final_pass in partition.final_passes]
             for row in own:
                 beyond = row.offset > max(end or 0 for end in ends) and row.offset - 1 != read_to
                 if beyond and read_to is not None and is_number(row.generation):

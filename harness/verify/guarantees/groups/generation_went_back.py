@@ -53,8 +53,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A session of a client is assigned partitions of a group in generations that never fall, and
     no member is assigned others than it gave itself."""
-    for found in history.assignments_in.values():
-        yield from _fallen([row for row in found if is_number(row.generation)])
+    for assignment in history.assignments_in.values():
+        yield from _fallen([row for row in assignment if is_number(row.generation)])
 
 
 def _fallen(known: list[Row]) -> Iterator[Violation]:
@@ -75,9 +75,9 @@ def _fallen(known: list[Row]) -> Iterator[Violation]:
             yield Violation("forgotten", row.topic, row.partition, None, None)
 
 
-def _is_same_member(one: Row, other: Row) -> bool:
+def _is_same_member(row: Row, other: Row) -> bool:
     names = ("group", "client", "session")
-    return all(one[name] == other[name] for name in names)
+    return all(row[name] == other[name] for name in names)
 
 
 GUARANTEE = Guarantee(

@@ -85,8 +85,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             owners[row.group, row.generation, row.topic, row.partition].add(
                 history.instance_of.get(who) or who
             )
-    for (_, _, topic, partition), found in owners.items():
-        if len(found) > 1:
+    for (_, _, topic, partition), owner in owners.items():
+        if len(owner) > 1:
             yield Violation("one generation", topic, partition, None, None)
     for row in assigned:
         given = {

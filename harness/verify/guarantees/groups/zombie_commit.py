@@ -147,8 +147,8 @@ def _is_replaced(history: SmallHistory, own: list[Row], commit: Row) -> bool:
         if row.event == "assigned" and same and instance is not None:
             times[row.client, row.session].append(row.at_ns)
     return who in times and any(
-        max(times[who]) < min(found) < commit.invoke_ns
-        for other, found in times.items()
+        max(times[who]) < min(times_of_other) < commit.invoke_ns
+        for other, times_of_other in times.items()
         if other[0] != who[0] or other[1] > who[1]
     )
 
@@ -162,9 +162,9 @@ def _is_of_nobody(own: list[Row], commit: Row) -> bool:
         if row.event in ("assigned", "kept") and is_number(row.generation):
             members[row.member_id, row.generation].append(row)
     return any(
-        min(row.at_ns for row in found) < commit.invoke_ns
-        and any(row.event == "kept" and row.at_ns > commit.complete_ns for row in found)
-        for found in members.values()
+        min(row.at_ns for row in member) < commit.invoke_ns
+        and any(row.event == "kept" and row.at_ns > commit.complete_ns for row in member)
+        for member in members.values()
     )
 
 

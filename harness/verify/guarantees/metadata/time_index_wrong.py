@@ -131,13 +131,13 @@ _KNOWN = _NEWER.format(
 """Answers with the largest time that was acknowledged before the question, and was not lost."""
 
 
-def _not_newest(found: str) -> str:
+def _not_newest(candidates_sql: str) -> str:
     return f"""
 SELECT 'not the newest', candidates.p, candidates.off, candidates.at_ns, candidates.until_ns,
   CAST(NULL AS STRING), candidates.node, candidates.newest_ms, candidates.found_ms,
   CAST(NULL AS BIGINT), CAST(NULL AS INT), partitions.unclean_on, partitions.unclean_floor,
   partitions.lost_floor, partitions.spoilt_ns
-FROM ({found}) candidates JOIN partitions ON partitions.p = candidates.p
+FROM ({candidates_sql}) candidates JOIN partitions ON partitions.p = candidates.p
   LEFT JOIN ({_LED}) leaderships
   ON leaderships.p = candidates.p AND leaderships.node = candidates.node
     AND leaderships.invoke_ns = candidates.at_ns

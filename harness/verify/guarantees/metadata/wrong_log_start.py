@@ -61,15 +61,15 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A final reader is not kept out by a log start: for 20 s all answers name the one where it
     begins, and at least twenty fetches there are out of range."""
     for partition in history.partitions:
-        for one in partition.passes if not partition.part.gone else ():
-            if not one.final or one.complete:
+        for sweep in partition.passes if not partition.part.gone else ():
+            if not sweep.final or sweep.complete:
                 continue
             refused_ns = [
                 poll.complete_ns
-                for poll in history.polls_of.get((one.client, one.session), ())
+                for poll in history.polls_of.get((sweep.client, sweep.session), ())
                 if poll.outcome == "fail"
                 and poll.error == "OffsetOutOfRangeError"
-                and poll.complete_ns > one.begin_ns
+                and poll.complete_ns > sweep.begin_ns
             ]
             if not refused_ns:
                 continue
@@ -85,9 +85,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 min(refused_ns) <= since_ns
                 and sum(at_ns > since_ns for at_ns in refused_ns) >= 20
                 and len(starts) >= 10
-                and {*starts} == {one.from_offset}
+                and {*starts} == {sweep.from_offset}
             ):
-                yield partition.violation("turned away", one.from_offset, None, one.client)
+                yield partition.violation("turned away", sweep.from_offset, None, sweep.client)
 
 
 GUARANTEE = Guarantee(

@@ -143,22 +143,24 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
     Left out: the presence of markers in compacted logs, and old checkpoints.
     """
-    for one in history.partitions:
-        for offset, copies in one.copies_at.items():
-            covering = [log for log in one.logs if (log.log_start or 0) <= offset < log.log_end]
-            if len(covering) > 1 and one.start <= offset < one.committed_end:
+    for partition in history.partitions:
+        for offset, copies in partition.copies_at.items():
+            covering = [
+                log for log in partition.logs if (log.log_start or 0) <= offset < log.log_end
+            ]
+            if len(covering) > 1 and partition.start <= offset < partition.committed_end:
                 value = min((row.value_id for row in copies if row.value_id), default=None)
-                kind = _difference(copies, len(covering), is_compacted=one.is_compacted)
+                kind = _difference(copies, len(covering), is_compacted=partition.is_compacted)
                 if kind is not None:
-                    yield one.violation(kind, offset, value)
-        ends = [each.row.to_offset for each in one.final_passes]
-        for log in (log for log in one.logs if log.broker in one.final_isr):
-            if log.log_end < one.leader_log.high_watermark:
-                yield one.violation("short", log.log_end)
-            is_known = max(ends, default=0) <= one.leader_log.log_end
+                    yield partition.violation(kind, offset, value)
+        ends = [each.row.to_offset for each in partition.final_passes]
+        for log in (log for log in partition.logs if log.broker in partition.final_isr):
+            if log.log_end < partition.leader_log.high_watermark:
+                yield partition.violation("short", log.log_end)
+            is_known = max(ends, default=0) <= partition.leader_log.log_end
             noted = (log.high_watermark, log.recovery_point, log.log_start)
             if is_known and any(mark is not None and mark > log.log_end for mark in noted):
-                yield one.violation("beyond its end", log.log_end)
+                yield partition.violation("beyond its end", log.log_end)
 
 
 def _difference(copies: list[Row], expected: int, *, is_compacted: bool) -> str | None:

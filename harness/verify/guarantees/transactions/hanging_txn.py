@@ -157,8 +157,10 @@ def _producer_ids(history: SmallHistory) -> dict[str, set[int]]:
     for send in history.sends:
         txn = _txn_of(history, send)
         if txn is not None:
-            found = {row.producer_id for row in history.records_of[send.value_id]}
-            ids[txn.transactional_id] |= {one for one in found if is_number(one)}
+            producer_ids = {row.producer_id for row in history.records_of[send.value_id]}
+            ids[txn.transactional_id] |= {
+                producer_id for producer_id in producer_ids if is_number(producer_id)
+            }
     return ids
 
 

@@ -85,10 +85,10 @@ def inputs_of(history: SmallHistory, position: Row) -> Iterator[tuple[Row, int, 
     for send in () if partition is None or partition.part.compacted else partition.sends:
         if is_shown(history, send):
             outputs = [
-                one
-                for one in history.outputs_of[send.value_id]
-                if is_shown(history, one)
-                and groups.get((one.client, one.session, one.txn)) in (None, position.grp)
+                output
+                for output in history.outputs_of[send.value_id]
+                if is_shown(history, output)
+                and groups.get((output.client, output.session, output.txn)) in (None, position.grp)
             ]
             yield send, history.seen_places(send.value_id)[0][2], bool(outputs)
 
@@ -96,18 +96,20 @@ def inputs_of(history: SmallHistory, position: Row) -> Iterator[tuple[Row, int, 
 def is_shown(history: SmallHistory, send: Row) -> bool:
     """Whether a final pass of readers of committed records delivered a record."""
     return any(
-        one.has_delivered(offset, send.value_id)
+        final_pass.has_delivered(offset, send.value_id)
         for (_, _, offset), passes in history.committed_passes_over(send).items()
-        for one in passes
+        for final_pass in passes
     )
 
 
 def is_output_gone(history: SmallHistory, send: Row) -> bool:
     """Whether an output was where no final reader of committed records can get it any more."""
-    for one in history.outputs_of[send.value_id]:
-        part = history.partition_of(one).part
-        is_unread = history.records_of[one.value_id] and not history.committed_passes_over(one)
-        if part.compacted or (acknowledged_offset(one) or 0) < part.log_start or is_unread:
+    for output in history.outputs_of[send.value_id]:
+        part = history.partition_of(output).part
+        is_unread = history.records_of[output.value_id] and not history.committed_passes_over(
+            output
+        )
+        if part.compacted or (acknowledged_offset(output) or 0) < part.log_start or is_unread:
             return True
     return False
 

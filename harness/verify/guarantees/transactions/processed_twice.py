@@ -46,9 +46,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     groups = {(row.client, row.session, row.txn): row.grp for row in history.made("txn_p")}
     for send in history.sends:
         made = Counter(
-            (one.topic, groups[one.client, one.session, one.txn])
-            for one in history.outputs_of[send.value_id]
-            if (one.client, one.session, one.txn) in groups and is_shown(history, one)
+            (output.topic, groups[output.client, output.session, output.txn])
+            for output in history.outputs_of[send.value_id]
+            if (output.client, output.session, output.txn) in groups and is_shown(history, output)
         )
         if max(made.values(), default=0) > max(1, len(history.places_of_send(send))):
             places = history.seen_places(send.value_id)

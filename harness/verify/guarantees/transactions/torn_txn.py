@@ -134,7 +134,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             _Record(send, history.partition_at[send.topic, chosen_partition(send)])
             for send in history.sends_in(txn)
         ]
-        records = [one for one in records if not one.partition.is_compacted]
+        records = [record for record in records if not record.partition.is_compacted]
         violation = _find_torn(history, txn, records)
         if violation is not None:
             yield violation
@@ -170,12 +170,16 @@ class _Record:
         """The passes over each place of the record, and of its acknowledgement."""
         return self.history.committed_passes_over(self.send)
 
-    def is_in(self, at: Place, one: FinalPass) -> bool:
-        return one.has_delivered(at[2], self.send.value_id)
+    def is_in(self, at: Place, final_pass: FinalPass) -> bool:
+        return final_pass.has_delivered(at[2], self.send.value_id)
 
     @cached_property
     def is_shown(self) -> bool:
-        return any(self.is_in(at, one) for at, some in self.due_passes.items() for one in some)
+        return any(
+            self.is_in(at, final_pass)
+            for at, some in self.due_passes.items()
+            for final_pass in some
+        )
 
     @cached_property
     def lacking(self) -> list[FinalPass]:
@@ -184,15 +188,17 @@ class _Record:
         if self.send.outcome == "fail":
             return []
         over = self.due_passes
-        if any(all(self.is_in(at, one) for one in passes) for at, passes in over.items()):
+        if any(
+            all(self.is_in(at, final_pass) for final_pass in passes) for at, passes in over.items()
+        ):
             return []
         value = self.send.value_id
         return [
-            one
+            final_pass
             for at, passes in over.items()
-            for one in passes
+            for final_pass in passes
             if (at in self.seen or not self.seen)
-            if not any(read.value_id == value for read in one.reads)
+            if not any(read.value_id == value for read in final_pass.reads)
         ]
 
     @property
@@ -204,43 +210,49 @@ class _Record:
         """Whether a final pass of other readers lacks it."""
         value = self.send.value_id
         return any(
-            not one.has_delivered(offset, value)
+            not final_pass.has_delivered(offset, value)
             for topic, partition, offset in places_of(self.history.records_of[value])
-            for one in self.history.partition_at[topic, partition].owing(offset, value)
+            for final_pass in self.history.partition_at[topic, partition].owing(offset, value)
         )
 
 
 def _find_torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Violation | None:
-    if not any(one.due_passes for one in records):
+    if not any(record.due_passes for record in records):
         return None
     fate = history.fate_of(records[0].send)
-    shown = [one for one in records if one.is_shown]
-    missing = [one for one in records if one.is_missing]
+    shown = [record for record in records if record.is_shown]
+    missing = [record for record in records if record.is_missing]
     torn = [
-        one for one in records if any(_delivers_another(gone, one, records) for gone in one.lacking)
+        record
+        for record in records
+        if any(_delivers_another(gone, record, records) for gone in record.lacking)
     ]
-    between = [one for one in records if one.lacking and one.is_shown and not one.is_unserved]
+    between = [
+        record
+        for record in records
+        if record.lacking and record.is_shown and not record.is_unserved
+    ]
     kinds = {
         "visible": shown if fate == "aborted" else [],
         "partly": missing if shown and fate == "unknown" else [],
         "missing": missing if fate == "committed" else [],
         "in one pass": torn if fate != "aborted" else [],
-        "between passes": [one for one in records if one.lacking]
+        "between passes": [record for record in records if record.lacking]
         if between and fate == "committed"
         else [],
     }
-    for kind, found in kinds.items():
-        if found:
+    for kind, torn_slots in kinds.items():
+        if torn_slots:
             is_shown = kind == "visible"
-            place = min(one.seen[0] if is_shown else one.place for one in found)
+            place = min(slot.seen[0] if is_shown else slot.place for slot in torn_slots)
             return Violation(kind, *place, None)
     return None
 
 
-def _delivers_another(one: FinalPass, record: _Record, records: list[_Record]) -> bool:
+def _delivers_another(final_pass: FinalPass, record: _Record, records: list[_Record]) -> bool:
     """Whether a pass over a partition delivered a record of the transaction there."""
     values = {other.send.value_id for other in records if other.partition is record.partition}
-    return any(read.value_id in values for read in one.reads)
+    return any(read.value_id in values for read in final_pass.reads)
 
 
 GUARANTEE = Guarantee(

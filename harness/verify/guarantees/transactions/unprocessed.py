@@ -110,9 +110,9 @@ def _may_lack(history: SmallHistory, send: Row) -> bool:
         if part.log_start > 0 and is_old:
             return True
     same = [
-        one
-        for one in history.sends
-        if one.key == send.key is not None and history.records_of[one.value_id]
+        other
+        for other in history.sends
+        if other.key == send.key is not None and history.records_of[other.value_id]
     ]
     return any(part.compacted for part in outputs) and len(same) > 1
 

@@ -81,16 +81,16 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             yield Violation("commit", None, None, None, None)
     for partition in history.partitions:
         yield from () if partition.is_compacted else _fallen_epochs(partition)
-    for one, other in product(history.txns, repeat=2):
-        same = all(one[name] == other[name] for name in ("transactional_id", "producer_id"))
-        known = is_number(one.producer_id) and is_number(one.epoch) and is_number(other.epoch)
-        if same and known and None not in (one.init_ns, other.init_invoke_ns):
+    for txn, other in product(history.txns, repeat=2):
+        same = all(txn[name] == other[name] for name in ("transactional_id", "producer_id"))
+        known = is_number(txn.producer_id) and is_number(txn.epoch) and is_number(other.epoch)
+        if same and known and None not in (txn.init_ns, other.init_invoke_ns):
             is_next = not any(
-                one.init_ns < third.init_ns < other.init_ns
+                txn.init_ns < third.init_ns < other.init_ns
                 for third in history.txns
-                if third.transactional_id == one.transactional_id and third.init_ns is not None
+                if third.transactional_id == txn.transactional_id and third.init_ns is not None
             )
-            if is_next and one.init_ns < other.init_invoke_ns and other.epoch <= one.epoch:
+            if is_next and txn.init_ns < other.init_invoke_ns and other.epoch <= txn.epoch:
                 yield Violation("same epoch", None, None, None, None)
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from urteil.broker.environment import Environment
 
 _URL, _SESSION, _CONNECTION = (
-    f"authorizer.zookeeper.{one}" for one in ("url", "session.timeout.ms", "connection.timeout.ms")
+    f"authorizer.zookeeper.{setting}"
+    for setting in ("url", "session.timeout.ms", "connection.timeout.ms")
 )
 
 

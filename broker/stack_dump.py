@@ -20,7 +20,7 @@ def dump_on_sigquit(loop: asyncio.AbstractEventLoop) -> None:
 
 def dump_tasks(out: TextIO) -> None:
     """Write a line for each task of the running loop, and one for each coroutine that it awaits."""
-    for task in sorted(asyncio.all_tasks(), key=lambda one: one.get_name()):
+    for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name()):
         print(f"Task {task.get_name()}:", file=out)
         for frame in _frames(task.get_coro()):
             code = frame.f_code

@@ -60,16 +60,18 @@ def _settings(run: LoadedRun) -> dict[str, str]:
     if run.scenario is None:
         return {}
     settings: dict[str, Any] = msgspec.to_builtins(run.scenario)
-    return dict(_flatten("", {name: one for name, one in settings.items() if name not in SAME}))
+    return dict(
+        _flatten("", {name: setting for name, setting in settings.items() if name not in SAME})
+    )
 
 
 def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _flatten(f"{name}.{key}" if name else str(key), one)
-    elif isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
-        for number, one in enumerate(value):
-            yield from _flatten(f"{name}[{number}]", one)
+        for key, nested in value.items():
+            yield from _flatten(f"{name}.{key}" if name else str(key), nested)
+    elif isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value):
+        for number, item in enumerate(value):
+            yield from _flatten(f"{name}[{number}]", item)
     else:
         listed = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
         yield name, "" if listed is None else str(listed)
@@ -90,21 +92,21 @@ def _load(run_dir: Path) -> dict[str, tuple[float, str]]:
     count, seconds, quantiles, largest = rows[0]
     if not count or not seconds:
         return {}
-    found = {"acknowledged": (float(count), "")}
-    found |= {"failed": (float(others[0][0]), ""), "unknown": (float(others[0][1]), "")}
-    found["records a second"] = (count / seconds, "/s")
+    figures = {"acknowledged": (float(count), "")}
+    figures |= {"failed": (float(others[0][0]), ""), "unknown": (float(others[0][1]), "")}
+    figures["records a second"] = (count / seconds, "/s")
     for name, value in zip(("p50", "p99", "p99.9"), quantiles, strict=True):
-        found[f"latency {name}"] = (value, " ms")
-    return found | {"latency max": (largest, " ms")}
+        figures[f"latency {name}"] = (value, " ms")
+    return figures | {"latency max": (largest, " ms")}
 
 
 def _faults(run: LoadedRun) -> dict[str, tuple[float, str]]:
-    found: dict[str, tuple[float, str]] = {}
+    figures: dict[str, tuple[float, str]] = {}
     for number, fault in enumerate(run.result.faults, 1):
         for what, value in (("unavailable", fault.unavailable_s), ("recovery", fault.recovery_s)):
             if value is not None:
-                found[f"{number}. {fault.fault}: {what}"] = (value, " s")
-    return found
+                figures[f"{number}. {fault.fault}: {what}"] = (value, " s")
+    return figures
 
 
 def _statuses(run: LoadedRun) -> dict[str, str]:
@@ -129,9 +131,9 @@ def _numbers(
     part: str, a: dict[str, tuple[float, str]], b: dict[str, tuple[float, str]]
 ) -> Iterator[Line]:
     for what in dict.fromkeys([*a, *b]):
-        one, other = a.get(what), b.get(what)
-        change = _change(other[0] / one[0]) if one and other and one[0] else ""
-        yield Line(part=part, what=what, a=_value_text(one), b=_value_text(other), change=change)
+        left, other = a.get(what), b.get(what)
+        change = _change(other[0] / left[0]) if left and other and left[0] else ""
+        yield Line(part=part, what=what, a=_value_text(left), b=_value_text(other), change=change)
 
 
 def _change(ratio: float) -> str:

@@ -21,13 +21,13 @@ LARGEST = 24
 
 def graphs(result: Result) -> dict[str, tuple[str, str]]:
     """`(script, markup)` of the first cycles of each guarantee, by the cycle's text."""
-    found: dict[str, tuple[str, str]] = {}
+    graphs: dict[str, tuple[str, str]] = {}
     for guarantee in result.guarantees:
         ways = [way for way in map(cycle_of, guarantee.findings) if way and len(way) <= LARGEST]
         for way in ways[:EACH]:
-            if len(found) < DRAWN:
-                found[" -> ".join(way)] = components(_draw_cycle(way))
-    return found
+            if len(graphs) < DRAWN:
+                graphs[" -> ".join(way)] = components(_draw_cycle(way))
+    return graphs
 
 
 def _draw_cycle(way: list[str]) -> Any:

@@ -37,39 +37,39 @@ class EvidenceViews:
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        found: list[tuple[Any, ...]] = self.db.execute(query, list(values)).fetchall()
-        return found
+        selected: list[tuple[Any, ...]] = self.db.execute(query, list(values)).fetchall()
+        return selected
 
 
 @contextmanager
 def open_evidence(run_dir: Path) -> Iterator[EvidenceViews]:
     """Open the readable evidence of a run."""
     with duckdb.connect(config={"threads": 2, "memory_limit": MEMORY}) as db:
-        found = EvidenceViews(db)
-        views = [_view(found, run_dir, table) for table in SCHEMAS]
+        evidence_views = EvidenceViews(db)
+        views = [_view(evidence_views, run_dir, table) for table in SCHEMAS]
         db.execute("; ".join(views))
-        yield found
+        yield evidence_views
 
 
-def _view(found: EvidenceViews, run_dir: Path, table: str) -> str:
+def _view(views: EvidenceViews, run_dir: Path, table: str) -> str:
     """The CREATE VIEW statement of a table."""
     readable = []
     for part in files(run_dir, table):
         try:
-            found.db.execute(f"SELECT * FROM read_parquet({_text(part)}) LIMIT 0")
+            views.db.execute(f"SELECT * FROM read_parquet({_text(part)}) LIMIT 0")
             readable.append(part)
         except duckdb.Error as error:
             why = str(error).splitlines()[0]
-            found.lacks.append(f"{part.relative_to(run_dir)} cannot be read: {why}")
-    wanted = {one.name: _SQL[one.type] for one in SCHEMAS[table]}
+            views.lacks.append(f"{part.relative_to(run_dir)} cannot be read: {why}")
+    kinds = {field.name: _SQL[field.type] for field in SCHEMAS[table]}
     if not readable:
-        columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in wanted.items())
+        columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in kinds.items())
         return f"CREATE VIEW {table} AS SELECT {columns} WHERE false"
     source = f"read_parquet([{', '.join(map(_text, readable))}], union_by_name = true)"
-    there = {row[0] for row in found.rows(f"DESCRIBE SELECT * FROM {source}")}
+    there = {row[0] for row in views.rows(f"DESCRIBE SELECT * FROM {source}")}
     columns = ", ".join(
         f'TRY_CAST({_name(name) if name in there else "NULL"} AS {kind}) AS "{name}"'
-        for name, kind in wanted.items()
+        for name, kind in kinds.items()
     )
     return f"CREATE VIEW {table} AS SELECT {columns} FROM {source}"
 

@@ -7,7 +7,7 @@ from urteil.harness.verify.result import Finding
 
 def cycle_of(finding: Finding) -> list[str]:
     """The transactions of a finding's cycle, the first one repeated at the end; or none."""
-    cycle = next((str(one["txns"]) for one in finding.records if one.get("txns")), "")
+    cycle = next((str(record["txns"]) for record in finding.records if record.get("txns")), "")
     way = cycle.split(" -> ")
     return way if len(way) > 2 and way[0] == way[-1] else []
 
@@ -15,4 +15,4 @@ def cycle_of(finding: Finding) -> list[str]:
 def record_of(finding: Finding) -> str | None:
     """The value id of the finding's record, if it has one."""
     named = (record.get("value_id") for record in finding.records)
-    return next((str(one) for one in named if one), None)
+    return next((str(number) for number in named if number), None)

@@ -52,23 +52,23 @@ def excerpts(run_dir: Path, run: EvidenceViews, result: Result) -> list[LogExcer
     if offset_ns is None:
         return []
     texts = [(_stamp(b + offset_ns), _stamp(e + offset_ns)) for _, b, e in windows]
-    found: list[list[Log]] = [[] for _ in windows]
+    logs_by_window: list[list[Log]] = [[] for _ in windows]
     for path in sorted(run_dir.glob("logs/*.log")):
         if re.match(r"(b|zk)\d+$", path.stem):
             for number, lines in enumerate(_lines_in_windows(path, texts)):
                 if lines:
-                    found[number].append(_log(path.stem, lines))
+                    logs_by_window[number].append(_log(path.stem, lines))
     return [
         LogExcerpt(why=why, begin_ns=begin, end_ns=end, logs=logs)
-        for (why, begin, end), logs in zip(windows, found, strict=True)
+        for (why, begin, end), logs in zip(windows, logs_by_window, strict=True)
         if logs
     ]
 
 
 def stacks(run_dir: Path) -> list[Log]:
     """Stack dumps of a run that hung, one for each process."""
-    found = sorted((run_dir / FOLDER).glob("*.txt"))
-    return [_log(path.stem, list(_lines(path)), STACK_LINES) for path in found]
+    stack_files = sorted((run_dir / FOLDER).glob("*.txt"))
+    return [_log(path.stem, list(_lines(path)), STACK_LINES) for path in stack_files]
 
 
 def _wall_offset(run: EvidenceViews) -> int | None:
@@ -86,18 +86,18 @@ def _windows(result: Result) -> list[tuple[str, int, int]]:
             moments.append((f"{name} is healed", fault.healed_ns))
     for guarantee in result.guarantees:
         if guarantee.status is Status.VIOLATED:
-            times = [one.at_ns for one in guarantee.findings if one.at_ns is not None]
+            times = [finding.at_ns for finding in guarantee.findings if finding.at_ns is not None]
             moments += [(guarantee.name, at) for at in sorted(times)[:3]]
-    found: list[tuple[str, int, int]] = []
-    for why, at in sorted(moments, key=lambda one: one[1]):
+    windows: list[tuple[str, int, int]] = []
+    for why, at in sorted(moments, key=lambda moment: moment[1]):
         begin, end = at - BEFORE_NS, at + AFTER_NS
-        if found and begin <= found[-1][2]:
-            reasons, first, _ = found.pop()
+        if windows and begin <= windows[-1][2]:
+            reasons, first, _ = windows.pop()
             known = why in reasons.split("; ")
-            found.append((reasons if known else f"{reasons}; {why}", first, end))
+            windows.append((reasons if known else f"{reasons}; {why}", first, end))
         else:
-            found.append((why, begin, end))
-    return found
+            windows.append((why, begin, end))
+    return windows
 
 
 def _stamp(wall_ns: int) -> str:
@@ -107,15 +107,15 @@ def _stamp(wall_ns: int) -> str:
 
 def _lines_in_windows(path: Path, windows: Sequence[tuple[str, str]]) -> list[list[str]]:
     """The lines of each window; a line without a time belongs to the line before it."""
-    found: list[list[str]] = [[] for _ in windows]
+    lines: list[list[str]] = [[] for _ in windows]
     now = ""
     for line in _lines(path):
         stamped = _TIME.match(line)
         now = " ".join(stamped.groups()[:2]) + f".{stamped[3]}" if stamped else now
         for number, (begin, end) in enumerate(windows):
             if begin <= now <= end:
-                found[number].append(line)
-    return found
+                lines[number].append(line)
+    return lines
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -86,34 +86,34 @@ def _pictures(run_dir: Path, run: LoadedRun) -> Pictures:
     from urteil.reports.timeline_plots import library, timeline
     from urteil.reports.timeline_tracks import tracks
 
-    found = Pictures(scripts=[], lives={}, graphs={}, excerpts=[])
-    found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
+    pictures = Pictures(scripts=[], lives={}, graphs={}, excerpts=[])
+    pictures.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
     with open_evidence(run_dir) as evidence:
         run.lacks.extend(evidence.lacks)
-        found.series = series = load_series(evidence, run.result.faults)
+        pictures.series = series = load_series(evidence, run.result.faults)
         if series is not None:
-            found.origin_ns = series.origin_ns
+            pictures.origin_ns = series.origin_ns
             lanes = tracks(evidence, series, run.result.faults)
-            script, found.timeline = timeline(series, lanes, run.result.faults)
-            found.scripts.append(script)
-        found.excerpts = excerpts(run_dir, evidence, run.result)
+            script, pictures.timeline = timeline(series, lanes, run.result.faults)
+            pictures.scripts.append(script)
+        pictures.excerpts = excerpts(run_dir, evidence, run.result)
     try:
-        found.lives = lives(run_dir, run.result, found.origin_ns)
+        pictures.lives = lives(run_dir, run.result, pictures.origin_ns)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         run.lacks.append(f"the lives of records cannot be drawn: {error}")
-    found.scripts += [life.script for life in found.lives.values()]
+    pictures.scripts += [life.script for life in pictures.lives.values()]
     for way, (script, markup) in graphs(run.result).items():
-        found.scripts.append(script)
-        found.graphs[way] = markup
-    found.library = library() if found.scripts else ""
-    return found
+        pictures.scripts.append(script)
+        pictures.graphs[way] = markup
+    pictures.library = library() if pictures.scripts else ""
+    return pictures
 
 
 def _without_pictures(run: LoadedRun) -> Pictures:
     """No plots: reading evidence and drawing takes longer than judging a small history."""
-    found = Pictures(scripts=[], lives={}, graphs={}, excerpts=[], left_out=True)
-    found.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
-    return found
+    pictures = Pictures(scripts=[], lives={}, graphs={}, excerpts=[], left_out=True)
+    pictures.origin_ns = min((fault.begin_ns for fault in run.result.faults), default=0)
+    return pictures
 
 
 def sentence(result: Result) -> str:
@@ -191,10 +191,12 @@ def _count_unreported(guarantee: GuaranteeResult) -> int:
 def _groups(findings: list[Finding]) -> list[tuple[str, list[Finding]]]:
     """Findings grouped by sub-kind, permitted ones last."""
 
-    def key(one: Finding) -> tuple[bool, str]:
-        return one.permitted is not None, one.sub_kind
+    def key(finding: Finding) -> tuple[bool, str]:
+        return finding.permitted is not None, finding.sub_kind
 
-    return [(kind, list(found)) for (_, kind), found in groupby(sorted(findings, key=key), key=key)]
+    return [
+        (kind, list(of_kind)) for (_, kind), of_kind in groupby(sorted(findings, key=key), key=key)
+    ]
 
 
 def _reasons(guarantee: GuaranteeResult) -> list[tuple[str, int]]:

@@ -49,33 +49,35 @@ class Drawn:
 def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
     """By value_id, the lives of the first records that findings name, as far as known; their
     seconds count from `origin_ns`."""
-    wanted = _select_records(result)
-    if not wanted:
+    value_ids = _select_records(result)
+    if not value_ids:
         return {}
-    found = lives_of(run_dir, wanted, load_facts(run_dir))
+    lives_by_value = lives_of(run_dir, value_ids, load_facts(run_dir))
     return {
         value_id: _draw_life(msgspec.structs.replace(life, begin_ns=origin_ns))
-        for value_id, life in found.items()
+        for value_id, life in lives_by_value.items()
     }
 
 
 def _select_records(result: Result) -> list[str]:
-    wanted: dict[str, None] = {}
+    value_ids: dict[str, None] = {}
     order = (Status.VIOLATED, Status.PERMITTED)
     judged = sorted(
         (g for g in result.guarantees if g.status in order), key=lambda g: order.index(g.status)
     )
     for guarantee in judged:
-        named = [one for one in map(record_of, guarantee.findings[: 4 * EACH]) if one]
-        wanted |= dict.fromkeys(list(dict.fromkeys(named))[:EACH])
-    return list(wanted)[:LIVES]
+        named = [
+            value_id for value_id in map(record_of, guarantee.findings[: 4 * EACH]) if value_id
+        ]
+        value_ids |= dict.fromkeys(list(dict.fromkeys(named))[:EACH])
+    return list(value_ids)[:LIVES]
 
 
 def _draw_life(life: Life) -> Drawn:
     begin_s, end_s = _window(life)
     readers = list(dict.fromkeys(_reader(m.text) for m in life.moments if m.kind == "read"))
     client = "client"
-    brokers = sorted({f"b{one.broker}" for one in life.replicas})
+    brokers = sorted({f"b{replica.broker}" for replica in life.replicas})
     lanes = [client, *brokers, *map(plain, readers[:READERS]), " "]
     plot = blank_figure(
         f"{plain(life.value_id)} in {plain(life.place)}", 80 + 30 * len(lanes),
@@ -117,16 +119,16 @@ def _reader(text: str) -> str:
 def _leaders(plot: Any, life: Life, brokers: set[str], end_s: float) -> None:
     """Who led, and who was in sync, over time."""
     shown = []
-    ends = [_seconds(life, one.at_ns) for one in life.led[1:]] + [end_s]
-    for one, until in zip(life.led, ends, strict=True):
-        begin = max(_seconds(life, one.at_ns), plot.x_range.start)
-        for broker in {one.leader, *one.isr}:
+    ends = [_seconds(life, state.at_ns) for state in life.led[1:]] + [end_s]
+    for state, until in zip(life.led, ends, strict=True):
+        begin = max(_seconds(life, state.at_ns), plot.x_range.start)
+        for broker in {state.leader, *state.isr}:
             if f"b{broker}" in brokers and until > begin:
-                leads = broker == one.leader
+                leads = broker == state.leader
                 shown.append(
                     Band(lane=f"b{broker}", begin_s=begin, end_s=until, shade=f"broker {broker}",
                          text="leads" if leads else "", faint=not leads,
-                         detail=f"{'leads' if leads else 'in sync'}, epoch {one.leader_epoch}")
+                         detail=f"{'leads' if leads else 'in sync'}, epoch {state.leader_epoch}")
                 )  # fmt: skip
     if shown:
         bars = bands(plot, shown, end_s - plot.x_range.start)
@@ -158,39 +160,39 @@ def _moments(plot: Any, life: Life, lanes: list[str], client: str, end_s: float)
 
 def _draw_lane_ends(plot: Any, life: Life, lanes: list[str], end_s: float) -> None:
     """Beside each lane, what the replica's log holds in the end."""
-    shown = [one for one in life.replicas if f"b{one.broker}" in lanes]
+    shown = [replica for replica in life.replicas if f"b{replica.broker}" in lanes]
     source = ColumnDataSource(
         {
             "at": [end_s] * len(shown),
-            "lane": [f"b{one.broker}" for one in shown],
-            "text": [_copies_text(one) for one in shown],
-            "colour": ["#2e9d5b" if one.offsets else FAULT for one in shown],
+            "lane": [f"b{replica.broker}" for replica in shown],
+            "text": [_copies_text(replica) for replica in shown],
+            "colour": ["#2e9d5b" if replica.offsets else FAULT for replica in shown],
         }
     )
     plot.text(x="at", y="lane", text="text", text_color="colour", source=source, x_offset=8,
               text_baseline="middle", text_font_size="11px")  # fmt: skip
 
 
-def _copies_text(one: Replica) -> str:
-    if one.offsets:
-        return "has it at " + ", ".join(map(str, one.offsets))
-    return "lacks it in the end" + (f", has {plain(one.instead)}" if one.instead else "")
+def _copies_text(replica: Replica) -> str:
+    if replica.offsets:
+        return "has it at " + ", ".join(map(str, replica.offsets))
+    return "lacks it in the end" + (f", has {plain(replica.instead)}" if replica.instead else "")
 
 
 def _mark_loss(plot: Any, life: Life) -> None:
     """Mark the first leader after the acknowledgement whose log lacks the record in the end."""
     acked = next((m.at_ns for m in life.moments if m.kind == "acknowledged"), None)
-    without = {one.broker for one in life.replicas if not one.offsets}
+    without = {replica.broker for replica in life.replicas if not replica.offsets}
     if acked is None:
         return
-    epoch = max((one.leader_epoch for one in life.led if one.at_ns <= acked), default=-1)
-    for one in life.led:
-        if one.at_ns > acked and one.leader_epoch > epoch and one.leader in without:
-            at = _seconds(life, one.at_ns)
+    epoch = max((state.leader_epoch for state in life.led if state.at_ns <= acked), default=-1)
+    for state in life.led:
+        if state.at_ns > acked and state.leader_epoch > epoch and state.leader in without:
+            at = _seconds(life, state.at_ns)
             plot.add_layout(
                 Span(location=at, dimension="height", line_color=FAULT, line_dash="dashed")
             )
-            text = f"lost: b{one.leader} leads without it (epoch {one.leader_epoch})"
+            text = f"lost: b{state.leader} leads without it (epoch {state.leader_epoch})"
             plot.add_layout(
                 Label(x=at, y=5, y_units="screen", text=text, text_font_size="11px",
                       text_color=FAULT, x_offset=3)

@@ -41,7 +41,7 @@ def repeats(run_dir: Path, result: Result) -> RepeatedRuns:
     heads = [head for path in {*beside} - {own_result} if (head := _head(path)) is not None]
     same = [head.verdict for head in heads if _identity(head) == _identity(result)]
     verdicts = [*same, result.verdict]
-    judged = [one for one in verdicts if one is not Verdict.UNKNOWN]
+    judged = [verdict for verdict in verdicts if verdict is not Verdict.UNKNOWN]
     failed = judged.count(Verdict.FAIL)
     return RepeatedRuns(
         runs=len(judged),
@@ -52,8 +52,8 @@ def repeats(run_dir: Path, result: Result) -> RepeatedRuns:
     )
 
 
-def _identity(one: _Head | Result) -> tuple[str, str, str, str | None]:
-    return one.scenario, one.target, one.runtime, one.mutant
+def _identity(run: _Head | Result) -> tuple[str, str, str, str | None]:
+    return run.scenario, run.target, run.runtime, run.mutant
 
 
 def _head(path: Path) -> _Head | None:

@@ -101,7 +101,7 @@ def _fault(line: str) -> FaultResult | None:
         row: dict[str, Any] = json.loads(line)
         return FaultResult(
             fault=str(row["fault"]),
-            targets=[str(one) for one in json.loads(row["targets"] or "[]")],
+            targets=[str(target) for target in json.loads(row["targets"] or "[]")],
             begin_ns=int(row["begin_ns"]),
             end_ns=int(row["end_ns"] or row["begin_ns"]),
             healed_ns=None if row["healed_ns"] is None else int(row["healed_ns"]),

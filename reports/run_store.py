@@ -63,8 +63,12 @@ class ListedRun:
 
     @property
     def violated(self) -> dict[str, int]:
-        found = self.summary.guarantees if self.summary else []
-        return {one.name: one.violations for one in found if one.status is Status.VIOLATED}
+        guarantees = self.summary.guarantees if self.summary else []
+        return {
+            guarantee.name: guarantee.violations
+            for guarantee in guarantees
+            if guarantee.status is Status.VIOLATED
+        }
 
 
 class NotStored(LookupError):
@@ -79,9 +83,9 @@ class Store:
 
     def runs(self) -> list[ListedRun]:
         """All runs, the newest first."""
-        found = {path: None for pattern in PATTERNS for path in self._folders(pattern)}
+        folders = {path: None for pattern in PATTERNS for path in self._folders(pattern)}
         return sorted(
-            map(self._describe_run, found), key=lambda run: (run.at_s, run.name), reverse=True
+            map(self._describe_run, folders), key=lambda run: (run.at_s, run.name), reverse=True
         )
 
     def run(self, name: str) -> ListedRun:
@@ -113,7 +117,7 @@ class Store:
         except OSError:
             summary = None
         files = (path / "scenario.json", path / "run.json", result)
-        at_s = min(one.stat().st_mtime for one in files if one.exists())
+        at_s = min(file.stat().st_mtime for file in files if file.exists())
         return ListedRun(
             name=path.relative_to(self.root).as_posix(),
             path=path,

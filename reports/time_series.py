@@ -129,12 +129,12 @@ def _throughput(run: EvidenceViews, series: Series) -> None:
 def _latency(
     run: EvidenceViews, series: Series, kind: str, when: str, lasted: str, rows: str
 ) -> None:
-    found = run.rows(
+    measured = run.rows(
         f"SELECT {_bucket(series, when)}, quantile_cont(({lasted}) / 1e6, [0.5, 0.99, 0.999]), "
         f"max(({lasted}) / 1e6) FROM {rows} AND {when} IS NOT NULL GROUP BY 1"
     )
     buckets = len(series.at_s)
-    inside = [row for row in found if row[0] is not None and 0 <= row[0] < buckets]
+    inside = [row for row in measured if row[0] is not None and 0 <= row[0] < buckets]
     if len(inside) < FEWEST:
         return
     values: dict[str, Values] = {name: [None] * buckets for name in QUANTILES}
@@ -177,8 +177,8 @@ def _progress(run: EvidenceViews, series: Series) -> None:
     by_reader: dict[str, list[Any]] = defaultdict(list)
     for reader, at, bucket, end in read:
         by_reader[reader].append((at, bucket, end))
-    for reader, found in sorted(by_reader.items())[:LARGEST]:
-        positions[reader] = _running_maximum(found, buckets)
+    for reader, offsets in sorted(by_reader.items())[:LARGEST]:
+        positions[reader] = _running_maximum(offsets, buckets)
     for reader, read_ends in positions.items():
         series.lag[reader] = [
             sum(max(0, ends[at][n] - read_ends[at][n]) for at in read_ends if at in ends)
@@ -191,13 +191,13 @@ def _progress(run: EvidenceViews, series: Series) -> None:
 
 def _running_maximum(rows: Any, buckets: int) -> dict[str, list[int]]:
     """The highest value so far, by partition and bucket."""
-    found: dict[str, list[int]] = {}
+    maxima: dict[str, list[int]] = {}
     for at, bucket, end in rows:
         if at is None or bucket is None or bucket >= buckets:
             continue
-        highest = found.setdefault(at, [0] * buckets)
+        highest = maxima.setdefault(at, [0] * buckets)
         highest[max(0, bucket)] = max(highest[max(0, bucket)], end)
-    for highest in found.values():
+    for highest in maxima.values():
         for n in range(1, buckets):
             highest[n] = max(highest[n], highest[n - 1])
-    return found
+    return maxima

@@ -200,15 +200,15 @@ def legend(plot: Any, side: str) -> None:
     """Move the legend of a plot to one of its sides, where it hides no curve."""
     if not plot.legend:
         return
-    one = plot.legend[0]
-    one.orientation = "horizontal"
-    one.background_fill_alpha = 0
-    one.border_line_alpha = 0
-    one.label_text_color = INK
-    one.label_text_font_size = "11px"
-    one.padding, one.margin, one.glyph_height = 0, 0, 12
-    one.click_policy = "hide"
-    plot.add_layout(one, side)
+    shared_legend = plot.legend[0]
+    shared_legend.orientation = "horizontal"
+    shared_legend.background_fill_alpha = 0
+    shared_legend.border_line_alpha = 0
+    shared_legend.label_text_color = INK
+    shared_legend.label_text_font_size = "11px"
+    shared_legend.padding, shared_legend.margin, shared_legend.glyph_height = 0, 0, 12
+    shared_legend.click_policy = "hide"
+    plot.add_layout(shared_legend, side)
 
 
 def _lanes(track: Track, span: Range1d) -> Any:
@@ -259,7 +259,7 @@ def _alpha(band: Band) -> float:
 def _text_ends(shown: Sequence[Band]) -> list[float]:
     """Where the text of each band must end: with it, or where the next one of its lane begins."""
     begins: dict[str, list[float]] = {}
-    for band in (one for one in shown if one.text):
+    for band in (span for span in shown if span.text):
         begins.setdefault(band.lane, []).append(band.begin_s)
     for lane in begins.values():
         lane.sort()

@@ -46,7 +46,7 @@ class Track:
 
 def tracks(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) -> list[Track]:
     """Every track that has something to show."""
-    found = [
+    tracks = [
         replace(
             _fit("Faults, until the cluster was healthy again", _faults(series, faults)),
             is_first=True,
@@ -62,7 +62,7 @@ def tracks(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) ->
         _fit("Brokers: registered, controller (line), faults", _brokers(run, series, faults)),
         _fit("Clients and their sessions", _clients(run, series)),
     ]
-    return [track for track in found if track.bands]
+    return [track for track in tracks if track.bands]
 
 
 def _fit(title: str, bands: list[Band]) -> Track:
@@ -232,7 +232,7 @@ def _clients(run: EvidenceViews, series: Series) -> list[Band]:
         facts: list[Any] = [kind, f"session {session}", " ".join(filter(None, (library, version)))]
         facts += [] if acks is None else [f"acks={'all' if acks == -1 else acks}"]
         facts += [] if end_ns is not None else ["its end was not recorded"]
-        detail = ", ".join(str(one) for one in facts if one)
+        detail = ", ".join(str(fact) for fact in facts if fact)
         bands.append(
             Band(lane=client, begin_s=begin, end_s=end, shade=f"client {kind}", detail=detail,
                  text=str(kind or ""), faint=end_ns is None)
@@ -243,7 +243,7 @@ def _clients(run: EvidenceViews, series: Series) -> list[Band]:
 def _numbers(text: str | None) -> list[int]:
     """The brokers of a JSON list; none where it is damaged."""
     try:
-        found = json.loads(text or "[]")
-        return [int(one) for one in found]
+        numbers = json.loads(text or "[]")
+        return [int(number) for number in numbers]
     except (ValueError, TypeError):
         return []

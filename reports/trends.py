@@ -44,8 +44,8 @@ def trend(runs: Sequence[ListedRun]) -> tuple[str, str]:
     span = Range1d(min(times, default=0) - 3e5, max(times, default=0) + 3e5)
     shown = [name for name in TITLES if not all(map(math.isnan, source.data[name]))]
     plots = [_dots(source, span, name, TITLES[name]) for name in shown]
-    found: tuple[str, str] = components(column(*plots, sizing_mode="stretch_width"))
-    return found
+    script_and_div: tuple[str, str] = components(column(*plots, sizing_mode="stretch_width"))
+    return script_and_div
 
 
 def _rate(run: ListedRun) -> float:

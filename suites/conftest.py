@@ -59,8 +59,8 @@ def engine() -> Iterator[Engine]:
     """The running container engine, else one that the lab starts for the session."""
     from urteil.harness.runtimes.containers.own_engine import running_engine
 
-    with running_engine(print) as found:
-        yield found
+    with running_engine(print) as running:
+        yield running
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def explanation(result: Result) -> str:
 
 def guarantee(result: Result, name: str) -> GuaranteeResult:
     """The judgement of one guarantee; KeyError when it was not checked."""
-    return {one.name: one for one in result.guarantees}[name]
+    return {guarantee.name: guarantee for guarantee in result.guarantees}[name]
 
 
 def assert_expected(scenario: Scenario, results: Sequence[Result]) -> None:

@@ -44,7 +44,7 @@ async def describe_acls(
     broker: BrokerParts, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
     """The ACLs that match the filter. A filter with an UNKNOWN value closes the connection."""
-    wanted = _filter(request)
+    acl_filter = _filter(request)
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return DescribeAclsResponse(error_code=error, error_message=not_authorized(error))
@@ -61,15 +61,15 @@ async def describe_acls(
                 pattern_type=pattern.kind,
                 acls=[
                     DescribeAclsResponse.AclDescription(
-                        principal=one.principal,
-                        host=one.host,
-                        operation=one.operation,
-                        permission_type=one.permission,
+                        principal=entry.principal,
+                        host=entry.host,
+                        operation=entry.operation,
+                        permission_type=entry.permission,
                     )
-                    for one in entries
+                    for entry in entries
                 ],
             )
-            for pattern, entries in broker.cluster_acls.table.picked_entries(wanted)
+            for pattern, entries in broker.cluster_acls.table.picked_entries(acl_filter)
         ],
     )
 
@@ -79,8 +79,13 @@ async def create_acls(
     broker: BrokerParts, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
     """One result for each ACL; the ACLs of one resource are written together."""
-    for one in request.creations:
-        if 0 in (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type):
+    for creation in request.creations:
+        if 0 in (
+            creation.resource_type,
+            creation.resource_pattern_type,
+            creation.operation,
+            creation.permission_type,
+        ):
             raise CloseConnection
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -90,19 +95,19 @@ async def create_acls(
         return _same_result(
             request, Result(error_code=ErrorCode.SECURITY_DISABLED, error_message=OFF)
         )
-    if any(_is_for_filters(one) for one in request.creations):
+    if any(_is_for_filters(creation) for creation in request.creations):
         return _same_result(
             request, Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
         )
-    bindings = [(_pattern(one), _entry(one)) for one in request.creations]
-    results = [_check(*one) for one in bindings]
-    wanted: dict[Pattern, list[Entry]] = {}
+    bindings = [(_pattern(creation), _entry(creation)) for creation in request.creations]
+    results = [_check(*binding) for binding in bindings]
+    entries_by_pattern: dict[Pattern, list[Entry]] = {}
     for (pattern, entry), wrong in zip(bindings, results, strict=True):
         if wrong is None:
-            wanted.setdefault(pattern, []).append(entry)
+            entries_by_pattern.setdefault(pattern, []).append(entry)
     written = {
         pattern: await _add(broker, cluster_acls, pattern, entries)
-        for pattern, entries in wanted.items()
+        for pattern, entries in entries_by_pattern.items()
     }
     return CreateAclsResponse(
         results=[
@@ -117,7 +122,7 @@ async def _add(
 ) -> Result:
     """Add ACLs, or none if a principal has no type; REQUEST_TIMED_OUT if ZooKeeper does not answer
     within `request.timeout.ms`."""
-    if any(":" not in one.principal for one in entries):
+    if any(":" not in entry.principal for entry in entries):
         return Result(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
@@ -133,13 +138,13 @@ def _same_result(request: CreateAclsRequest, result: Result) -> CreateAclsRespon
     return CreateAclsResponse(results=[result for _ in request.creations])
 
 
-def _is_for_filters(one: CreateAclsRequest.AclCreation) -> bool:
+def _is_for_filters(creation: CreateAclsRequest.AclCreation) -> bool:
     """Whether a field is ANY or MATCH, which only filters may have."""
     return (
-        one.resource_type == ResourceType.ANY
-        or one.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
-        or one.operation == Operation.ANY
-        or one.permission_type == Permission.ANY
+        creation.resource_type == ResourceType.ANY
+        or creation.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or creation.operation == Operation.ANY
+        or creation.permission_type == Permission.ANY
     )
 
 
@@ -157,13 +162,18 @@ def _check(pattern: Pattern, entry: Entry) -> Result | None:
     return Result(error_code=ErrorCode.INVALID_REQUEST, error_message=why)
 
 
-def _pattern(one: CreateAclsRequest.AclCreation) -> Pattern:
-    kind = PatternType(one.resource_pattern_type)
-    return Pattern(ResourceType(one.resource_type), one.resource_name, kind)
+def _pattern(creation: CreateAclsRequest.AclCreation) -> Pattern:
+    kind = PatternType(creation.resource_pattern_type)
+    return Pattern(ResourceType(creation.resource_type), creation.resource_name, kind)
 
 
-def _entry(one: CreateAclsRequest.AclCreation) -> Entry:
-    return Entry(one.principal, one.host, Operation(one.operation), Permission(one.permission_type))
+def _entry(creation: CreateAclsRequest.AclCreation) -> Entry:
+    return Entry(
+        creation.principal,
+        creation.host,
+        Operation(creation.operation),
+        Permission(creation.permission_type),
+    )
 
 
 @handler(ApiKey.DELETE_ACLS, 0, 3, filters="filter_results")
@@ -171,7 +181,7 @@ async def delete_acls(
     broker: BrokerParts, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
     """The ACLs that each filter removed."""
-    filters = [_filter(one) for one in request.filters]
+    filters = [_filter(acl_filter) for acl_filter in request.filters]
     error, message = ErrorCode.NONE, OFF
     if not may_cluster(broker, context, Operation.ALTER):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -182,7 +192,9 @@ async def delete_acls(
         try:
             async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
                 removed = await broker.cluster_acls.remove(filters)
-            return DeleteAclsResponse(filter_results=[_filter_result(one) for one in removed])
+            return DeleteAclsResponse(
+                filter_results=[_filter_result(bindings) for bindings in removed]
+            )
         except TimeoutError:
             error, message = ErrorCode.REQUEST_TIMED_OUT, "ZooKeeper cannot be reached"
     return DeleteAclsResponse(
@@ -198,17 +210,17 @@ def _filter_result(removed: Sequence[Removed]) -> DeleteAclsResponse.DeleteAclsF
         error_message=None,
         matching_acls=[
             DeleteAclsResponse.DeleteAclsMatchingAcl(
-                error_code=ErrorCode.UNKNOWN_SERVER_ERROR if one.failure else ErrorCode.NONE,
-                error_message=str(one.failure) if one.failure else None,
-                resource_type=one.pattern.type,
-                resource_name=one.pattern.name,
-                pattern_type=one.pattern.kind,
-                principal=one.entry.principal,
-                host=one.entry.host,
-                operation=one.entry.operation,
-                permission_type=one.entry.permission,
+                error_code=ErrorCode.UNKNOWN_SERVER_ERROR if binding.failure else ErrorCode.NONE,
+                error_message=str(binding.failure) if binding.failure else None,
+                resource_type=binding.pattern.type,
+                resource_name=binding.pattern.name,
+                pattern_type=binding.pattern.kind,
+                principal=binding.entry.principal,
+                host=binding.entry.host,
+                operation=binding.entry.operation,
+                permission_type=binding.entry.permission,
             )
-            for one in removed
+            for binding in removed
         ],
     )
 

@@ -29,14 +29,14 @@ async def incremental_alter_configs(
     """Change single settings; the others stay."""
     asked = [
         Alteration(
-            kind=one.resource_type,
-            name=one.resource_name,
+            kind=resource.resource_type,
+            name=resource.resource_name,
             changes=[
                 Change(config.name, config.config_operation, config.value)
-                async for config in yield_items(one.configs)
+                async for config in yield_items(resource.configs)
             ],
         )
-        async for one in yield_items(request.resources)
+        async for resource in yield_items(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
@@ -44,10 +44,10 @@ async def incremental_alter_configs(
             IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
                 error_code=answer.error,
                 error_message=answer.message,
-                resource_type=one.kind,
-                resource_name=one.name,
+                resource_type=resource.kind,
+                resource_name=resource.name,
             )
-            async for one, answer in yield_items(zip(asked, answers, strict=True))
+            async for resource, answer in yield_items(zip(asked, answers, strict=True))
         ]
     )
 
@@ -59,15 +59,15 @@ async def alter_configs(
     """Replace all settings of a resource."""
     asked = [
         Alteration(
-            kind=one.resource_type,
-            name=one.resource_name,
+            kind=resource.resource_type,
+            name=resource.resource_name,
             changes=[
                 Change(config.name, Alter.SET, config.value)
-                async for config in yield_items(one.configs)
+                async for config in yield_items(resource.configs)
             ],
             whole=True,
         )
-        async for one in yield_items(request.resources)
+        async for resource in yield_items(request.resources)
     ]
     answers = await _alter(broker, context, asked, validate_only=request.validate_only)
     return AlterConfigsResponse(
@@ -75,10 +75,10 @@ async def alter_configs(
             AlterConfigsResponse.AlterConfigsResourceResponse(
                 error_code=answer.error,
                 error_message=answer.message,
-                resource_type=one.kind,
-                resource_name=one.name,
+                resource_type=resource.kind,
+                resource_name=resource.name,
             )
-            async for one, answer in yield_items(zip(asked, answers, strict=True))
+            async for resource, answer in yield_items(zip(asked, answers, strict=True))
         ]
     )
 

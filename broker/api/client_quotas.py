@@ -30,18 +30,18 @@ async def describe_client_quotas(
     broker: BrokerParts, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     components = [
-        Component(one.entity_type, one.match_type, one.match)
-        async for one in yield_items(request.components)
+        Component(component.entity_type, component.match_type, component.match)
+        async for component in yield_items(request.components)
     ]
     if not may_cluster(broker, context, Operation.DESCRIBE_CONFIGS):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return _error_response(error, None)
-    async for one in yield_items(request.components):
-        if not _is_valid(one):
+    async for component in yield_items(request.components):
+        if not _is_valid(component):
             return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
-            found = await broker.quota_admin.describe(components, strict=request.strict)
+            quotas_by_entity = await broker.quota_admin.describe(components, strict=request.strict)
     except RejectedChange as refused:
         return _error_response(refused.error, refused.message)
     except TimeoutError:
@@ -58,13 +58,15 @@ async def describe_client_quotas(
                     for quota, value in quotas.items()
                 ],
             )
-            for entity, quotas in found.items()
+            for entity, quotas in quotas_by_entity.items()
         ],
     )
 
 
-def _is_valid(one: DescribeClientQuotasRequest.ComponentData) -> bool:
-    return 0 <= one.match_type <= ANY and (one.match_type != EXACT or one.match is not None)
+def _is_valid(component_data: DescribeClientQuotasRequest.ComponentData) -> bool:
+    return 0 <= component_data.match_type <= ANY and (
+        component_data.match_type != EXACT or component_data.match is not None
+    )
 
 
 def _error_response(error: ErrorCode, message: str | None) -> DescribeClientQuotasResponse:
@@ -80,7 +82,10 @@ async def alter_client_quotas(
     allowed = may_cluster(broker, context, Operation.ALTER_CONFIGS)
     answers = {}
     async for entry in yield_items(request.entries):
-        names = {one.entity_type: one.entity_name async for one in yield_items(entry.entity)}
+        names = {
+            component.entity_type: component.entity_name
+            async for component in yield_items(entry.entity)
+        }
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         message: str | None = ERROR_MESSAGES[error]
         if allowed:
@@ -106,7 +111,7 @@ async def _alter(
     *,
     validate_only: bool,
 ) -> tuple[ErrorCode, str | None]:
-    changes = {one.key: None if one.remove else one.value async for one in yield_items(entry.ops)}
+    changes = {op.key: None if op.remove else op.value async for op in yield_items(entry.ops)}
     try:
         async with asyncio.timeout(broker.config.request_timeout_ms / 1000):
             await broker.quota_admin.alter(entity, changes, validate_only=validate_only)

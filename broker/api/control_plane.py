@@ -91,12 +91,14 @@ def _apply_update(
     )
     if deleted:
         broker.groups.tasks.spawn(broker.group_maintenance.topics_deleted(deleted))
-    others = (name for name, one in known.items() if broker.metadata.topic_ids.get(name) != one)
+    others = (
+        name for name, topic_id in known.items() if broker.metadata.topic_ids.get(name) != topic_id
+    )
     for topic in {topic for topic, _ in deleted}.union(others):
         broker.topic_settings.forget(topic)  # StopReplica reaches replicas only
     gone = before - set(broker.metadata.brokers)
-    for one in gone:
-        broker.channels.forget(one)
+    for left_broker in gone:
+        broker.channels.forget(left_broker)
     if gone:
         broker.replicas.shrink_isrs()  # the high watermark waits for no broker that left
     return UpdateMetadataResponse()

@@ -44,15 +44,15 @@ async def create_delegation_token(
             return _failed_creation(ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
         owner = Principal(request.owner_principal_type, request.owner_principal_name)
     renewers = [
-        Principal(one.principal_type, one.principal_name)
-        async for one in yield_items(request.renewers)
+        Principal(renewer.principal_type, renewer.principal_name)
+        async for renewer in yield_items(request.renewers)
     ]
     error = _token_error(broker, context)
     if error is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
         return _failed_creation(error, owner, requester)
     if owner != requester and not _may_act_for(broker, context, Operation.CREATE_TOKENS, owner):
         return _failed_creation(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, owner, requester)
-    if any(one.type != USER for one in renewers):
+    if any(renewer.type != USER for renewer in renewers):
         return _failed_creation(ErrorCode.INVALID_PRINCIPAL_TYPE, owner, requester)
     if error:
         return _failed_creation(error, owner, requester)
@@ -125,7 +125,7 @@ async def describe_delegation_token(
         return DescribeDelegationTokenResponse(error_code=error)
     owners = None
     if request.owners is not None:
-        owners = [Principal(one.principal_type, one.principal_name) for one in request.owners]
+        owners = [Principal(owner.principal_type, owner.principal_name) for owner in request.owners]
 
     def may_describe(token: Token) -> bool:
         return may(
@@ -133,9 +133,12 @@ async def describe_delegation_token(
         ) or _may_act_for(broker, context, Operation.DESCRIBE_TOKENS, token.owner)
 
     table = broker.tokens.table
-    found = table.visible_tokens(context.principal, owners, may_describe)
+    visible_tokens = table.visible_tokens(context.principal, owners, may_describe)
     return DescribeDelegationTokenResponse(
-        tokens=[_token_description(one, table.hmac(one.id)) for one in found]
+        tokens=[
+            _token_description(visible_token, table.hmac(visible_token.id))
+            for visible_token in visible_tokens
+        ]
     )
 
 
@@ -151,7 +154,8 @@ def _token_description(token: Token, hmac: bytes) -> Described:
         token_id=token.id,
         hmac=hmac,
         renewers=[
-            Renewer(principal_type=one.type, principal_name=one.name) for one in token.renewers
+            Renewer(principal_type=renewer.type, principal_name=renewer.name)
+            for renewer in token.renewers
         ],
     )
 

@@ -26,11 +26,11 @@ async def delete_records(
     names = [topic.name for topic in request.topics]
     allowed = allowed_names(broker, context, Operation.DELETE, ResourceType.TOPIC, names)
     for topic in request.topics:
-        for one in topic.partitions:
-            key = (topic.name, one.partition_index)
+        for partition in topic.partitions:
+            key = (topic.name, partition.partition_index)
             error = _find_error(broker, key, allowed)
             if error is ErrorCode.NONE:
-                offsets[key] = one.offset
+                offsets[key] = partition.offset
             else:
                 rejected[key] = DeletionResult(error)
     answers = await RecordDeletion(broker.replicas).run(offsets, request.timeout_ms)

@@ -44,7 +44,11 @@ async def describe_configs(
 ) -> DescribeConfigsResponse:
     """The effective values, their sources and synonyms; secrets are null. An unknown resource type
     fails the whole request."""
-    unknown = [one.resource_type for one in request.resources if one.resource_type not in KINDS]
+    unknown = [
+        resource.resource_type
+        for resource in request.resources
+        if resource.resource_type not in KINDS
+    ]
     if unknown:
         why = f"Unexpected resource type {unknown[0]}"
         return _all_refused(request, ErrorCode.INVALID_REQUEST, why)
@@ -84,7 +88,7 @@ async def describe_configs(
                 error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
-                configs=[one for one in entries if not keys or one.name in keys],
+                configs=[entry for entry in entries if not keys or entry.name in keys],
             )
         )
     return DescribeConfigsResponse(results=[*results, *forbidden])
@@ -98,10 +102,10 @@ def _all_refused(
             Result(
                 error_code=error,
                 error_message=why,
-                resource_type=one.resource_type,
-                resource_name=one.resource_name,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
             )
-            for one in request.resources
+            for resource in request.resources
         ]
     )
 
@@ -122,7 +126,8 @@ async def _entries(
             raise RejectedChange(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         _check_broker(name, broker.broker_id, "")
         return [
-            Entry(name=one, value=level, config_source=LOGGER) for one, level in levels().items()
+            Entry(name=logger, value=level, config_source=LOGGER)
+            for logger, level in levels().items()
         ]
     raise RejectedChange(ErrorCode.INVALID_REQUEST, _no_metrics(name))
 
@@ -161,7 +166,7 @@ def _no_metrics(name: str) -> str:
 
 
 def _entries_of(settings: Iterable[Setting], request: DescribeConfigsRequest) -> list[Entry]:
-    return [_entry(one, request) for one in settings]
+    return [_entry(setting, request) for setting in settings]
 
 
 def _entry(setting: Setting, request: DescribeConfigsRequest) -> Entry:
@@ -172,7 +177,10 @@ def _entry(setting: Setting, request: DescribeConfigsRequest) -> Entry:
         read_only=setting.read_only,
         config_source=setting.source,
         is_sensitive=setting.sensitive,
-        synonyms=[Synonym(name=one.name, value=one.value, source=one.source) for one in origins],
+        synonyms=[
+            Synonym(name=origin.name, value=origin.value, source=origin.source)
+            for origin in origins
+        ],
         config_type=setting.type,
         documentation=setting.documentation if request.include_documentation else None,
     )

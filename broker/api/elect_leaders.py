@@ -39,7 +39,9 @@ async def elect_leaders(
     outcomes = await broker.controller.elect_leaders(requested, unclean=unclean)
     if outcomes is None:
         all_partitions = [
-            (topic, one) for topic, ones in broker.metadata.topics.items() for one in ones
+            (topic, partition)
+            for topic, partitions in broker.metadata.topics.items()
+            for partition in partitions
         ]
         partitions = all_partitions if requested is None else requested
         outcomes = dict.fromkeys(partitions, ApiError(ErrorCode.NOT_CONTROLLER))
@@ -51,7 +53,9 @@ async def _requested_partitions(request: ElectLeadersRequest) -> Partitions | No
     if request.topic_partitions is None:
         return None
     places = (
-        (one.topic, partition) for one in request.topic_partitions for partition in one.partitions
+        (topic_partition.topic, partition)
+        for topic_partition in request.topic_partitions
+        for partition in topic_partition.partitions
     )
     return [place async for place in yield_items(places)]
 

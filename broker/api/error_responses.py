@@ -90,11 +90,12 @@ def _leader_and_isr(
     failed = LeaderAndIsrResponse.LeaderAndIsrPartitionError
     if version < 5:
         places = [
-            (one.topic_name, one.partition_index) for one in request.ungrouped_partition_states
+            (state.topic_name, state.partition_index)
+            for state in request.ungrouped_partition_states
         ] + [
-            (topic.topic_name, one.partition_index)
+            (topic.topic_name, partition_state.partition_index)
             for topic in request.topic_states
-            for one in topic.partition_states
+            for partition_state in topic.partition_states
         ]
         return LeaderAndIsrResponse(
             error_code=error,
@@ -109,8 +110,8 @@ def _leader_and_isr(
             LeaderAndIsrResponse.LeaderAndIsrTopicError(
                 topic_id=topic.topic_id,
                 partition_errors=[
-                    failed(partition_index=one.partition_index, error_code=error)
-                    for one in topic.partition_states
+                    failed(partition_index=partition_state.partition_index, error_code=error)
+                    for partition_state in topic.partition_states
                 ],
             )
             for topic in request.topic_states
@@ -122,12 +123,15 @@ def _leader_and_isr(
 def _stop_replica(
     request: StopReplicaRequest, version: int, error: ErrorCode
 ) -> StopReplicaResponse:
-    places = [(one.topic_name, one.partition_index) for one in request.ungrouped_partitions]
+    places = [
+        (ungrouped_partition.topic_name, ungrouped_partition.partition_index)
+        for ungrouped_partition in request.ungrouped_partitions
+    ]
     places += [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
     places += [
-        (topic.topic_name, one.partition_index)
+        (topic.topic_name, partition_state.partition_index)
         for topic in request.topic_states
-        for one in topic.partition_states
+        for partition_state in topic.partition_states
     ]
     return StopReplicaResponse(
         error_code=error,
@@ -179,11 +183,11 @@ def _alter_reassignments(
                 name=topic.name,
                 partitions=[
                     failed(
-                        partition_index=one.partition_index,
+                        partition_index=partition.partition_index,
                         error_code=error,
                         error_message=not_authorized(error),
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -229,9 +233,9 @@ def _offset_commit(
                 name=topic.name,
                 partitions=[
                     OffsetCommitResponse.OffsetCommitResponsePartition(
-                        partition_index=one.partition_index, error_code=error
+                        partition_index=partition.partition_index, error_code=error
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -249,9 +253,9 @@ def _txn_offset_commit(
                 name=topic.name,
                 partitions=[
                     TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                        partition_index=one.partition_index, error_code=error
+                        partition_index=partition.partition_index, error_code=error
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -276,9 +280,9 @@ def _elect_leaders(
                 topic=topic.topic,
                 partition_result=[
                     ElectLeadersResponse.PartitionResult(
-                        partition_id=one, error_code=error, error_message=None
+                        partition_id=partition, error_code=error, error_message=None
                     )
-                    for one in topic.partitions
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topic_partitions or ()
@@ -294,7 +298,9 @@ def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchRespon
         return FetchResponse(error_code=error, session_id=request.session_id)
     asked: dict[str, list[int]] = {}
     for topic in request.topics:
-        asked.setdefault(topic.topic, []).extend(one.partition for one in topic.partitions)
+        asked.setdefault(topic.topic, []).extend(
+            partition.partition for partition in topic.partitions
+        )
     failed = FetchResponse.PartitionData
     return FetchResponse(
         error_code=error,
@@ -303,8 +309,10 @@ def _fetch(request: FetchRequest, version: int, error: ErrorCode) -> FetchRespon
             FetchResponse.FetchableTopicResponse(
                 topic=topic.topic,
                 partitions=[
-                    failed(partition_index=one, error_code=error, high_watermark=-1, records=None)
-                    for one in asked[topic.topic]
+                    failed(
+                        partition_index=partition, error_code=error, high_watermark=-1, records=None
+                    )
+                    for partition in asked[topic.topic]
                 ],
             )
             for topic in request.topics

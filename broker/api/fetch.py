@@ -101,11 +101,14 @@ class _FetchInProgress:
         """All partitions that the request lists, and a session of them if there is room."""
         asked = dict(requested_partitions(self._request, by_id=self.by_id))
         keys = list(asked)
-        wanted = [self.resolve(key[0], one) async for key, one in yield_items(asked.items())]
-        reads = await self._read(wanted)
+        targets = [
+            self.resolve(key[0], asked_partition)
+            async for key, asked_partition in yield_items(asked.items())
+        ]
+        reads = await self._read(targets)
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms)
-        self._count_sent(wanted, reads)
+        self._count_sent(targets, reads)
         session = None
         if begins_session:
             self.reject_zero_ids()
@@ -116,40 +119,44 @@ class _FetchInProgress:
                 uses_ids=self.by_id,
             )
         if session is not None:
-            session.begin(keys, wanted, reads)
+            session.begin(keys, targets, reads)
         topics = [topic for topic, _ in keys]
         return await self._answer(
             NO_SESSION if session is None else session.id,
-            list(zip(topics, wanted, reads, strict=True)),
+            list(zip(topics, targets, reads, strict=True)),
         )
 
     async def in_session(self, session: FetchSession) -> FetchResponse:
         """What is new in the partitions of the session."""
         self._broker.fetch_sessions.touch(session, self._broker.replicas.monotonic_ms())
         next_epoch = session.advance()
-        wanted = session.fetch_targets(self.resolve)
-        reads = await self._read(wanted)
+        targets = session.fetch_targets(self.resolve)
+        reads = await self._read(targets)
         if session.epoch != next_epoch:  # another request used the session meanwhile
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id
             )
         if wait_ms := self._wait_ms(reads):
             return FetchResponse(throttle_time_ms=wait_ms, session_id=session.id)
-        self._count_sent(wanted, reads)
+        self._count_sent(targets, reads)
         return await self._answer(session.id, list(session.changed_partitions(reads)))
 
     def reject_zero_ids(self) -> None:
         """Reject topics without name and id: as in Apache Kafka, no session has them."""
         asked, forgotten = self._request.topics, self._request.forgotten_topics_data
-        ids = [one.topic_id for one in asked if one.partitions]
-        ids += [one.topic_id for one in forgotten if one.partitions]
+        ids = [topic.topic_id for topic in asked if topic.partitions]
+        ids += [topic.topic_id for topic in forgotten if topic.partitions]
         if self.by_id and ZERO_UUID in ids:
             raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
-    async def _read(self, wanted: list[FetchTarget]) -> list[PartitionRead]:
-        allowed = wanted if self._broker.authorizer is None else self._check_read_rights(wanted)
+    async def _read(self, fetch_targets: list[FetchTarget]) -> list[PartitionRead]:
+        allowed = (
+            fetch_targets
+            if self._broker.authorizer is None
+            else self._check_read_rights(fetch_targets)
+        )
         if self._request.isolation_level not in ISOLATIONS and any(
-            one.error not in NOT_SERVED for one in allowed
+            fetch_target.error not in NOT_SERVED for fetch_target in allowed
         ):
             raise RequestError(
                 ErrorCode.UNKNOWN_SERVER_ERROR
@@ -163,23 +170,25 @@ class _FetchInProgress:
         size = EMPTY_BYTES + sum(read.size + PARTITION_BYTES for read in reads)
         return fetch_wait_ms(self._broker, self._context, size)
 
-    def _count_sent(self, wanted: list[FetchTarget], reads: list[PartitionRead]) -> None:
+    def _count_sent(self, fetch_targets: list[FetchTarget], reads: list[PartitionRead]) -> None:
         if not self._terms.is_follower:
-            self._broker.replicas.traffic.count_response(wanted, reads)
+            self._broker.replicas.traffic.count_response(fetch_targets, reads)
 
-    def _check_read_rights(self, wanted: list[FetchTarget]) -> list[FetchTarget]:
+    def _check_read_rights(self, fetch_targets: list[FetchTarget]) -> list[FetchTarget]:
         """The partitions, with an error for those that the client may not read now."""
         if self._terms.is_follower:
             if may_cluster(self._broker, self._context, Operation.CLUSTER_ACTION):
-                return wanted
-            return [_unauthorized_target(one) for one in wanted]
-        names = [one.topic for one in wanted if one.topic]
+                return fetch_targets
+            return [_unauthorized_target(fetch_target) for fetch_target in fetch_targets]
+        names = [fetch_target.topic for fetch_target in fetch_targets if fetch_target.topic]
         allowed = allowed_names(
             self._broker, self._context, Operation.READ, ResourceType.TOPIC, names
         )
         return [
-            one if not one.topic or one.topic in allowed else _unauthorized_target(one)
-            for one in wanted
+            fetch_target
+            if not fetch_target.topic or fetch_target.topic in allowed
+            else _unauthorized_target(fetch_target)
+            for fetch_target in fetch_targets
         ]
 
     def resolve(
@@ -193,10 +202,10 @@ class _FetchInProgress:
         name = called or replicas.topic_name(topic)
         if not name:
             return FetchTarget("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
-        wanted = replicas.fetch_target(name, asked)
-        if wanted.partition is not None and wanted.partition.topic_id != topic:
+        target = replicas.fetch_target(name, asked)
+        if target.partition is not None and target.partition.topic_id != topic:
             return FetchTarget(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
-        return wanted
+        return target
 
     async def _answer(
         self, session_id: int, answers: Sequence[tuple[Topic, FetchTarget, PartitionRead]]
@@ -207,8 +216,8 @@ class _FetchInProgress:
         responses: list[FetchResponse.FetchableTopicResponse] = []
         last: Topic | None = None
         partitions: list[FetchResponse.PartitionData] = []
-        async for topic, wanted, read in yield_items(
-            sorted(answers, key=lambda one: one[2].error in NOT_SERVED)
+        async for topic, target, read in yield_items(
+            sorted(answers, key=lambda answer: answer[2].error in NOT_SERVED)
         ):
             if topic != last:
                 last, partitions = topic, []
@@ -220,10 +229,10 @@ class _FetchInProgress:
             if (
                 version < BATCHES_FROM
                 and records
-                and _version_error(wanted, version) is ErrorCode.NONE
+                and _version_error(target, version) is ErrorCode.NONE
             ):
-                records = await self._for_old_client(records, wanted.request.fetch_offset)
-            partitions.append(_partition(wanted, read, records, version, hints))
+                records = await self._for_old_client(records, target.request.fetch_offset)
+            partitions.append(_partition(target, read, records, version, hints))
         return FetchResponse(
             session_id=session_id, responses=responses, node_endpoints=hints.nodes()
         )
@@ -247,8 +256,10 @@ class _FetchInProgress:
             return ErrorCode.CORRUPT_MESSAGE
 
 
-def _unauthorized_target(wanted: FetchTarget) -> FetchTarget:
-    return FetchTarget(wanted.topic, None, wanted.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+def _unauthorized_target(fetch_target: FetchTarget) -> FetchTarget:
+    return FetchTarget(
+        fetch_target.topic, None, fetch_target.request, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
 
 
 def _terms(broker: BrokerParts, context: RequestContext, request: FetchRequest) -> FetchTerms:
@@ -282,11 +293,11 @@ def _nearest_replica(
 
 
 def _partition(
-    wanted: FetchTarget, read: PartitionRead, records: Any, version: int, hints: FetchHints
+    fetch_target: FetchTarget, read: PartitionRead, records: Any, version: int, hints: FetchHints
 ) -> FetchResponse.PartitionData:
     """`records` are in the format of the version, or the error of their conversion."""
-    index = wanted.request.partition
-    refused = records if isinstance(records, ErrorCode) else _version_error(wanted, version)
+    index = fetch_target.request.partition
+    refused = records if isinstance(records, ErrorCode) else _version_error(fetch_target, version)
     if refused is not ErrorCode.NONE:
         return FetchResponse.PartitionData(
             partition_index=index, error_code=refused, high_watermark=-1, aborted_transactions=()
@@ -295,7 +306,7 @@ def _partition(
         error = read.error
         if error is ErrorCode.KAFKA_STORAGE_ERROR and version < STORAGE_ERROR_FROM:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # an error after which such clients retry
-        return _failed_partition(wanted, error, hints)
+        return _failed_partition(fetch_target, error, hints)
     return FetchResponse.PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
@@ -310,11 +321,11 @@ def _partition(
     )
 
 
-def _version_error(wanted: FetchTarget, version: int) -> ErrorCode:
+def _version_error(fetch_target: FetchTarget, version: int) -> ErrorCode:
     """The error if a topic's settings exclude readers of this version."""
-    if version >= ZSTD_FROM or wanted.partition is None:
+    if version >= ZSTD_FROM or fetch_target.partition is None:
         return ErrorCode.NONE
-    config = wanted.partition.log.config
+    config = fetch_target.partition.log.config
     if config.compression_type == "zstd":
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     if version < BATCHES_FROM and not config.message_downconversion_enable:
@@ -326,23 +337,25 @@ def _aborted_transactions(read: PartitionRead) -> list[FetchResponse.AbortedTran
     if read.aborted is None:
         return None
     return [
-        FetchResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
-        for one in read.aborted
+        FetchResponse.AbortedTransaction(
+            producer_id=aborted.producer_id, first_offset=aborted.first_offset
+        )
+        for aborted in read.aborted
     ]
 
 
 def _failed_partition(
-    wanted: FetchTarget, error: ErrorCode, hints: FetchHints
+    fetch_target: FetchTarget, error: ErrorCode, hints: FetchHints
 ) -> FetchResponse.PartitionData:
     """The result of a failed partition. Aborted transactions are null if the partition was here,
     even if it was deleted during the wait."""
-    index = wanted.request.partition
-    unseen = wanted.partition is None or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    index = fetch_target.request.partition
+    unseen = fetch_target.partition is None or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return FetchResponse.PartitionData(
         partition_index=index,
         error_code=error,
         high_watermark=-1,
-        current_leader=hints.leader(wanted.topic, index, error),
+        current_leader=hints.leader(fetch_target.topic, index, error),
         aborted_transactions=() if error in NOT_SERVED and unseen else None,
         records=b"",
     )

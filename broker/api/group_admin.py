@@ -102,7 +102,7 @@ def _describe_group(
         group_state=group.state.value,
         protocol_type=group.protocol_type or "",
         protocol_data=(group.protocol or "") if is_stable else "",
-        members=[_member(group, one, is_stable) for one in group.members.values()],
+        members=[_member(group, member, is_stable) for member in group.members.values()],
         authorized_operations=allowed,
     )
 
@@ -150,7 +150,9 @@ async def offset_delete(
     names = [topic.name for topic in request.topics]
     allowed = allowed_names(broker, context, Operation.READ, ResourceType.TOPIC, names)
     asked = (
-        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+        (topic.name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
     )
     places = [place async for place in yield_items(asked)]
     known = [

@@ -98,7 +98,7 @@ async def sync_group(
         request.generation_id,
         request.protocol_type,
         request.protocol_name,
-        {one.member_id: bytes(one.assignment) for one in request.assignments},
+        {assignment.member_id: bytes(assignment.assignment) for assignment in request.assignments},
     )
     return SyncGroupResponse(
         error_code=result.error,
@@ -130,16 +130,16 @@ async def leave_group(
     if context.version < 3:
         error, errors = broker.groups.leave(request.group_id, [(request.member_id, None)])
         return LeaveGroupResponse(error_code=errors[0] if errors else error)
-    members = [(one.member_id, one.group_instance_id) for one in request.members]
+    members = [(member.member_id, member.group_instance_id) for member in request.members]
     error, errors = broker.groups.leave(request.group_id, members)
     return LeaveGroupResponse(
         error_code=error,
         members=[
             LeaveGroupResponse.MemberResponse(
-                member_id=one.member_id,
-                group_instance_id=one.group_instance_id,
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
                 error_code=one_error,
             )
-            for one, one_error in zip(request.members, errors, strict=False)
+            for member, one_error in zip(request.members, errors, strict=False)
         ],
     )

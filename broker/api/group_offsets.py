@@ -81,27 +81,27 @@ async def offset_fetch(
     if context.version >= 8:
         stable = request.require_stable
         return OffsetFetchResponse(
-            groups=[_group(broker, context, one, stable) for one in request.groups]
+            groups=[_group(broker, context, group, stable) for group in request.groups]
         )
     if not context.version:
         known = await zookeeper_offsets.fetch(broker, context, request)
         return _response(known, ErrorCode.NONE)
-    wanted = None
+    topics = None
     if request.topics is not None:
-        wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    found, error = _allowed_positions(
-        broker, context, request.group_id, wanted, request.require_stable
+        topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    positions, error = _allowed_positions(
+        broker, context, request.group_id, topics, request.require_stable
     )
     if error not in (ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED) and context.version < 2:
         # without a field for a common error every partition carries it
-        found = {
-            name: {one: (-1, -1, "", error) for one in partitions}
-            for name, partitions in wanted or ()
+        positions = {
+            name: {partition: (-1, -1, "", error) for partition in partitions}
+            for name, partitions in topics or ()
         }
-    return _response(found, error)
+    return _response(positions, error)
 
 
-def _response(found: Found, error: ErrorCode) -> OffsetFetchResponse:
+def _response(positions_by_topic: Found, error: ErrorCode) -> OffsetFetchResponse:
     return OffsetFetchResponse(
         error_code=error,
         topics=[
@@ -111,7 +111,7 @@ def _response(found: Found, error: ErrorCode) -> OffsetFetchResponse:
                     OffsetFetchResponse.OffsetFetchResponsePartition, partitions
                 ),
             )
-            for name, partitions in found.items()
+            for name, partitions in positions_by_topic.items()
         ],
     )
 
@@ -122,10 +122,10 @@ def _group(
     group: OffsetFetchRequest.OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-    wanted = None
+    topics = None
     if group.topics is not None:
-        wanted = [(topic.name, topic.partition_indexes) for topic in group.topics]
-    found, error = _allowed_positions(broker, context, group.group_id, wanted, require_stable)
+        topics = [(topic.name, topic.partition_indexes) for topic in group.topics]
+    positions, error = _allowed_positions(broker, context, group.group_id, topics, require_stable)
     return OffsetFetchResponse.OffsetFetchResponseGroup(
         group_id=group.group_id,
         error_code=error,
@@ -136,7 +136,7 @@ def _group(
                     OffsetFetchResponse.OffsetFetchResponsePartitions, partitions
                 ),
             )
-            for name, partitions in found.items()
+            for name, partitions in positions.items()
         ],
     )
 
@@ -161,29 +161,29 @@ def _allowed_positions(
     broker: BrokerParts,
     context: RequestContext,
     group_id: str,
-    wanted: Wanted | None,
+    topics: Wanted | None,
     require_stable: bool,
 ) -> tuple[Found, ErrorCode]:
     """Offsets; an unauthorized topic carries an error, or is left out of a request for all."""
     if not may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
         return {}, ErrorCode.GROUP_AUTHORIZATION_FAILED
-    if wanted is None:
-        found, error = _positions(broker, group_id, None, require_stable)
-        allowed = allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, found)
-        return {name: one for name, one in found.items() if name in allowed}, error
-    names = [name for name, _ in wanted]
+    if topics is None:
+        positions, error = _positions(broker, group_id, None, require_stable)
+        allowed = allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, positions)
+        return {name: position for name, position in positions.items() if name in allowed}, error
+    names = [name for name, _ in topics]
     allowed = allowed_names(broker, context, Operation.DESCRIBE, ResourceType.TOPIC, names)
-    known = [one for one in wanted if one[0] in allowed]
-    found, error = _positions(broker, group_id, known, require_stable)
+    known = [topic for topic in topics if topic[0] in allowed]
+    positions, error = _positions(broker, group_id, known, require_stable)
     if error is ErrorCode.NONE:
-        for name, partitions in wanted:
+        for name, partitions in topics:
             if name not in allowed:
-                found[name] = dict.fromkeys(partitions, FORBIDDEN)
-    return found, error
+                positions[name] = dict.fromkeys(partitions, FORBIDDEN)
+    return positions, error
 
 
 def _positions(
-    broker: BrokerParts, group_id: str, wanted: Wanted | None, require_stable: bool
+    broker: BrokerParts, group_id: str, topics: Wanted | None, require_stable: bool
 ) -> tuple[Found, ErrorCode]:
     """Committed offsets by topic and partition; `wanted` None means all.
 
@@ -193,11 +193,11 @@ def _positions(
     if shard is None:
         return {}, error
     known = shard.offsets.get(group_id, {})
-    if wanted is None:
+    if topics is None:
         places = sorted(known)
     else:
-        places = [(name, index) for name, partitions in wanted for index in partitions]
-    found: Found = {}
+        places = [(name, index) for name, partitions in topics for index in partitions]
+    positions_by_topic: Found = {}
     for name, index in places:
         committed = known.get((name, index))
         position = NOTHING
@@ -206,5 +206,5 @@ def _positions(
         elif committed is not None:
             value = committed.value
             position = (value.offset, value.leader_epoch, value.metadata, ErrorCode.NONE)
-        found.setdefault(name, {})[index] = position
-    return found, ErrorCode.NONE
+        positions_by_topic.setdefault(name, {})[index] = position
+    return positions_by_topic, ErrorCode.NONE

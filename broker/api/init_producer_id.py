@@ -36,15 +36,15 @@ async def init_producer_id(
         return InitProducerIdResponse(error_code=error, producer_epoch=NONE)
     if request.transactional_id is not None:
         has_id = request.producer_id != NONE
-        found = await broker.transactions.initialise(
+        outcome = await broker.transactions.initialise(
             request.transactional_id,
             request.transaction_timeout_ms,
             (request.producer_id, request.producer_epoch) if has_id else None,
         )
         return InitProducerIdResponse(
-            error_code=fencing_error(found.error, knows=context.version >= FENCED_FROM),
-            producer_id=found.producer_id,
-            producer_epoch=found.producer_epoch,
+            error_code=fencing_error(outcome.error, knows=context.version >= FENCED_FROM),
+            producer_id=outcome.producer_id,
+            producer_epoch=outcome.producer_epoch,
         )
     try:
         async with asyncio.timeout(BLOCK_TIMEOUT_S):

@@ -34,12 +34,12 @@ class _Hints:
         return leader, epoch
 
     def endpoints(self) -> list[tuple[Endpoint, str | None]]:
-        found = []
+        leaders = []
         for leader in sorted(self._leaders):
             endpoint = self._broker.metadata.endpoint(leader, self._context.listener)
             if endpoint is not None:
-                found.append((endpoint, self._broker.metadata.brokers[leader].rack))
-        return found
+                leaders.append((endpoint, self._broker.metadata.brokers[leader].rack))
+        return leaders
 
 
 class ProduceHints(_Hints):
@@ -56,8 +56,10 @@ class ProduceHints(_Hints):
 
     def nodes(self) -> Sequence[ProduceResponse.NodeEndpoint]:
         return [
-            ProduceResponse.NodeEndpoint(node_id=one.id, host=one.host, port=one.port, rack=rack)
-            for one, rack in self.endpoints()
+            ProduceResponse.NodeEndpoint(
+                node_id=endpoint.id, host=endpoint.host, port=endpoint.port, rack=rack
+            )
+            for endpoint, rack in self.endpoints()
         ]
 
 
@@ -75,6 +77,8 @@ class FetchHints(_Hints):
 
     def nodes(self) -> Sequence[FetchResponse.NodeEndpoint]:
         return [
-            FetchResponse.NodeEndpoint(node_id=one.id, host=one.host, port=one.port, rack=rack)
-            for one, rack in self.endpoints()
+            FetchResponse.NodeEndpoint(
+                node_id=endpoint.id, host=endpoint.host, port=endpoint.port, rack=rack
+            )
+            for endpoint, rack in self.endpoints()
         ]

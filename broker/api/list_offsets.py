@@ -46,19 +46,23 @@ async def list_offsets(
     version 1 on."""
     times: Counter[tuple[str, int]] = Counter()
     if context.version > 0:
-        places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
-        async for name, one in yield_items(places):
-            times[name, one.partition_index] += 1
+        places = (
+            (topic.name, partition) for topic in request.topics for partition in topic.partitions
+        )
+        async for name, partition in yield_items(places):
+            times[name, partition.partition_index] += 1
     allowed = _describable_topics(broker, context, [topic.name for topic in request.topics])
     answers = []
-    async for topic in yield_items(sorted(request.topics, key=lambda one: one.name not in allowed)):
+    async for topic in yield_items(
+        sorted(request.topics, key=lambda topic: topic.name not in allowed)
+    ):
         partitions = [
-            _error_answer(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            _error_answer(partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if topic.name not in allowed
-            else _error_answer(one, ErrorCode.INVALID_REQUEST)
-            if times[topic.name, one.partition_index] > 1
-            else await _answer(broker, context.version, request, topic.name, one)
-            async for one in yield_items(topic.partitions)
+            else _error_answer(partition, ErrorCode.INVALID_REQUEST)
+            if times[topic.name, partition.partition_index] > 1
+            else await _answer(broker, context.version, request, topic.name, partition)
+            async for partition in yield_items(topic.partitions)
         ]
         answers.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
@@ -87,7 +91,7 @@ async def _answer(
     partition, error = broker.replicas.find_partition(topic, asked.partition_index)
     if partition is None:
         return _error_answer(asked, error)
-    found = await find_offset(
+    offset = await find_offset(
         partition,
         asked.timestamp,
         offload=broker.offload,
@@ -95,10 +99,10 @@ async def _answer(
         isolation=request.isolation_level if is_client else None,
         only_leader=request.replica_id != DEBUGGING_CONSUMER,
     )
-    if found.error is ErrorCode.OFFSET_NOT_AVAILABLE and version < 5:
+    if offset.error is ErrorCode.OFFSET_NOT_AVAILABLE and version < 5:
         return _error_answer(asked, ErrorCode.LEADER_NOT_AVAILABLE)
-    if found.error is not ErrorCode.NONE:
-        return _error_answer(asked, found.error)
+    if offset.error is not ErrorCode.NONE:
+        return _error_answer(asked, offset.error)
     if version == 0:
         offsets = list_offsets_before(
             partition, asked.timestamp, asked.max_num_offsets, broker.clock.now_ms()
@@ -106,9 +110,9 @@ async def _answer(
         return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
     return Answer(
         partition_index=asked.partition_index,
-        timestamp=found.timestamp_ms,
-        offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        timestamp=offset.timestamp_ms,
+        offset=offset.offset,
+        leader_epoch=offset.leader_epoch,
     )
 
 
@@ -131,11 +135,11 @@ async def offset_for_leader_epoch(
             OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=[
-                    _epoch_end(broker, topic.topic, one, is_allowed=topic.topic in allowed)
-                    for one in topic.partitions
+                    _epoch_end(broker, topic.topic, partition, is_allowed=topic.topic in allowed)
+                    for partition in topic.partitions
                 ],
             )
-            for topic in sorted(request.topics, key=lambda one: one.topic not in allowed)
+            for topic in sorted(request.topics, key=lambda topic: topic.topic not in allowed)
         ]
     )
 

@@ -35,19 +35,21 @@ async def describe_log_dirs(
     """Every directory with the requested replicas; null topics mean all, an empty list none."""
     if not may_cluster(broker, context, Operation.DESCRIBE):
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    wanted = None
+    selected = None
     if request.topics is not None:
-        places = ((one.topic, index) for one in request.topics for index in one.partitions)
-        wanted = {place async for place in yield_items(places)}
+        places = ((topic.topic, index) for topic in request.topics for index in topic.partitions)
+        selected = {place async for place in yield_items(places)}
     return DescribeLogDirsResponse(
-        results=[_describe(broker, path, wanted) for path in broker.logs.paths]
+        results=[_describe(broker, path, selected) for path in broker.logs.paths]
     )
 
 
 def _describe(
-    broker: BrokerParts, path: Path, wanted: set[tuple[str, int]] | None
+    broker: BrokerParts, path: Path, selected: set[tuple[str, int]] | None
 ) -> DescribeLogDirsResponse.DescribeLogDirsResult:
-    directory = next((one for one in broker.logs.directories if one.path == path), None)
+    directory = next(
+        (directory for directory in broker.logs.directories if directory.path == path), None
+    )
     try:
         if directory is None or directory.health.failure is not None:
             raise OSError(f"{path} is offline")
@@ -58,8 +60,8 @@ def _describe(
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path)
         )
     topics: dict[str, list[Described]] = {}
-    for topic, one in _replicas(broker, directory, wanted):
-        topics.setdefault(topic, []).append(one)
+    for topic, replica in _replicas(broker, directory, selected):
+        topics.setdefault(topic, []).append(replica)
     return DescribeLogDirsResponse.DescribeLogDirsResult(
         log_dir=str(path),
         topics=[
@@ -72,10 +74,10 @@ def _describe(
 
 
 def _replicas(
-    broker: BrokerParts, directory: LogDirectory, wanted: set[tuple[str, int]] | None
+    broker: BrokerParts, directory: LogDirectory, selected: set[tuple[str, int]] | None
 ) -> Iterator[tuple[str, Described]]:
     for key, plog in directory.logs.items():
-        if wanted is None or key in wanted:
+        if selected is None or key in selected:
             is_future = broker.logs.future(*key) is plog
             yield (
                 key[0],
@@ -110,9 +112,9 @@ async def alter_replica_log_dirs(
         for topic in directory.topics
         for partition in topic.partitions
     )
-    wanted = {place: path async for place, path in yield_items(asked)}
+    path_by_place = {place: path async for place, path in yield_items(asked)}
     topics: dict[str, list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]] = {}
-    async for (topic, partition), path in yield_items(wanted.items()):
+    async for (topic, partition), path in yield_items(path_by_place.items()):
         topics.setdefault(topic, []).append(
             AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
                 partition_index=partition,

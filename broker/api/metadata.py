@@ -42,7 +42,7 @@ async def metadata(
     """Brokers on the client's listener, and topics; unknown topics may be created."""
     if context.version < IDS_FROM and any(map(_is_by_id, request.topics or ())):
         return _failed_response(request, ErrorCode.INVALID_REQUEST)
-    if any(one.name is None and one.topic_id == ZERO_UUID for one in request.topics or ()):
+    if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in request.topics or ()):
         return _failed_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     await broker.metadata.first_word(FIRST_WORD_S)
     if request.topics is None or (context.version == 0 and not request.topics):
@@ -57,12 +57,12 @@ async def metadata(
     answer = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(
-                node_id=one.id,
-                host=one.host,
-                port=one.port,
-                rack=broker.metadata.brokers[one.id].rack,
+                node_id=live_endpoint.id,
+                host=live_endpoint.host,
+                port=live_endpoint.port,
+                rack=broker.metadata.brokers[live_endpoint.id].rack,
             )
-            for one in broker.metadata.live_endpoints(context.listener)
+            for live_endpoint in broker.metadata.live_endpoints(context.listener)
         ],
         cluster_id=broker.cluster_id,
         controller_id=-1 if controller_id is None else controller_id,
@@ -109,18 +109,18 @@ async def _requested_topics(
 ) -> list[Topic]:
     """Each requested topic once. If any has an id, names are ignored."""
     asked = request.topics or ()
-    ids = dict.fromkeys(one.topic_id for one in asked if one.topic_id != ZERO_UUID)
+    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
     if ids:
         return await _by_ids(broker, context, ids)
-    names = dict.fromkeys(one.name for one in asked if one.name is not None)
+    names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
     allowed = _describable_topics(broker, context, names)
     known = [name for name in names if name in allowed and name in broker.metadata.topics]
     missing = [name for name in names if name in allowed and name not in broker.metadata.topics]
     topics = await _known_topics(broker, context, known)
     creates = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
     forbidden = _uncreatable(broker, context, missing) if creates else []
-    wanted = [name for name in missing if name not in forbidden]
-    errors = await _create(broker, wanted, allowed=creates)
+    creatable = [name for name in missing if name not in forbidden]
+    errors = await _create(broker, creatable, allowed=creates)
     errors |= dict.fromkeys(forbidden, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topics += [
         Topic(error_code=error, name=name, is_internal=is_internal(name))
@@ -150,27 +150,33 @@ async def _create(
         else ErrorCode.INVALID_TOPIC_EXCEPTION
         for name in missing
     }
-    wanted = [name for name in missing if is_valid(name)]
-    if wanted and allowed:
-        errors.update(await broker.controller.auto_create(wanted))
+    creatable = [name for name in missing if is_valid(name)]
+    if creatable and allowed:
+        errors.update(await broker.controller.auto_create(creatable))
     return errors
 
 
 async def _by_ids(broker: BrokerParts, context: RequestContext, ids: Iterable[UUID]) -> list[Topic]:
     """Topics by id; the name of a topic that the client may not describe stays hidden."""
     cache = broker.metadata
-    names = {one: name for one in ids if (name := cache.topic_names.get(one)) in cache.topics}
+    names = {
+        topic_id: name
+        for topic_id in ids
+        if (name := cache.topic_names.get(topic_id)) in cache.topics
+    }
     allowed = _describable_topics(broker, context, [name for name in names.values() if name])
     unknown, known, forbidden = [], list[str](), []
-    for one in ids:
-        name = names.get(one)
+    for topic_id in ids:
+        name = names.get(topic_id)
         if name is None:
-            unknown.append(Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=one))
+            unknown.append(
+                Topic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+            )
         elif name in allowed:
             known.append(name)
         else:
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            forbidden.append(Topic(error_code=error, name=None, topic_id=one))
+            forbidden.append(Topic(error_code=error, name=None, topic_id=topic_id))
     return [*unknown, *await _known_topics(broker, context, known), *forbidden]
 
 
@@ -223,7 +229,7 @@ def _partition(
 
 
 def _reachable(cache: MetadataCache, listener: str, ids: Iterable[int]) -> tuple[int, ...]:
-    return tuple(one for one in ids if cache.endpoint(one, listener) is not None)
+    return tuple(broker_id for broker_id in ids if cache.endpoint(broker_id, listener) is not None)
 
 
 @handler(ApiKey.DESCRIBE_CLUSTER, 0, 1)
@@ -245,12 +251,12 @@ async def describe_cluster(
         controller_id=-1 if controller_id is None else controller_id,
         brokers=[
             DescribeClusterResponse.DescribeClusterBroker(
-                broker_id=one.id,
-                host=one.host,
-                port=one.port,
-                rack=broker.metadata.brokers[one.id].rack,
+                broker_id=live_endpoint.id,
+                host=live_endpoint.host,
+                port=live_endpoint.port,
+                rack=broker.metadata.brokers[live_endpoint.id].rack,
             )
-            for one in broker.metadata.live_endpoints(context.listener)
+            for live_endpoint in broker.metadata.live_endpoints(context.listener)
         ],
     )
     if request.include_cluster_authorized_operations:

@@ -59,41 +59,47 @@ class CheckedCommits:
                 self._permit(broker, topic)
 
     def _reject(self, topic: Topic, error: ErrorCode) -> None:
-        found = self.rejected.setdefault(topic.name, [])
-        found.extend((one.partition_index, error) for one in topic.partitions)
+        errors = self.rejected.setdefault(topic.name, [])
+        errors.extend((partition.partition_index, error) for partition in topic.partitions)
 
     def _permit(self, broker: BrokerParts, topic: Topic) -> None:
-        for one in topic.partitions:
-            place = (topic.name, one.partition_index)
+        for partition in topic.partitions:
+            place = (topic.name, partition.partition_index)
             if broker.metadata.partition(*place) is None:
-                answer = (one.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                answer = (partition.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 self.rejected.setdefault(topic.name, []).append(answer)
                 continue
-            given = getattr(one, "commit_timestamp", NO_TIMESTAMP)  # OffsetCommit 1 alone has it
+            given = getattr(
+                partition, "commit_timestamp", NO_TIMESTAMP
+            )  # OffsetCommit 1 alone has it
             self.permitted[place] = OffsetCommitValue(
-                offset=one.committed_offset,
-                leader_epoch=one.committed_leader_epoch,
-                metadata=one.committed_metadata or "",
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.committed_metadata or "",
                 commit_timestamp=self._now_ms if given == NO_TIMESTAMP else given,
                 expire_timestamp=self._expires_ms,
             )
 
     @property
     def storable(self) -> dict[Place, OffsetCommitValue]:
-        return {place: one for place, one in self.permitted.items() if not self._is_too_large(one)}
+        return {
+            place: commit
+            for place, commit in self.permitted.items()
+            if not self._is_too_large(commit)
+        }
 
     def _is_too_large(self, value: OffsetCommitValue) -> bool:
         return len(value.metadata) > self._max_bytes
 
     def results(self, error: ErrorCode) -> Iterator[tuple[str, list[tuple[int, ErrorCode]]]]:
         """The errors of all partitions by topic, given the coordinator's error."""
-        found = {name: list(answers) for name, answers in self.rejected.items()}
+        results = {name: list(answers) for name, answers in self.rejected.items()}
         for (name, index), value in self.permitted.items():
             outcome = error
             if error is ErrorCode.NONE and self._is_too_large(value):
                 outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            found.setdefault(name, []).append((index, outcome))
-        yield from found.items()
+            results.setdefault(name, []).append((index, outcome))
+        yield from results.items()
 
 
 def _as_long(number: int) -> int:

@@ -83,7 +83,15 @@ async def produce(
                 entries[key] = records
                 if checked is not None:
                     transactional[key] = checked
-    if len({(one.producer_id, one.producer_epoch) for one in transactional.values()}) > 1:
+    if (
+        len(
+            {
+                (batch_header.producer_id, batch_header.producer_epoch)
+                for batch_header in transactional.values()
+            }
+        )
+        > 1
+    ):
         rejected = dict.fromkeys([*entries, *rejected], MORE_THAN_ONE_PRODUCER)
     guards = await _verify(broker, context, request, transactional, rejected)
     answers = await broker.replicas.append(

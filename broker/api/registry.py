@@ -67,7 +67,7 @@ SERVED: dict[int, ServedApi] = {}
 
 
 def handler(
-    key: ApiKey, min_version: int, max_version: int, **parts: str
+    key: ApiKey, min_version: int, max_version: int, **fields: str
 ) -> Callable[[Handler], Handler]:
     """Register `async def handle(broker, context, request) -> response | None` for an API.
 
@@ -77,7 +77,7 @@ def handler(
     def register(function: Handler) -> Handler:
         if key in SERVED:
             raise ValueError(f"{key.name} has two handlers")
-        SERVED[key] = ServedApi(key, min_version, max_version, request_class(key), function, parts)
+        SERVED[key] = ServedApi(key, min_version, max_version, request_class(key), function, fields)
         return function
 
     return register
@@ -85,10 +85,10 @@ def handler(
 
 def request_class(key: int) -> type[Message]:
     """The message class of an API's request. Raises LookupError for an unknown key."""
-    found = REQUESTS.get(key)
-    if found is None:
+    request_type = REQUESTS.get(key)
+    if request_type is None:
         raise LookupError(f"no request message has the API key {key}")
-    return found
+    return request_type
 
 
 def load_handlers() -> None:

@@ -21,14 +21,14 @@ PART_ELEMENTS = 500
 
 
 async def handle_in_parts(
-    request: Any, parts: Mapping[str, str], handle: Callable[[Any], Awaitable[Any]]
+    request: Any, fields: Mapping[str, str], handle: Callable[[Any], Awaitable[Any]]
 ) -> Any:
     """Handle a request, in parts if one of its arrays is long; `parts` maps the arrays of the
     request to those of the response."""
-    array = next((one for one in parts if _is_long(getattr(request, one))), None)
+    array = next((field for field in fields if _is_long(getattr(request, field))), None)
     if array is None:
         return await handle(request)
-    elements, results = getattr(request, array), parts[array]
+    elements, results = getattr(request, array), fields[array]
     responses = []
     for part in _parts(elements):
         responses.append(await handle(replace(request, **{array: part})))
@@ -41,12 +41,14 @@ async def _join_responses(responses: list[Any], results: str) -> Any:
     joined: list[Any] = []
     async for response in yield_items(responses, 10):
         more = list(getattr(response, results))
-        if joined and more and (one := _join_results(joined[-1], more[0])):
-            joined[-1] = one
+        if joined and more and (joint := _join_results(joined[-1], more[0])):
+            joined[-1] = joint
             del more[0]
         joined += more
     others = {
-        spec.name: next((value for one in responses if (value := getattr(one, spec.name))), None)
+        spec.name: next(
+            (value for response in responses if (value := getattr(response, spec.name))), None
+        )
         for spec in first.FIELDS
         if not spec.is_array and not spec.is_struct
     }
@@ -82,7 +84,7 @@ def _nested_arrays(element: Any) -> list[Field]:
 
 def _weight(elements: Any, nested: list[Field]) -> int:
     return len(elements) + sum(
-        len(getattr(one, spec.name) or ()) for one in elements for spec in nested
+        len(getattr(element, spec.name) or ()) for element in elements for spec in nested
     )
 
 

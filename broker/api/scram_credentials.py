@@ -27,30 +27,30 @@ async def describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     users = None
     if request.users is not None:
-        users = [one.name async for one in yield_items(request.users)]
+        users = [user.name async for user in yield_items(request.users)]
     if not may_cluster(broker, context, Operation.DESCRIBE):
         error, why = NOT_ALLOWED, not_authorized(NOT_ALLOWED)
         refused = _user_result(Described("", {}, error, why))
         return DescribeUserScramCredentialsResponse(
             error_code=error, error_message=why, results=[refused] * len(users or ())
         )
-    found = await broker.scram_admin.describe(users)
-    results = [_user_result(one) async for one in yield_items(found)]
+    descriptions = await broker.scram_admin.describe(users)
+    results = [_user_result(description) async for description in yield_items(descriptions)]
     return DescribeUserScramCredentialsResponse(results=results)
 
 
 def _user_result(
-    one: Described,
+    description: Described,
 ) -> DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult(
-        user=one.user,
-        error_code=one.error,
-        error_message=one.message,
+        user=description.user,
+        error_code=description.error,
+        error_message=description.message,
         credential_infos=[
             DescribeUserScramCredentialsResponse.CredentialInfo(
                 mechanism=mechanism, iterations=known.iterations
             )
-            for mechanism, known in one.credentials.items()
+            for mechanism, known in description.credentials.items()
         ],
     )
 
@@ -59,14 +59,21 @@ def _user_result(
 async def alter_user_scram_credentials(
     broker: BrokerParts, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    changes = [Upsertion(one.name, one.mechanism) async for one in yield_items(request.deletions)]
+    changes = [
+        Upsertion(deletion.name, deletion.mechanism)
+        async for deletion in yield_items(request.deletions)
+    ]
     changes += [
         Upsertion(
-            one.name, one.mechanism, one.iterations, bytes(one.salt), bytes(one.salted_password)
+            upsertion.name,
+            upsertion.mechanism,
+            upsertion.iterations,
+            bytes(upsertion.salt),
+            bytes(upsertion.salted_password),
         )
-        async for one in yield_items(request.upsertions)
+        async for upsertion in yield_items(request.upsertions)
     ]
-    users = dict.fromkeys(one.user for one in changes)
+    users = dict.fromkeys(change.user for change in changes)
     if not broker.controller.is_active:
         why = "This is not the correct controller for this cluster."
         error = ErrorCode.NOT_CONTROLLER
@@ -79,8 +86,8 @@ async def alter_user_scram_credentials(
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
-                user=one.user, error_code=one.error, error_message=one.message
+                user=outcome.user, error_code=outcome.error, error_message=outcome.message
             )
-            async for one in yield_items(outcomes)
+            async for outcome in yield_items(outcomes)
         ]
     )

@@ -34,7 +34,8 @@ async def describe_transactions(
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[
-            _describe_transaction(broker, context, one) for one in request.transactional_ids
+            _describe_transaction(broker, context, transactional_id)
+            for transactional_id in request.transactional_ids
         ]
     )
 
@@ -123,14 +124,14 @@ async def describe_producers(
             DescribeProducersResponse.TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _producers(broker, topic.name, one)
+                    _producers(broker, topic.name, partition_index)
                     if topic.name in allowed
                     else DescribeProducersResponse.PartitionResponse(
-                        partition_index=one,
+                        partition_index=partition_index,
                         error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                         error_message=ERROR_MESSAGES[ErrorCode.TOPIC_AUTHORIZATION_FAILED],
                     )
-                    for one in topic.partition_indexes
+                    for partition_index in topic.partition_indexes
                 ],
             )
             for topic in request.topics
@@ -155,7 +156,7 @@ def _producers(
         )
     return DescribeProducersResponse.PartitionResponse(
         partition_index=index,
-        active_producers=[_producer(one) for one in partition.log.producers.entries.values()],
+        active_producers=[_producer(entry) for entry in partition.log.producers.entries.values()],
     )
 
 

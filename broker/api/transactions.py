@@ -114,7 +114,7 @@ async def _split_known(
     known: list[TopicPartition] = []
     errors: dict[TopicPartition, ErrorCode] = {}
     async for place in yield_items(
-        (topic.name, one) for topic in topics for one in topic.partitions
+        (topic.name, partition) for topic in topics for partition in topic.partitions
     ):
         if allowed is not None and place[0] not in allowed:
             errors[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -132,9 +132,9 @@ async def _same_errors(topics: Topics, error: ErrorCode) -> Results:
             name=topic.name,
             results_by_partition=[
                 AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
-                    partition_index=one, partition_error_code=error
+                    partition_index=partition, partition_error_code=error
                 )
-                async for one in yield_items(topic.partitions)
+                async for partition in yield_items(topic.partitions)
             ],
         )
         async for topic in yield_items(topics)

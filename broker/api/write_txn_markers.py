@@ -31,22 +31,26 @@ async def write_txn_markers(
     orders = [
         (
             Marker(
-                producer_id=one.producer_id,
-                producer_epoch=one.producer_epoch,
-                commit=one.transaction_result,
-                coordinator_epoch=one.coordinator_epoch,
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                commit=marker.transaction_result,
+                coordinator_epoch=marker.coordinator_epoch,
             ),
-            tuple((topic.name, index) for topic in one.topics for index in topic.partition_indexes),
+            tuple(
+                (topic.name, index) for topic in marker.topics for index in topic.partition_indexes
+            ),
         )
-        for one in request.markers
+        for marker in request.markers
     ]
-    if any(_has_no_producer(broker, *one) for one in orders):
+    if any(_has_no_producer(broker, *order) for order in orders):
         raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
     outcomes = await broker.marker_writer.write(orders)
     outcome_by_producer: dict[int, Outcome] = {}  # one result for each producer
     for (marker, _), outcome in zip(orders, outcomes, strict=True):
         outcome_by_producer.setdefault(marker.producer_id, {}).update(outcome)
-    return WriteTxnMarkersResponse(markers=[_result(*one) for one in outcome_by_producer.items()])
+    return WriteTxnMarkersResponse(
+        markers=[_result(*outcome) for outcome in outcome_by_producer.items()]
+    )
 
 
 def _has_no_producer(
@@ -54,7 +58,7 @@ def _has_no_producer(
 ) -> bool:
     """Whether producer id or epoch is -1: Apache Kafka cannot build such a batch and fails all."""
     return -1 in (marker.producer_id, marker.producer_epoch) and any(
-        broker.replicas.find_partition(*one)[0] is not None for one in places
+        broker.replicas.find_partition(*place)[0] is not None for place in places
     )
 
 

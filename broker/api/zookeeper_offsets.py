@@ -28,13 +28,18 @@ async def commit(
     """Write each offset; a repeated partition is written twice."""
     results = {name: list(answers) for name, answers in positions.rejected.items()}
     for topic in request.topics:
-        for one in topic.partitions:
-            place = topic.name, one.partition_index
+        for partition in topic.partitions:
+            place = topic.name, partition.partition_index
             if place in positions.permitted:
                 outcome = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                if len(one.committed_metadata or "") <= broker.config.offset_metadata_max_bytes:
-                    outcome = await _write(broker, request.group_id, place, one.committed_offset)
-                results.setdefault(topic.name, []).append((one.partition_index, outcome))
+                if (
+                    len(partition.committed_metadata or "")
+                    <= broker.config.offset_metadata_max_bytes
+                ):
+                    outcome = await _write(
+                        broker, request.group_id, place, partition.committed_offset
+                    )
+                results.setdefault(topic.name, []).append((partition.partition_index, outcome))
     return results
 
 
@@ -58,15 +63,15 @@ async def fetch(
             broker, context, Operation.DESCRIBE, ResourceType.TOPIC, list(forbidden)
         ):
             forbidden.pop(name, None)
-    found: dict[str, dict[int, Position]] = {}
+    positions: dict[str, dict[int, Position]] = {}
     for topic in topics:
-        answers = found.setdefault(topic.name, {})
+        answers = positions.setdefault(topic.name, {})
         for index in topic.partition_indexes:
             if topic.name in forbidden:
                 answers[index] = _position(-1, forbidden[topic.name])
             else:
                 answers[index] = await _read(broker, request.group_id, topic.name, index)
-    return found
+    return positions
 
 
 async def _read(broker: BrokerParts, group: str, topic: str, index: int) -> Position:

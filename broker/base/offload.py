@@ -118,7 +118,7 @@ async def run_pipelined(
     """
     results: list[Result] = []
     for window in windows(items, width):
-        results += await asyncio.gather(*(call(one) for one in window))
+        results += await asyncio.gather(*(call(call_input) for call_input in window))
     return results
 
 

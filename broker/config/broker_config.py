@@ -110,7 +110,9 @@ class BrokerConfig:
     @property
     def inter_broker(self) -> Listener:
         """The listener that other brokers connect to."""
-        return next(one for one in self.listeners if one.name == self.inter_broker_listener)
+        return next(
+            listener for listener in self.listeners if listener.name == self.inter_broker_listener
+        )
 
 
 _COMPUTED = {
@@ -123,8 +125,8 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
 
     Unknown properties cause a warning and are ignored, as in Kafka; they may belong to a plugin.
     """
-    found = resolve(_with_both_ids(properties))
-    live = LiveProperties({name: java_trim(value) for name, value in found.items()})
+    resolved = resolve(_with_both_ids(properties))
+    live = LiveProperties({name: java_trim(value) for name, value in resolved.items()})
     values = parse_properties(live)
     if values["zookeeper.connect"] is None:
         raise ConfigError(
@@ -135,8 +137,8 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
     check_properties(live)
     check_topic_defaults(live.value)
     listeners, inter_broker = parse_listeners(values, live)
-    check_sasl(live, next(one for one in listeners if one.name == inter_broker))
-    check_classes(live, [one.name for one in listeners])
+    check_sasl(live, next(listener for listener in listeners if listener.name == inter_broker))
+    check_classes(live, [listener.name for listener in listeners])
     _warn_of_unknown(live, listeners)
     if not values["zookeeper.connect"]:
         raise ConfigError(
@@ -159,15 +161,15 @@ def load_config(properties: Mapping[str, str]) -> BrokerConfig:
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
     """Set `node.id` and `broker.id` from each other where only one is present."""
-    found = dict(properties)
+    completed = dict(properties)
     for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
         if name not in properties and other in properties:
-            found[name] = properties[other]
-    return found
+            completed[name] = properties[other]
+    return completed
 
 
 def _warn_of_unknown(properties: Mapping[str, str], listeners: Iterable[Listener]) -> None:
-    listener_prefixes = tuple(f"listener.name.{one.name.lower()}." for one in listeners)
+    listener_prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in listeners)
     prefixes = (*listener_prefixes, "authorizer.", PROVIDERS)
     for name in sorted(set(properties) - set(known_keys())):
         if not name.startswith(prefixes) and name not in AUTHORIZER_NAMES:

@@ -83,9 +83,9 @@ def _broker_value(
     name: str, synonyms: tuple[str, ...], properties: Mapping[str, str]
 ) -> str | None:
     """The first broker property that is set, in the topic's unit."""
-    for one in synonyms:
-        if one in properties:
-            return _to_ms(one, name, properties[one])
+    for synonym in synonyms:
+        if synonym in properties:
+            return _to_ms(synonym, name, properties[synonym])
     return None
 
 
@@ -117,7 +117,9 @@ def broker_settings(properties: LiveProperties) -> Iterator[Setting]:
 def cluster_wide_settings(properties: LiveProperties) -> Iterator[Setting]:
     """Return the settings for all brokers, as they were written."""
     for name, value in properties.cluster_wide.items():
-        origins = [one for one in _list_origins(name, properties) if one.source == CLUSTER_WIDE]
+        origins = [
+            origin for origin in _list_origins(name, properties) if origin.source == CLUSTER_WIDE
+        ]
         key = _key(name)
         shown = value if key is not None else None
         yield Setting(name, key, shown, tuple(origins), read_only=name not in DYNAMIC)
@@ -138,7 +140,7 @@ def _list_origins(name: str, properties: LiveProperties) -> tuple[Origin, ...]:
     if "broker.id" in static:
         static.setdefault("node.id", static["broker.id"])
     names = SYNONYMS.get(name, tuple(dict.fromkeys((name, base_name(name)))))
-    defaults = {one: key.default for one in names if (key := known_keys().get(one)) is not None}
+    defaults = {name: key.default for name in names if (key := known_keys().get(name)) is not None}
     layers: tuple[tuple[Mapping[str, str | None], int], ...] = (
         (properties.own, OWN_DYNAMIC),
         (properties.cluster_wide, CLUSTER_WIDE),
@@ -147,10 +149,10 @@ def _list_origins(name: str, properties: LiveProperties) -> tuple[Origin, ...]:
     )
     key = _key(name)
     hidden = key is None or key.type == "password"
-    found = [
-        Origin(one, None if hidden else value, source)
+    origins = [
+        Origin(name, None if hidden else value, source)
         for layer, source in layers
-        for one in names
-        if (value := layer.get(one)) is not None
+        for name in names
+        if (value := layer.get(name)) is not None
     ]
-    return tuple(dropwhile(lambda origin: origin.name != name, found))
+    return tuple(dropwhile(lambda origin: origin.name != name, origins))

@@ -66,7 +66,7 @@ class DynamicSettings:
         own_entity = str(self._broker_id)
         stored = await self._configs.read_or_empty(BROKERS, own_entity)
         self._apply_change(own_entity, stored)
-        known = {name: one for name, one in self._properties.own.items() if is_password(name)}
+        known = {name: value for name, value in self._properties.own.items() if is_password(name)}
         if known and _encoder(self._properties, "password.encoder.old.secret"):
             await self._configs.write(BROKERS, own_entity, stored | self.encode(known))
 

@@ -42,10 +42,14 @@ def check_changes(changes: Iterable[Change]) -> None:
     """Check the changes of a request. Raises RejectedChange for a repeated name, and for a null in
     anything but a deletion."""
     changes = list(changes)
-    names = Counter(one.name for one in changes)
+    names = Counter(change.name for change in changes)
     if any(count > 1 for count in names.values()):
         raise RejectedChange(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [one.name for one in changes if one.value is None and one.operation != Operation.DELETE]
+    nulls = [
+        change.name
+        for change in changes
+        if change.value is None and change.operation != Operation.DELETE
+    ]
     if nulls:
         raise RejectedChange(
             ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}"
@@ -83,12 +87,12 @@ def _change_list(settings: Mapping[str, str], change: Change, key: ConfigKey | N
     values = standing.split(",") if standing else []
     asked = (change.value or "").rstrip(",").split(",")
     if adds:
-        return ",".join([*values, *(one for one in asked if one not in values)])
+        return ",".join([*values, *(value for value in asked if value not in values)])
     left = Counter(asked)
     kept = []
-    for one in values:
-        if left[one] > 0:
-            left[one] -= 1
+    for value in values:
+        if left[value] > 0:
+            left[value] -= 1
         else:
-            kept.append(one)
+            kept.append(value)
     return ",".join(kept)

@@ -69,11 +69,13 @@ def check_classes(properties: Mapping[str, str], listeners: Iterable[str]) -> No
     for name, allowed in CLASSES.items():
         if name in properties:
             check_class(known_keys()[name], name, properties[name], allowed)
-    prefixes = tuple(f"listener.name.{one.lower()}." for one in listeners)
+    prefixes = tuple(f"listener.name.{listener.lower()}." for listener in listeners)
     for name, value in properties.items():
         if not name.startswith(prefixes):
             continue
-        base = next((one for one in CLASSES if name.endswith(f".{one}")), None)
+        base = next(
+            (allowed_class for allowed_class in CLASSES if name.endswith(f".{allowed_class}")), None
+        )
         if base is not None:
             check_class(known_keys()[base], name, value, CLASSES[base])
 
@@ -82,14 +84,14 @@ def check_class(key: ConfigKey, name: str, text: str, allowed: tuple[str, ...]) 
     """Raise ConfigError for a class that this broker does not replace."""
     value = key.parse(text)
     named: list[Any] = value if isinstance(value, list) else [value]
-    for one in named:
-        if one in allowed:
+    for class_name in named:
+        if class_name in allowed:
             continue
         names = " or ".join(filter(None, allowed))
         mend = f"name {names}, or remove it" if names else "remove it"
         raise ConfigError(
-            f"Invalid value {one} for configuration {name}: Class {one} could not be found. This "
-            f"broker loads no Java classes: {mend}"
+            f"Invalid value {class_name} for configuration {name}: "
+            f"Class {class_name} could not be found. This broker loads no Java classes: {mend}"
         )
 
 

@@ -76,8 +76,10 @@ def parse_listeners(
     _check_names(values, bound, advertised, inter_broker, protocols)
     _check_ports(bound)
     return (
-        tuple(_listener(bound[one.name], one) for one in advertised.values())
-        + tuple(_listener(one, None) for name, one in bound.items() if name not in advertised)
+        tuple(_listener(bound[endpoint.name], endpoint) for endpoint in advertised.values())
+        + tuple(
+            _listener(endpoint, None) for name, endpoint in bound.items() if name not in advertised
+        )
     ), inter_broker
 
 
@@ -131,12 +133,12 @@ def _endpoints(
     key: str, text: str, protocols: Mapping[str, str], *, distinct_ports: bool
 ) -> dict[str, _Endpoint]:
     """The endpoints by name, in their order."""
-    found = [_endpoint(key, text, part, protocols) for part in csv_list(text)]
-    if len({one.name for one in found}) < len(found):
+    endpoints = [_endpoint(key, text, part, protocols) for part in csv_list(text)]
+    if len({endpoint.name for endpoint in endpoints}) < len(endpoints):
         raise violated_rule(f"Each listener must have a different name, listeners: {text} ({key})")
     if distinct_ports:
-        _check_distinct(text, found)
-    return {one.name: one for one in found}
+        _check_distinct(text, endpoints)
+    return {endpoint.name: endpoint for endpoint in endpoints}
 
 
 def _endpoint(key: str, text: str, part: str, protocols: Mapping[str, str]) -> _Endpoint:
@@ -158,16 +160,16 @@ def _endpoint(key: str, text: str, part: str, protocols: Mapping[str, str]) -> _
     return _Endpoint(name, host, port, protocols[name])
 
 
-def _check_distinct(text: str, found: Iterable[_Endpoint]) -> None:
+def _check_distinct(text: str, endpoints: Iterable[_Endpoint]) -> None:
     """Check that each port has one listener, or one IPv4 and one IPv6 address (KIP-797)."""
     by_port = defaultdict(list)
-    for one in found:
-        if one.port != 0:
-            by_port[one.port].append(one)
+    for endpoint in endpoints:
+        if endpoint.port != 0:
+            by_port[endpoint.port].append(endpoint)
     for port, same in by_port.items():
         if len(same) < 2:
             continue
-        families = Counter(_family(one.host) for one in same)
+        families = Counter(_family(listener.host) for listener in same)
         named = families.pop(None, 0)
         numeric = families.total()
         if named > 1:
@@ -252,11 +254,11 @@ def _check_names(
             f"in listeners. Found {','.join(advertised)}. The valid options based on the current "
             f"configuration are {','.join(bound)}"
         )
-    for one in advertised.values():
-        if one.host == "0.0.0.0":
+    for endpoint in advertised.values():
+        if endpoint.host == "0.0.0.0":
             raise violated_rule(
                 "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a "
-                f"routable IP address. (That of {one.name}; without advertised.listeners, "
+                f"routable IP address. (That of {endpoint.name}; without advertised.listeners, "
                 "listeners are advertised)"
             )
     control = values["control.plane.listener.name"]
@@ -275,11 +277,11 @@ def _check_names(
 
 def _check_ports(bound: Mapping[str, _Endpoint]) -> None:
     """Check for equal ports. Apache Kafka fails when it binds them."""
-    for one in bound.values():
-        if not 0 <= one.port <= _HIGHEST_PORT:
+    for endpoint in bound.values():
+        if not 0 <= endpoint.port <= _HIGHEST_PORT:
             raise ConfigError(
-                f"Invalid value {one.name}://{one.host}:{one.port} for configuration listeners: "
-                f"port out of range, 0 to {_HIGHEST_PORT}"
+                f"Invalid value {endpoint.name}://{endpoint.host}:{endpoint.port} "
+                f"for configuration listeners: port out of range, 0 to {_HIGHEST_PORT}"
             )
 
 

@@ -39,10 +39,10 @@ def join_families() -> None:
     """Make each logger inherit its level from its Apache Kafka name, so that Kafka's names work
     here. Call it once all loggers exist."""
     known = logging.root.manager.loggerDict
-    for name, one in list(known.items()):
+    for name, logger in list(known.items()):
         is_ours = name not in STRANGERS and not name.startswith((EVERYTHING, "org."))
-        if is_ours and isinstance(one, logging.Logger) and one.parent is logging.root:
-            one.parent = logging.getLogger(EVERYTHING)
+        if is_ours and isinstance(logger, logging.Logger) and logger.parent is logging.root:
+            logger.parent = logging.getLogger(EVERYTHING)
     for name, family in FAMILIES.items():
         logging.getLogger(name).parent = logging.getLogger(family)
 
@@ -50,12 +50,12 @@ def join_families() -> None:
 def levels() -> dict[str, str]:
     """Return the effective level of every logger, inherited or its own."""
     known = {
-        name: one
-        for name, one in logging.root.manager.loggerDict.items()
-        if isinstance(one, logging.Logger)
+        name: logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if isinstance(logger, logging.Logger)
     }
     everything: dict[str, logging.Logger] = {ROOT: logging.root, **known}
-    return {name: _name_of(one.getEffectiveLevel()) for name, one in everything.items()}
+    return {name: _name_of(logger.getEffectiveLevel()) for name, logger in everything.items()}
 
 
 def _name_of(level: int) -> str:

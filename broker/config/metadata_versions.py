@@ -28,8 +28,8 @@ def _ranks() -> dict[str, int]:
 def rank(version: str) -> int | None:
     """Return the version's rank, or None for an unknown version. `3.9.1` is `3.9`."""
     count = 3 if version.startswith("0.") else 2
-    parts = version.rstrip(".").split(".")
-    return _ranks().get(".".join(parts[:count]) if len(parts) > count else version)
+    numbers = version.rstrip(".").split(".")
+    return _ranks().get(".".join(numbers[:count]) if len(numbers) > count else version)
 
 
 def record_format(version: str) -> int:

@@ -45,20 +45,20 @@ def load_properties(path: Path) -> dict[str, str]:
             path,
         )
     try:
-        found = parse_properties(text)
+        properties = parse_properties(text)
     except ConfigError as error:
         raise ConfigError(f"{path}, {error}") from None
     _warn_of_utf8(path, text)
-    return found
+    return properties
 
 
 def parse_properties(text: str) -> dict[str, str]:
     """Return keys and values; the last of two equal keys wins. Raises ConfigError with the line."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in _logical_lines(text):
         key, value = _split_pair(line.text)
-        found[_unescape(key, line.number)] = _unescape(value, line.number)
-    return found
+        properties[_unescape(key, line.number)] = _unescape(value, line.number)
+    return properties
 
 
 def _warn_of_utf8(path: Path, text: str) -> None:

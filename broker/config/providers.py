@@ -68,7 +68,7 @@ class _OnDisk(Provider):
     def __init__(self, name: str, params: Mapping[str, str]) -> None:
         super().__init__(name, params)
         paths = params.get("allowed.paths", "")
-        self._allowed = [self._normal(one) for one in paths.split(",")] if paths else None
+        self._allowed = [self._normal(path) for path in paths.split(",")] if paths else None
 
     def _normal(self, path: str) -> Path:
         normal = Path(os.path.normpath(path))
@@ -84,7 +84,7 @@ class _OnDisk(Provider):
         place = Path(path)
         if self._allowed is not None:
             place = Path(os.path.normpath(path))
-            if not any(place.is_relative_to(one) for one in self._allowed):
+            if not any(place.is_relative_to(root) for root in self._allowed):
                 log.warning("%s.%s: the path %s is not allowed", PREFIX, self._name, path)
                 return None
         try:
@@ -137,7 +137,7 @@ def resolve(
 
 
 def _providers(properties: Mapping[str, str]) -> dict[str, Provider]:
-    found: dict[str, Provider] = {}
+    providers: dict[str, Provider] = {}
     for name in properties.get(PREFIX, "").split(","):
         key = f"{PREFIX}.{name}.class"
         if key not in properties:
@@ -149,15 +149,15 @@ def _providers(properties: Mapping[str, str]) -> dict[str, Provider]:
                 f"provider class; this broker has {', '.join(PROVIDERS)}"
             )
         prefix = f"{PREFIX}.{name}.param."
-        found[name] = made(
+        providers[name] = made(
             name,
             {
-                one.removeprefix(prefix): value
-                for one, value in properties.items()
-                if one.startswith(prefix)
+                key.removeprefix(prefix): value
+                for key, value in properties.items()
+                if key.startswith(prefix)
             },
         )
-    return found
+    return providers
 
 
 def _resolve_variables(name: str, value: str, providers: Mapping[str, Provider]) -> str:

@@ -121,11 +121,13 @@ def _check_listeners(now: LiveProperties, then: Mapping[str, str], changed: Sequ
     if not changed:
         return
     parse_listeners(parse_properties(then), then)
-    old, new = (parse_properties(one)["listener.security.protocol.map"] for one in (now, then))
+    old, new = (
+        parse_properties(properties)["listener.security.protocol.map"] for properties in (now, then)
+    )
     before, after = security_protocols(old), security_protocols(new)
-    for one in parse_listeners(parse_properties(now), now)[0]:
-        if one.name in after and before[one.name] != after[one.name]:
-            name = f"ListenerName({one.name})"
+    for listener in parse_listeners(parse_properties(now), now)[0]:
+        if listener.name in after and before[listener.name] != after[listener.name]:
+            name = f"ListenerName({listener.name})"
             raise unchangeable(f"Security protocol cannot be updated for existing listener {name}")
     _refuse(list(changed), "This broker changes its listeners only at a restart, by its file: Set")
 

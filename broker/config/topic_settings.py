@@ -52,8 +52,10 @@ class TopicSettings:
             return
         try:
             async with asyncio.timeout(READ_TIMEOUT_S):
-                found = await self._read(missing)
-                self._known.update({name: _usable(name, one) for name, one in found.items()})
+                overrides = await self._read(missing)
+                self._known.update(
+                    {name: _usable(name, overrides) for name, overrides in overrides.items()}
+                )
         except TimeoutError:
             log.warning("settings of %d topics are not readable now", len(missing))
             self._unread.update(missing)
@@ -76,9 +78,9 @@ class TopicSettings:
         """Read the settings. A notice that arrives meanwhile may refer to an older state."""
         while True:
             noticed = self._noticed
-            found = await self._configs.overrides_of(topics)
+            overrides = await self._configs.overrides_of(topics)
             if noticed == self._noticed:
-                return found
+                return overrides
 
     def _apply_change(self, topic: str, overrides: dict[str, str]) -> None:
         self._noticed += 1

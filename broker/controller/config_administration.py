@@ -94,15 +94,15 @@ class ConfigAdministration:
         REQUEST_TIMED_OUT if ZooKeeper is unreachable for longer than `request.timeout.ms`; the
         change may have been made. Apache Kafka waits on.
         """
-        times = Counter((one.kind, one.name) for one in alterations)
+        times = Counter((alteration.kind, alteration.name) for alteration in alterations)
         answers = []
-        async for one in yield_items(alterations, 20):
-            if times[one.kind, one.name] > 1:
+        async for alteration in yield_items(alterations, 20):
+            if times[alteration.kind, alteration.name] > 1:
                 why = "Each resource must appear at most once."
                 answers.append(Answer(ErrorCode.INVALID_REQUEST, why))
                 continue
             try:
-                await self._alter(one, denial, validate_only=validate_only)
+                await self._alter(alteration, denial, validate_only=validate_only)
                 answers.append(Answer())
             except RejectedChange as refused:
                 answers.append(Answer(refused.error, refused.message))
@@ -200,8 +200,8 @@ def check_broker(name: str, broker_id: int) -> None:
 
 
 def _topic_key(name: str) -> ConfigKey | None:
-    found = topic_keys().get(name)
-    return found[0] if found else None
+    topic_key = topic_keys().get(name)
+    return topic_key[0] if topic_key else None
 
 
 def _invalid(kind: str, name: str, wrong: ConfigError) -> RejectedChange:

@@ -77,15 +77,15 @@ class ControllerContext:
         first to register counts as not restarted: under Apache Kafka it would have been alone,
         and the others truncate to it in its new epoch.
         """
-        found = {
+        brokers = {
             broker
             for state in self.states.values()
             for broker in state.isr
             if broker in self.brokers and self.brokers[broker].epoch > state.zxid
         }
-        if found and found == self.present:
-            found.remove(min(found, key=lambda one: self.brokers[one].epoch))
-        return [self.brokers[one] for one in sorted(found)]
+        if brokers and brokers == self.present:
+            brokers.remove(min(brokers, key=lambda broker: self.brokers[broker].epoch))
+        return [self.brokers[broker] for broker in sorted(brokers)]
 
     def add_topic(self, topic: str, assignment: TopicAssignment) -> list[TopicPartition]:
         """Add a topic, or its new partitions. Returns the partitions that are new."""
@@ -140,9 +140,9 @@ class ControllerContext:
         """Partitions under reassignment, including those of topics that await deletion."""
         return [
             (topic, partition)
-            for topic, one in self.topics.items()
-            if (one.adding or one.removing) and topic not in self.deleting
-            for partition in sorted(one.adding.keys() | one.removing.keys())
+            for topic, assigned in self.topics.items()
+            if (assigned.adding or assigned.removing) and topic not in self.deleting
+            for partition in sorted(assigned.adding.keys() | assigned.removing.keys())
         ]
 
     def is_deletion_requested(self, topic: str) -> bool:
@@ -158,5 +158,5 @@ class ControllerContext:
 
     def partitions_on(self, brokers: Iterable[int]) -> list[TopicPartition]:
         """Partitions (not being deleted) with a replica on one of the brokers."""
-        wanted = frozenset(brokers)
-        return [tp for tp in self.partitions() if wanted.intersection(self.replicas(tp))]
+        removed = frozenset(brokers)
+        return [tp for tp in self.partitions() if removed.intersection(self.replicas(tp))]

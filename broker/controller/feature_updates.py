@@ -24,7 +24,10 @@ async def update_features(
         return UpdateFeaturesResponse(
             error_code=ErrorCode.NOT_CONTROLLER, error_message=NOT_CONTROLLER
         )
-    updates = {one.feature: one async for one in yield_items(request.feature_updates)}
+    updates = {
+        feature_update.feature: feature_update
+        async for feature_update in yield_items(request.feature_updates)
+    }
     return UpdateFeaturesResponse(
         error_message=None,
         results=[

@@ -68,7 +68,7 @@ def _evaluate(
     now = context.states.get(tp)
     if now is None or tp[0] in context.deleting:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    wanted = proposed_state(context, now, proposal, version)
+    proposed = proposed_state(context, now, proposal, version)
     if proposal.partition_epoch > now.partition_epoch or proposal.leader_epoch > now.leader_epoch:
         return (
             ErrorCode.NOT_CONTROLLER
@@ -77,38 +77,38 @@ def _evaluate(
         return ErrorCode.FENCED_LEADER_EPOCH
     if now.leader != leader:
         return ErrorCode.INVALID_REQUEST
-    if set(wanted.isr) == set(now.isr) and wanted.recovery_state == now.recovery_state:
+    if set(proposed.isr) == set(now.isr) and proposed.recovery_state == now.recovery_state:
         return now  # a retry of a proposal that was written
     if proposal.partition_epoch < now.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
-    return _members_error(context, leader, tp, wanted, now, proposal, version) or wanted
+    return _members_error(context, leader, tp, proposed, now, proposal, version) or proposed
 
 
 def _members_error(
     context: ControllerContext,
     leader: int,
     tp: TopicPartition,
-    wanted: PartitionState,
+    proposed: PartitionState,
     now: PartitionState,
     proposal: Proposal,
     version: int,
 ) -> ErrorCode:
-    strangers = set(wanted.isr) - set(context.replicas(tp))
-    if leader not in wanted.isr or strangers or len(set(wanted.isr)) != len(wanted.isr):
+    strangers = set(proposed.isr) - set(context.replicas(tp))
+    if leader not in proposed.isr or strangers or len(set(proposed.isr)) != len(proposed.isr):
         return ErrorCode.INVALID_REQUEST
-    if wanted.recovery_state == RECOVERING and now.recovery_state == RECOVERED:
+    if proposed.recovery_state == RECOVERING and now.recovery_state == RECOVERED:
         return ErrorCode.INVALID_REQUEST
-    if wanted.recovery_state == RECOVERING and len(wanted.isr) > 1:
+    if proposed.recovery_state == RECOVERING and len(proposed.isr) > 1:
         return ErrorCode.INVALID_REQUEST
     # the leader may be shutting down without a successor
     eligible = context.live_brokers | {leader}
     stale = any(
-        one.broker_epoch != -1
-        and one.broker_id in context.brokers
-        and one.broker_epoch != context.brokers[one.broker_id].epoch
-        for one in proposal.new_isr_with_epochs
+        broker_state.broker_epoch != -1
+        and broker_state.broker_id in context.brokers
+        and broker_state.broker_epoch != context.brokers[broker_state.broker_id].epoch
+        for broker_state in proposal.new_isr_with_epochs
     )
-    if stale or not set(wanted.isr) <= eligible:
+    if stale or not set(proposed.isr) <= eligible:
         if version >= IDS_FROM:
             return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.OPERATION_NOT_ATTEMPTED
@@ -119,7 +119,7 @@ def proposed_state(
     context: ControllerContext, now: PartitionState, proposal: Proposal, version: int
 ) -> PartitionState:
     isr = (
-        tuple(one.broker_id for one in proposal.new_isr_with_epochs)
+        tuple(broker_state.broker_id for broker_state in proposal.new_isr_with_epochs)
         if version >= EPOCHS_FROM
         else tuple(proposal.new_isr)
     )

@@ -33,12 +33,12 @@ def elect_leader(
     replicas: Sequence[int], isr: Collection[int], live: Collection[int]
 ) -> int | None:
     """The first live replica of the assignment that is in the ISR."""
-    return next((one for one in replicas if one in live and one in isr), None)
+    return next((replica for replica in replicas if replica in live and replica in isr), None)
 
 
 def elect_unclean(replicas: Sequence[int], live: Collection[int]) -> int | None:
     """The first live replica, in sync or not: records that only the old leader has are lost."""
-    return next((one for one in replicas if one in live), None)
+    return next((replica for replica in replicas if replica in live), None)
 
 
 def after_failure(
@@ -58,13 +58,13 @@ def after_failure(
     `unclean` allows any live replica.
     """
     if state.leader in present:
-        isr = tuple(one for one in state.isr if one in present)
+        isr = tuple(replica for replica in state.isr if replica in present)
         if isr == state.isr:
             return None
         return _next(state, state.leader, isr or (state.leader,), controller_epoch)
     leader = elect_leader(replicas, state.isr, live)
     if leader is not None:
-        isr = tuple(one for one in state.isr if one in present)
+        isr = tuple(replica for replica in state.isr if replica in present)
         return _next(state, leader, isr, controller_epoch)
     if unclean and (leader := elect_unclean(replicas, live)) is not None:
         return _unclean(state, leader, controller_epoch)
@@ -87,7 +87,7 @@ def for_shutdown(
 
     None if no live member of the ISR can lead (the leader stays), or if nothing changes.
     """
-    isr = tuple(one for one in state.isr if one in live)
+    isr = tuple(replica for replica in state.isr if replica in live)
     leader = state.leader if state.leader in live else elect_leader(replicas, state.isr, live)
     if leader is None or leader not in isr or (leader, isr) == (state.leader, state.isr):
         return None
@@ -127,7 +127,7 @@ def without_replica(
     """
     if replica not in state.isr:
         return None
-    isr = tuple(one for one in state.isr if one != replica) or state.isr
+    isr = tuple(other for other in state.isr if other != replica) or state.isr
     leader = NO_LEADER if state.leader == replica else state.leader
     if (leader, isr) == (state.leader, state.isr):
         return None
@@ -141,7 +141,7 @@ def by_request(
     replica; None if no replica is live."""
     leader = elect_leader(replicas, state.isr, live)
     if leader is not None:
-        isr = tuple(one for one in state.isr if one in live)
+        isr = tuple(replica for replica in state.isr if replica in live)
         return _next(state, leader, isr, controller_epoch)
     leader = elect_unclean(replicas, live)
     return None if leader is None else _unclean(state, leader, controller_epoch)

@@ -43,7 +43,7 @@ class LogDirEvents:
             log.warning("log directories failed on brokers %s", brokers)
         batch = self._services.batch()
         for tp in self._services.context.partitions_on(brokers):
-            hosts = [one for one in brokers if one in self._services.context.replicas(tp)]
+            hosts = [broker for broker in brokers if broker in self._services.context.replicas(tp)]
             batch.leader_and_isr(tp, hosts)
         self._services.send(batch)
         for path in events:
@@ -62,9 +62,12 @@ class LogDirEvents:
     def _errors(self, response: Any) -> list[tuple[TopicPartition, ErrorCode]]:
         names: dict[UUID, str] = self._services.context.names
         return [
-            ((names[topic.topic_id], one.partition_index), ErrorCode(one.error_code))
+            (
+                (names[topic.topic_id], partition_error.partition_index),
+                ErrorCode(partition_error.error_code),
+            )
             for topic in response.topics
-            for one in topic.partition_errors
+            for partition_error in topic.partition_errors
             if topic.topic_id in names
         ]
 

@@ -77,8 +77,12 @@ class MetadataStore:
         """Assignments with their znode versions, without deleted topics and without topics whose
         znode cannot be parsed."""
         names = list(names)
-        found = await asyncio.gather(*(self._read_topic(name, watch) for name in names))
-        return {name: one for name, one in zip(names, found, strict=True) if one is not None}
+        assignments = await asyncio.gather(*(self._read_topic(name, watch) for name in names))
+        return {
+            name: assignment
+            for name, assignment in zip(names, assignments, strict=True)
+            if assignment is not None
+        }
 
     async def _read_topic(
         self, topic: str, watch: Watch | None = None
@@ -98,8 +102,8 @@ class MetadataStore:
     ) -> dict[TopicPartition, PartitionState]:
         """Partition states, without partitions that have no state or an unreadable one."""
         tps = list(tps)
-        found = await asyncio.gather(*(self.read_state(tp) for tp in tps))
-        return {tp: state for tp, state in zip(tps, found, strict=True) if state is not None}
+        states = await asyncio.gather(*(self.read_state(tp) for tp in tps))
+        return {tp: state for tp, state in zip(tps, states, strict=True) if state is not None}
 
     async def read_state(self, tp: TopicPartition) -> PartitionState | None:
         try:
@@ -115,55 +119,55 @@ class MetadataStore:
             )  # fmt: skip
             return None
 
-    async def create_states(self, wanted: States) -> StoredStates:
+    async def create_states(self, states: States) -> StoredStates:
         """Create the first states; returns the states in ZooKeeper (None: topic deleted)."""
         await self._await_all(
             self._create_if_missing(znodes.partitions_path(topic))
-            for topic in dict.fromkeys(tp[0] for tp in wanted)
+            for topic in dict.fromkeys(tp[0] for tp in states)
         )
-        return await self._in_multis(wanted, self._create_many)
+        return await self._in_multis(states, self._create_many)
 
-    async def update_states(self, wanted: States) -> StoredStates:
+    async def update_states(self, states: States) -> StoredStates:
         """Replace states, each if it still has the version in its `partition_epoch`.
 
         Returns the states with their new versions; None where the version differed.
         """
-        return await self._in_multis(wanted, self._update_many)
+        return await self._in_multis(states, self._update_many)
 
     async def _in_multis(
-        self, wanted: States, write: Callable[[States], Awaitable[StoredStates]]
+        self, states: States, write: Callable[[States], Awaitable[StoredStates]]
     ) -> StoredStates:
         """Write in multis of many states, pipelined: one broker may lead thousands."""
-        rows = list(wanted.items())
-        parts = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
-        done = await self._await_all(write(dict(part)) for part in parts)
+        rows = list(states.items())
+        chunks = [rows[at : at + STATES_A_MULTI] for at in range(0, len(rows), STATES_A_MULTI)]
+        done = await self._await_all(write(dict(part)) for part in chunks)
         return {tp: stored for part in done for tp, stored in part.items()}
 
-    async def _create_many(self, wanted: States) -> StoredStates:
-        ops = [op for tp, state in wanted.items() for op in _creations(tp, state)]
+    async def _create_many(self, states: States) -> StoredStates:
+        ops = [op for tp, state in states.items() for op in _creations(tp, state)]
         try:
             await self.write_fenced(ops)
         except (MultiFailed, *LOST):
-            return await self._write_each(wanted, self._create_state)
-        return {tp: replace(state, partition_epoch=0) for tp, state in wanted.items()}
+            return await self._write_each(states, self._create_state)
+        return {tp: replace(state, partition_epoch=0) for tp, state in states.items()}
 
-    async def _update_many(self, wanted: States) -> StoredStates:
+    async def _update_many(self, states: States) -> StoredStates:
         """One multi; if it fails or its answer is lost, each state is written on its own."""
         try:
-            await self.write_fenced([_replacement(tp, state) for tp, state in wanted.items()])
+            await self.write_fenced([_replacement(tp, state) for tp, state in states.items()])
         except MultiFailed as failure:
             if not isinstance(failure.cause, BadVersionError | NoNodeError):
                 raise
-            if len(wanted) == 1:
-                return dict.fromkeys(wanted)
-            return await self._write_each(wanted, self._update_state)
+            if len(states) == 1:
+                return dict.fromkeys(states)
+            return await self._write_each(states, self._update_state)
         except LOST:
-            return await self._write_each(wanted, self._update_lost)
-        return {tp: _next_version(state) for tp, state in wanted.items()}
+            return await self._write_each(states, self._update_lost)
+        return {tp: _next_version(state) for tp, state in states.items()}
 
-    async def _write_each(self, wanted: States, write: StateWrite) -> StoredStates:
-        results = await self._await_all(write(tp, state) for tp, state in wanted.items())
-        return dict(zip(wanted, results, strict=True))
+    async def _write_each(self, states: States, write: StateWrite) -> StoredStates:
+        results = await self._await_all(write(tp, state) for tp, state in states.items())
+        return dict(zip(states, results, strict=True))
 
     async def _await_all(self, calls: Iterable[Awaitable[T]]) -> list[T]:
         """Await all calls, pipelined, before the first failure is raised."""
@@ -255,11 +259,11 @@ class MetadataStore:
         Returns the written assignment; None if the topic was deleted.
         """
         while True:
-            found = await self._read_topic(topic)
-            if found is None:
+            stored = await self._read_topic(topic)
+            if stored is None:
                 return None
-            changed = change(found[0])
-            if changed == found[0] or await self.write_topic(topic, changed, found[1]):
+            changed = change(stored[0])
+            if changed == stored[0] or await self.write_topic(topic, changed, stored[1]):
                 return changed
 
     async def delete_topic(self, topic: str, topic_id: uuid.UUID | None) -> None:
@@ -317,7 +321,7 @@ class MetadataStore:
         except NoNodeError:
             return []
         trees = await asyncio.gather(*(self._descendants(f"{path}/{name}") for name in names))
-        return [*(one for tree in trees for one in tree), path]
+        return [*(descendant for tree in trees for descendant in tree), path]
 
 
 def _creations(tp: TopicPartition, state: PartitionState) -> list[Op]:

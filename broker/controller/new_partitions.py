@@ -64,7 +64,7 @@ def _check_count(name: str, topic: TopicAssignment, count: int) -> None:
 
 
 def _check_given(replicas: Sequence[tuple[int, ...]], missing: int, alive: Collection[int]) -> None:
-    unknown = sorted({one for ids in replicas for one in ids} - set(alive))
+    unknown = sorted({replica for ids in replicas for replica in ids} - set(alive))
     why = None
     if unknown:
         why = f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."

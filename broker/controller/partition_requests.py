@@ -75,7 +75,11 @@ async def create_partitions(
             to_grow.append(topic)
             outcomes[topic.name] = TopicResult()  # keeps the order of the request
     outcomes |= await _grow(controller, to_grow, take, validate_only=request.validate_only)
-    grown = {name: one.partitions for name, one in outcomes.items() if one.error is ErrorCode.NONE}
+    grown = {
+        name: outcome.partitions
+        for name, outcome in outcomes.items()
+        if outcome.error is ErrorCode.NONE
+    }
     if grown and not request.validate_only:
         timed_out = await wait_for_topics(
             controller,
@@ -90,8 +94,8 @@ async def create_partitions(
 async def _create_response(outcomes: Iterable[tuple[str, TopicResult]]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
-            Created(name=name, error_code=one.error, error_message=one.message)
-            async for name, one in yield_items(outcomes)
+            Created(name=name, error_code=outcome.error, error_message=outcome.message)
+            async for name, outcome in yield_items(outcomes)
         ]
     )
 
@@ -109,7 +113,7 @@ async def _grow(
     async def grow(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> TopicResult:
         replicas = None
         if topic.assignments is not None:
-            replicas = [tuple(one.broker_ids) for one in topic.assignments]
+            replicas = [tuple(assignment.broker_ids) for assignment in topic.assignments]
         return await controller.admin.add_partitions(
             racks, topic.name, topic.count, replicas, validate_only=validate_only, take=take
         )
@@ -121,10 +125,12 @@ async def _grow(
 
 
 async def requested_targets(request: AlterPartitionReassignmentsRequest) -> RequestedTargets:
-    places = ((topic.name, one) for topic in request.topics for one in topic.partitions)
+    places = ((topic.name, partition) for topic in request.topics for partition in topic.partitions)
     return {
-        (name, one.partition_index): None if one.replicas is None else tuple(one.replicas)
-        async for name, one in yield_items(places)
+        (name, partition.partition_index): None
+        if partition.replicas is None
+        else tuple(partition.replicas)
+        async for name, partition in yield_items(places)
     }
 
 
@@ -157,7 +163,11 @@ async def partitions_to_list(
     """The partitions to list; None means all."""
     if request.topics is None:
         return None
-    requested = ((topic.name, one) for topic in request.topics for one in topic.partition_indexes)
+    requested = (
+        (topic.name, partition_index)
+        for topic in request.topics
+        for partition_index in topic.partition_indexes
+    )
     return [place async for place in yield_items(requested)]
 
 
@@ -165,13 +175,13 @@ async def list_response(
     under_way: Mapping[TopicPartition, ReplicaAssignment],
 ) -> ListPartitionReassignmentsResponse:
     def answer(
-        partition: int, one: ReplicaAssignment
+        partition: int, assignment: ReplicaAssignment
     ) -> ListPartitionReassignmentsResponse.OngoingPartitionReassignment:
         return ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
             partition_index=partition,
-            replicas=one.replicas,
-            adding_replicas=one.adding,
-            removing_replicas=one.removing,
+            replicas=assignment.replicas,
+            adding_replicas=assignment.adding,
+            removing_replicas=assignment.removing,
         )
 
     return ListPartitionReassignmentsResponse(
@@ -217,6 +227,6 @@ async def _by_topic(
     values: Mapping[TopicPartition, T], answer: Callable[[int, T], R]
 ) -> Iterable[tuple[str, list[R]]]:
     topics: dict[str, list[R]] = {}
-    async for (topic, partition), one in yield_items(values.items()):
-        topics.setdefault(topic, []).append(answer(partition, one))
+    async for (topic, partition), value in yield_items(values.items()):
+        topics.setdefault(topic, []).append(answer(partition, value))
     return topics.items()

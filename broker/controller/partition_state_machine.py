@@ -77,7 +77,9 @@ class PartitionStateMachine:
         for broker, tps in by_broker.items():
             await self.change(
                 tps,
-                lambda tp, one=broker: leader_selection.without_replica(states[tp], one, epoch),  # type: ignore[misc]
+                lambda tp, removed=broker: leader_selection.without_replica(
+                    states[tp], removed, epoch
+                ),  # type: ignore[misc]
                 batch,
             )
 
@@ -128,10 +130,10 @@ class PartitionStateMachine:
         return self._unclean_by_default() if value is None else value.strip().lower() == "true"
 
     async def write(
-        self, wanted: Mapping[TopicPartition, PartitionState]
+        self, states: Mapping[TopicPartition, PartitionState]
     ) -> dict[TopicPartition, PartitionState | None]:
         """Write states and record the written ones (None: ZooKeeper had another version)."""
-        results = await self._store.update_states(wanted)
+        results = await self._store.update_states(states)
         for tp, written in results.items():
             if written is not None:
                 known = self._context.states[tp]
@@ -142,27 +144,27 @@ class PartitionStateMachine:
 
     async def _create(self, tps: list[TopicPartition], batch: RequestBatch) -> None:
         context = self._context
-        wanted = {}
+        states_to_create = {}
         for tp in tps:
             live = context.live_for(tp)
             state = leader_selection.first_state(context.replicas(tp), live, context.epoch)
             if state is None:
                 log.warning("%s-%d: no replica is alive", *tp)
             else:
-                wanted[tp] = state
-        for tp, standing in (await self._store.create_states(wanted)).items():
+                states_to_create[tp] = state
+        for tp, standing in (await self._store.create_states(states_to_create)).items():
             if standing is not None:
                 context.record(tp, standing)
-                batch.announce(tp, is_new=standing == wanted[tp])
+                batch.announce(tp, is_new=standing == states_to_create[tp])
 
     async def _change(
         self, tps: Iterable[TopicPartition], decide: Decide, batch: RequestBatch
     ) -> list[TopicPartition]:
         """One round of decisions; returns the partitions to decide again."""
         decided = {tp: decide(tp) for tp in tps}
-        wanted = {tp: state for tp, state in decided.items() if state is not None}
+        states = {tp: state for tp, state in decided.items() if state is not None}
         again = []
-        for tp, written in (await self.write(wanted)).items():
+        for tp, written in (await self.write(states)).items():
             if written is not None:
                 batch.announce(tp)
             elif await self.adopt_state(tp, batch):

@@ -50,14 +50,14 @@ class Reassignments:
         A request of an old tool for these partitions is deleted: the newest request counts.
         """
         results: dict[TopicPartition, ApiError | None] = {}
-        wanted: Wanted = {}
+        targets: Wanted = {}
         async for tp, target in yield_items(requested.items()):
             evaluated = self._evaluate(tp, target)
             if isinstance(evaluated, ReplicaAssignment):
-                wanted[tp] = evaluated
+                targets[tp] = evaluated
             results[tp] = evaluated if isinstance(evaluated, ApiError) else None
-        await self._znodes.delete_reassignments(lambda tp, _: tp in wanted)
-        for tp in wanted.keys() - (await self._advance(wanted)):
+        await self._znodes.delete_reassignments(lambda tp, _: tp in targets)
+        for tp in targets.keys() - (await self._advance(targets)):
             results[tp] = NO_PARTITION
         return results
 
@@ -69,15 +69,15 @@ class Reassignments:
         now = context.assignment(tp)
         if target is None and not now.is_under_way:
             return NOTHING_TO_CANCEL
-        wanted = now.origin if target is None else target
+        replicas = now.origin if target is None else target
         state = context.states.get(tp)
-        live = context.live_brokers if alive else frozenset(wanted)
-        problem = find_target_error(now, wanted, live, state.isr if state else ())
+        live = context.live_brokers if alive else frozenset(replicas)
+        problem = find_target_error(now, replicas, live, state.isr if state else ())
         if problem is not None:
             return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
         if not now.replicas or context.is_deletion_requested(tp[0]):
             return NO_PARTITION
-        return now.to(wanted)
+        return now.to(replicas)
 
     async def process_znode(self, watch: Watch) -> set[TopicPartition]:
         """Begin what old tools request in `/admin/reassign_partitions`; returns the partitions.
@@ -85,16 +85,16 @@ class Reassignments:
         The targets need not be live. A reassignment under way stays in the znode and continues.
         """
         context = self._services.context
-        wanted, rejected = {}, set()
+        targets, rejected = {}, set()
         for tp, target in (await self._znodes.reassignments(watch)).items():
             evaluated = self._evaluate(tp, target, alive=False)
             if isinstance(evaluated, ApiError):
                 log.warning("reassignment of %s-%d: %s", *tp, evaluated.message)
                 rejected.add(tp)
             elif not evaluated.is_under_way or evaluated != context.assignment(tp):
-                wanted[tp] = evaluated
-        taken = await self._advance(wanted)
-        rejected |= wanted.keys() - taken
+                targets[tp] = evaluated
+        taken = await self._advance(targets)
+        rejected |= targets.keys() - taken
         if rejected:
             await self._znodes.delete_reassignments(lambda tp, _: tp in rejected)
         return taken
@@ -117,9 +117,9 @@ class Reassignments:
         under_way = {tp: context.assignment(tp) for tp in tps}
         await self._advance(
             {
-                tp: one
-                for tp, one in under_way.items()
-                if tp not in without and (on is None or not set(on).isdisjoint(one.target))
+                tp: reassignment
+                for tp, reassignment in under_way.items()
+                if tp not in without and (on is None or not set(on).isdisjoint(reassignment.target))
             }
         )
 
@@ -152,19 +152,19 @@ class Reassignments:
 
     # -- the phases -----------------------------------------------------------------------------
 
-    async def _advance(self, wanted: Wanted) -> set[TopicPartition]:
+    async def _advance(self, targets: Wanted) -> set[TopicPartition]:
         """Write the assignments, then wait for targets or complete; returns the written ones."""
         services = self._services
-        if not wanted:
+        if not targets:
             return set()
         batch = services.batch()
-        before = {tp: services.context.replicas(tp) for tp in wanted}
-        written_tps = await self._write(wanted)  # U1
-        services.context.assign({tp: wanted[tp] for tp in written_tps})  # U2
+        before = {tp: services.context.replicas(tp) for tp in targets}
+        written_tps = await self._write(targets)  # U1
+        services.context.assign({tp: targets[tp] for tp in written_tps})  # U2
         batch.update_metadata(written_tps)
         await self._remove(  # U3
             {
-                tp: (set(before[tp]) - set(wanted[tp].replicas)) | self._leaving_replicas(tp)
+                tp: (set(before[tp]) - set(targets[tp].replicas)) | self._leaving_replicas(tp)
                 for tp in written_tps
             },
             batch,
@@ -210,8 +210,8 @@ class Reassignments:
         await self._znodes.delete_reassignments(  # B7
             lambda tp, target: tp in done and target == done[tp].replicas
         )
-        for tp, one in done.items():
-            log.info("%s-%d: replicas are %s", *tp, list(one.replicas))
+        for tp, reassignment in done.items():
+            log.info("%s-%d: replicas are %s", *tp, list(reassignment.replicas))
 
     async def _remove(
         self, leaving: Mapping[TopicPartition, Iterable[int]], batch: RequestBatch
@@ -223,10 +223,10 @@ class Reassignments:
             for broker in brokers:
                 batch.stop_replica(broker, tp, delete=True)
 
-    async def _write(self, wanted: Wanted) -> list[TopicPartition]:
+    async def _write(self, targets: Wanted) -> list[TopicPartition]:
         """Write to `/brokers/topics`; returns the partitions whose topics still exist."""
         written_tps = []
-        for topic, assignments in by_topic(wanted).items():
+        for topic, assignments in by_topic(targets).items():
             if await self._write_topic(topic, assignments):
                 written_tps += [(topic, partition) for partition in assignments]
         return written_tps
@@ -234,10 +234,10 @@ class Reassignments:
     async def _write_topic(self, topic: str, assignments: Mapping[int, ReplicaAssignment]) -> bool:
         topic_id = self._services.context.topics[topic].topic_id
 
-        def change(found: TopicAssignment) -> TopicAssignment:
-            if found.topic_id not in (None, topic_id):
-                return found  # created anew meanwhile: another topic
-            return with_assignments(replace(found, topic_id=topic_id), assignments)
+        def change(assignment: TopicAssignment) -> TopicAssignment:
+            if assignment.topic_id not in (None, topic_id):
+                return assignment  # created anew meanwhile: another topic
+            return with_assignments(replace(assignment, topic_id=topic_id), assignments)
 
         written = await self._services.store.change_topic(topic, change)
         return written is not None and written.topic_id == topic_id

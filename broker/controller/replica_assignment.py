@@ -51,7 +51,7 @@ class ReplicaAssignment:
         """
         if not self.is_under_way:
             return True
-        return set(self.target) <= set(isr) and any(one in live for one in self.target)
+        return set(self.target) <= set(isr) and any(replica in live for replica in self.target)
 
 
 def assignment_of(topic: TopicAssignment, partition: int) -> ReplicaAssignment:
@@ -67,11 +67,17 @@ def with_assignments(
     topic: TopicAssignment, assignments: Mapping[int, ReplicaAssignment]
 ) -> TopicAssignment:
     """The topic with new assignments for some partitions."""
-    adding = {**topic.adding, **{p: one.adding for p, one in assignments.items()}}
-    removing = {**topic.removing, **{p: one.removing for p, one in assignments.items()}}
+    adding = {**topic.adding, **{p: assignment.adding for p, assignment in assignments.items()}}
+    removing = {
+        **topic.removing,
+        **{p: assignment.removing for p, assignment in assignments.items()},
+    }
     return replace(
         topic,
-        partitions={**topic.partitions, **{p: one.replicas for p, one in assignments.items()}},
+        partitions={
+            **topic.partitions,
+            **{p: assignment.replicas for p, assignment in assignments.items()},
+        },
         adding={p: replicas for p, replicas in adding.items() if replicas},
         removing={p: replicas for p, replicas in removing.items() if replicas},
     )
@@ -80,10 +86,10 @@ def with_assignments(
 def by_topic(
     assignments: Mapping[TopicPartition, ReplicaAssignment],
 ) -> dict[str, dict[int, ReplicaAssignment]]:
-    found: dict[str, dict[int, ReplicaAssignment]] = {}
-    for (topic, partition), one in assignments.items():
-        found.setdefault(topic, {})[partition] = one
-    return found
+    grouped: dict[str, dict[int, ReplicaAssignment]] = {}
+    for (topic, partition), assignment in assignments.items():
+        grouped.setdefault(topic, {})[partition] = assignment
+    return grouped
 
 
 def find_target_error(
@@ -94,23 +100,25 @@ def find_target_error(
     The last rule is KRaft's: with ZooKeeper, Apache Kafka deletes the only replicas in sync, and
     their records are lost.
     """
-    wanted = now.to(target)
+    assignment = now.to(target)
     if not target:
         return "Empty replica list specified in partition reassignment."
     if len(set(target)) != len(target):
         return f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
-    if any(one < 0 for one in target):
+    if any(replica < 0 for replica in target):
         return f"Invalid broker id in replica list: {list(target)}"
-    if not set(wanted.adding) <= set(live):
+    if not set(assignment.adding) <= set(live):
         return (
             "Replica assignment has brokers that are not alive. Replica list: "
-            f"{list(wanted.adding)}, live broker list: {sorted(live)}"
+            f"{list(assignment.adding)}, live broker list: {sorted(live)}"
         )
-    if isr and not set(isr) & set(wanted.replicas):
-        return f"None of {list(wanted.replicas)} is in sync: that would lose what {list(isr)} hold"
+    if isr and not set(isr) & set(assignment.replicas):
+        return (
+            f"None of {list(assignment.replicas)} is in sync: that would lose what {list(isr)} hold"
+        )
     return None
 
 
 def _exclude(all_of: Sequence[int], some: Collection[int]) -> tuple[int, ...]:
     left_out = set(some)
-    return tuple(one for one in all_of if one not in left_out)
+    return tuple(replica for replica in all_of if replica not in left_out)

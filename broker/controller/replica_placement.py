@@ -51,7 +51,7 @@ def assign_more(
     Raises AssignmentError.
     """
     brokers = _check_placement(racks, count, len(first))
-    start = next((n for n, one in enumerate(sorted(racks)) if one >= first[0]), 0)
+    start = next((n for n, rack in enumerate(sorted(racks)) if rack >= first[0]), 0)
     return _assign(brokers, racks, range(existing, existing + count), len(first), start, start)
 
 

@@ -95,12 +95,12 @@ class RequestBatch:
     def _build_leader_and_isr(self, broker: int) -> LeaderAndIsrRequest | None:
         stopped = self._stop.get(broker, {})
         requested = sorted(self._leader_and_isr.get(broker, {}).items())
-        wanted = [(tp, is_new) for tp, is_new in requested if tp not in stopped]
-        if not wanted:
+        current = [(tp, is_new) for tp, is_new in requested if tp not in stopped]
+        if not current:
             return None
         topics: dict[str, list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]] = {}
         leaders = set()
-        for tp, is_new in wanted:
+        for tp, is_new in current:
             state = self._context.states.get(tp)
             if state is not None:
                 role = self._roles.get((tp, is_new))
@@ -117,8 +117,8 @@ class RequestBatch:
                 for topic, states in topics.items()
             ],
             live_leaders=[
-                self._live_leader(self._context.brokers[one])
-                for one in sorted(leaders & self._context.present)
+                self._live_leader(self._context.brokers[broker_id])
+                for broker_id in sorted(leaders & self._context.present)
             ],
         )
 
@@ -149,11 +149,11 @@ class RequestBatch:
         )
 
     def _build_update(self, broker: int) -> UpdateMetadataRequest | None:
-        wanted = self._update.get(broker)
-        if wanted is None:
+        updated = self._update.get(broker)
+        if updated is None:
             return None
         topics: dict[str, list[UpdateMetadataRequest.UpdateMetadataPartitionState]] = {}
-        for tp in sorted(wanted):
+        for tp in sorted(updated):
             state = self._context.states.get(tp)
             if state is not None or tp[0] in self._context.deleting:
                 metadata = self._metadata_states.get(tp)
@@ -169,7 +169,7 @@ class RequestBatch:
                 for topic, states in topics.items()
             ],
             live_brokers=[
-                live_broker(self._context.brokers[one]) for one in sorted(self._context.present)
+                live_broker(self._context.brokers[live]) for live in sorted(self._context.present)
             ],
         )
 
@@ -193,15 +193,15 @@ class RequestBatch:
             isr=state.isr,
             zk_version=state.partition_epoch,
             replicas=replicas,
-            offline_replicas=[one for one in replicas if one not in live],
+            offline_replicas=[replica for replica in replicas if replica not in live],
         )
 
     def _build_stop(self, broker: int) -> StopReplicaRequest | None:
-        wanted = self._stop.get(broker)
-        if not wanted:
+        deletions = self._stop.get(broker)
+        if not deletions:
             return None
         topics: dict[str, list[StopReplicaRequest.StopReplicaPartitionState]] = {}
-        for tp, delete in sorted(wanted.items()):
+        for tp, delete in sorted(deletions.items()):
             topics.setdefault(tp[0], []).append(
                 StopReplicaRequest.StopReplicaPartitionState(
                     partition_index=tp[1],
@@ -233,12 +233,12 @@ def live_broker(info: BrokerInfo) -> UpdateMetadataRequest.UpdateMetadataBroker:
         id=info.id,
         endpoints=[
             UpdateMetadataRequest.UpdateMetadataEndpoint(
-                port=one.port,
-                host=one.host,
-                listener=one.listener,
-                security_protocol=PROTOCOL_IDS.get(one.protocol, 0),
+                port=endpoint.port,
+                host=endpoint.host,
+                listener=endpoint.listener,
+                security_protocol=PROTOCOL_IDS.get(endpoint.protocol, 0),
             )
-            for one in info.endpoints
+            for endpoint in info.endpoints
         ],
         rack=info.rack,
     )

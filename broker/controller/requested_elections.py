@@ -41,8 +41,8 @@ class RequestedElections:
         requested = list(context.statuses) if tps is None else list(dict.fromkeys(tps))
         errors = {tp: self._find_error(tp, unclean=unclean) async for tp in yield_items(requested)}
         batch = self._services.batch()
-        wanted = [tp for tp, error in errors.items() if error is None]
-        await self._services.machine.elect(wanted, batch, unclean=unclean)
+        electable = [tp for tp, error in errors.items() if error is None]
+        await self._services.machine.elect(electable, batch, unclean=unclean)
         self._services.send(batch)
         return {
             tp: self._outcome(tp, unclean=unclean) if error is None else error

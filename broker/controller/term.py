@@ -149,7 +149,7 @@ class Term:
             info
         ) in restarted:  # Apache Kafka's brokers cannot register before their earlier session ends
             del context.brokers[info.id]
-        wanted = await self._requested_deletions()
+        requested_deletions = await self._requested_deletions()
         self._services.send(self._services.batch_for_all())
         batch = self._services.batch()
         await self._machine.settle(context.partitions(), batch)
@@ -158,7 +158,7 @@ class Term:
         self._services.send(batch)
         taken = await self._reassignments.process_znode(self._on_reassignments)
         await self._reassignments.resume(without=taken)
-        await self._deletion.start([*wanted, *self._deletion.select_deletable()])
+        await self._deletion.start([*requested_deletions, *self._deletion.select_deletable()])
         await self._requested_elections.process_znode(self._on_elections)
         if restarted:
             await self._brokers_joined(restarted)
@@ -186,16 +186,16 @@ class Term:
         """Load new topics and new partitions; returns the new partitions."""
         context = self.context
         names = await self._zk.children(znodes.TOPICS, self._on_topics)
-        to_read = [one for one in names if one not in context.topics or one in self._dirty]
+        to_read = [name for name in names if name not in context.topics or name in self._dirty]
         self._dirty.clear()
         for topic in set(context.topics) - set(names) - context.deleting:
             log.warning("topic %s vanished from ZooKeeper", topic)
             context.remove_topic(topic)
         added = []
-        for topic, (found, version) in (
+        for topic, (stored, version) in (
             await self._store.read_topics(to_read, self._on_topic)
         ).items():
-            assignment = await self._merge_topic(topic, found, version)
+            assignment = await self._merge_topic(topic, stored, version)
             if assignment is not None:
                 added += context.add_topic(topic, assignment)
         for tp, state in (await self._store.read_states(added)).items():
@@ -203,7 +203,7 @@ class Term:
         return added
 
     async def _merge_topic(
-        self, topic: str, found: TopicAssignment, version: int
+        self, topic: str, stored: TopicAssignment, version: int
     ) -> TopicAssignment | None:
         """The assignment to record for a topic whose znode has `found`; None if nothing is new.
 
@@ -212,23 +212,23 @@ class Term:
         """
         context = self.context
         known = context.topics.get(topic)
-        if known is not None and found.topic_id not in (None, known.topic_id):
+        if known is not None and stored.topic_id not in (None, known.topic_id):
             log.warning("topic %s was created anew without its deletion", topic)
             self._deletion.abandon(topic)
             context.remove_topic(topic)
             known = None
         if known is None:
-            wanted = found if found.topic_id else replace(found, topic_id=uuid.uuid4())
+            merged = stored if stored.topic_id else replace(stored, topic_id=uuid.uuid4())
         elif topic in context.deleting:
-            wanted = known
+            merged = known
         else:
-            wanted = replace(known, partitions={**found.partitions, **known.partitions})
-        changed_while_going = topic in context.deleting and wanted != found
+            merged = replace(known, partitions={**stored.partitions, **known.partitions})
+        changed_while_going = topic in context.deleting and merged != stored
         # tools older than topic ids write none
-        to_mend = wanted.topic_id != found.topic_id or changed_while_going
-        if to_mend and not await self._store.write_topic(topic, wanted, version):
+        to_mend = merged.topic_id != stored.topic_id or changed_while_going
+        if to_mend and not await self._store.write_topic(topic, merged, version):
             return None  # changed or deleted meanwhile: the watch fires
-        return None if topic in context.deleting else wanted
+        return None if topic in context.deleting else merged
 
     async def unclean_allowed(self, topic: str) -> None:
         """A topic's configuration now allows unclean elections."""
@@ -254,8 +254,14 @@ class Term:
         began_s = loop.time()
         now = {info.id: info for info in await read_brokers(self._zk, self._on_brokers)}
         known = dict(self.context.brokers)
-        left = {one for one in known if one not in now or now[one].epoch != known[one].epoch}
-        joined = [info for one, info in now.items() if one in left or info != known.get(one)]
+        left = {
+            broker
+            for broker in known
+            if broker not in now or now[broker].epoch != known[broker].epoch
+        }
+        joined = [
+            info for broker, info in now.items() if broker in left or info != known.get(broker)
+        ]
         if left:
             await self._brokers_left(left)
         if joined:
@@ -291,7 +297,9 @@ class Term:
         await self._machine.settle(context.partitions(), batch)
         tps = context.partitions_on(ids)
         for tp in tps:
-            batch.leader_and_isr(tp, [one for one in ids if one in context.replicas(tp)])
+            batch.leader_and_isr(
+                tp, [replica for replica in ids if replica in context.replicas(tp)]
+            )
         batch.update_metadata(tps)
         self._services.send(batch)
         await self._reassignments.resume(on=ids)
@@ -479,7 +487,7 @@ class Term:
         return (
             assignment is not None
             and len(assignment.partitions) >= partitions
-            and all(self._has_leader((topic, one)) for one in assignment.partitions)
+            and all(self._has_leader((topic, partition)) for partition in assignment.partitions)
         )
 
     def _has_leader(self, tp: TopicPartition) -> bool:
@@ -494,10 +502,10 @@ class Term:
 def _log_partition_errors(broker: int, response: Any) -> None:
     """Log errors of single partitions; the next change of a partition sends it again."""
     failed = [
-        f"{topic.topic_id} {one.partition_index}: {ErrorCode(one.error_code).name}"
+        f"{topic.topic_id} {partition.partition_index}: {ErrorCode(partition.error_code).name}"
         for topic in response.topics
-        for one in topic.partition_errors
-        if one.error_code
+        for partition in topic.partition_errors
+        if partition.error_code
     ]
     if failed:
         log.warning("LeaderAndIsr: broker %d answered %s", broker, ", ".join(failed))

@@ -92,8 +92,8 @@ class ClusterView:
         if len(names) >= LISTED_FROM or any(map(_has_collision_chars, names)):
             existing = await zk.children(znodes.TOPICS)
         else:
-            found = await asyncio.gather(*(zk.exists(znodes.topic_path(name)) for name in names))
-            existing = [name for name, stat in zip(names, found, strict=True) if stat is not None]
+            stats = await asyncio.gather(*(zk.exists(znodes.topic_path(name)) for name in names))
+            existing = [name for name, stat in zip(names, stats, strict=True) if stat is not None]
         view = cls({info.id: info.rack for info in brokers}, {})
         for name in existing:
             view.add(name)
@@ -226,12 +226,12 @@ class TopicAdmin:
         """
         try:
             while True:
-                found, version = await self._read(name)
-                more = new_partitions(name, found, count, replicas, racks)
-                wanted = replace(found, partitions={**found.partitions, **more})
+                assignment, version = await self._read(name)
+                more = new_partitions(name, assignment, count, replicas, racks)
+                grown = replace(assignment, partitions={**assignment.partitions, **more})
                 if not validate_only and not take(len(more)):
                     return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
-                if validate_only or await self._replace(name, wanted, version):
+                if validate_only or await self._replace(name, grown, version):
                     return TopicResult(partitions=count)
         except ApiException as refused:
             return TopicResult(error=refused.error, message=refused.message)
@@ -253,14 +253,14 @@ class TopicAdmin:
             raise ApiException(missing.error, missing.message or "") from None
         return znodes.decode_topic(data), stat.version
 
-    async def _replace(self, name: str, wanted: TopicAssignment, version: int) -> bool:
+    async def _replace(self, name: str, assignment: TopicAssignment, version: int) -> bool:
         """Write at this version; False if the topic changed meanwhile."""
         try:
-            await self._zk.set(znodes.topic_path(name), znodes.encode_topic(wanted), version)
+            await self._zk.set(znodes.topic_path(name), znodes.encode_topic(assignment), version)
         except (BadVersionError, NoNodeError):
             return False
         except LOST:
-            return (await self._read(name))[0] == wanted
+            return (await self._read(name))[0] == assignment
         return True
 
     async def racks(self) -> dict[int, str | None]:

@@ -84,8 +84,10 @@ class TopicDeletion:
     def handle_response(self, broker: int, request: StopReplicaRequest, response: Any) -> bool:
         """Record what a broker deleted; True if `resume` has a topic to remove."""
         errors = {
-            (one.topic_name, one.partition_index): ErrorCode(one.error_code)
-            for one in response.partition_errors
+            (partition_error.topic_name, partition_error.partition_index): ErrorCode(
+                partition_error.error_code
+            )
+            for partition_error in response.partition_errors
         }
         for tp, delete in partitions_in(request).items():
             error = errors.get(tp, ErrorCode.NONE) or ErrorCode(response.error_code)

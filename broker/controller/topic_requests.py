@@ -176,7 +176,7 @@ async def _create(
 
         for window in windows(new):
             async with _zookeeper_within(request.timeout_ms):
-                results |= {one.name: one for one in await run_pipelined(create, window)}
+                results |= {result.name: result for result in await run_pipelined(create, window)}
     except TimeoutError:
         log.warning("ZooKeeper does not answer: topics are not created")
     return results
@@ -195,8 +195,11 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
         name=topic.name,
         partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        assignment={one.partition_index: tuple(one.broker_ids) for one in topic.assignments},
-        configs=[(one.name, one.value) for one in topic.configs],
+        assignment={
+            assignment.partition_index: tuple(assignment.broker_ids)
+            for assignment in topic.assignments
+        },
+        configs=[(config.name, config.value) for config in topic.configs],
     )
 
 
@@ -223,13 +226,13 @@ def _configs(
     """The effective settings, each with its source."""
     return [
         CreateTopicsResponse.CreatableTopicConfigs(
-            name=one.name,
-            value=one.value,
-            read_only=one.read_only,
-            config_source=one.source,
-            is_sensitive=one.sensitive,
+            name=topic_setting.name,
+            value=topic_setting.value,
+            read_only=topic_setting.read_only,
+            config_source=topic_setting.source,
+            is_sensitive=topic_setting.sensitive,
         )
-        for one in topic_settings(properties, overrides)
+        for topic_setting in topic_settings(properties, overrides)
     ]
 
 
@@ -250,12 +253,14 @@ async def delete_topics(
     rights = _rights_to_delete(controller, requested, allowed)
     error = _deletion_error(controller, config, requested, version)
     results = [
-        Deleted(name=one.name, topic_id=one.topic_id, error_code=error)
+        Deleted(name=topic.name, topic_id=topic.topic_id, error_code=error)
         if error is not ErrorCode.NONE
-        else await _request_deletion(controller, one, request.timeout_ms, rights, take)
-        for one in requested
+        else await _request_deletion(controller, topic, request.timeout_ms, rights, take)
+        for topic in requested
     ]
-    accepted = [one.name for one in results if one.error_code == ErrorCode.NONE and one.name]
+    accepted = [
+        result.name for result in results if result.error_code == ErrorCode.NONE and result.name
+    ]
     timed_out = (
         await wait_for_topics(controller, accepted, request.timeout_ms, Term.is_deleted)
         if accepted
@@ -263,10 +268,12 @@ async def delete_topics(
     )
     return DeleteTopicsResponse(
         responses=[
-            Deleted(name=one.name, topic_id=one.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT)
-            if one.name in timed_out and one.error_code == ErrorCode.NONE
-            else one
-            for one in results
+            Deleted(
+                name=result.name, topic_id=result.topic_id, error_code=ErrorCode.REQUEST_TIMED_OUT
+            )
+            if result.name in timed_out and result.error_code == ErrorCode.NONE
+            else result
+            for result in results
         ]
     )
 
@@ -280,8 +287,10 @@ def _rights_to_delete(
     if controller.term is None:
         return frozenset(), frozenset()
     known = controller.term.context.names
-    found = (one.name if one.name is not None else known.get(one.topic_id) for one in requested)
-    names = [name for name in found if name is not None]
+    requested_names = (
+        state.name if state.name is not None else known.get(state.topic_id) for state in requested
+    )
+    names = [name for name in requested_names if name is not None]
     return allowed(Operation.DESCRIBE, names), allowed(Operation.DELETE, names)
 
 
@@ -297,7 +306,7 @@ def _deletion_error(
     if not config.delete_topic_enable:
         known = version >= DISABLED_FROM
         return ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
-    if any(one.name is not None and one.topic_id != ZERO_UUID for one in requested):
+    if any(state.name is not None and state.topic_id != ZERO_UUID for state in requested):
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
 

@@ -173,7 +173,7 @@ class GroupCoordinator:
         group = self._get_or_create_group(shard, group_id)
         future: asyncio.Future[JoinResult] = asyncio.get_running_loop().create_future()
         if group.join(request, self._clock.monotonic_ms(), partial(_resolve, future)):
-            assigned = {one.member_id: one.assignment for one in group.members.values()}
+            assigned = {member.member_id: member.assignment for member in group.members.values()}
             now = self._snapshot(group, assigned)
             self.tasks.spawn(self._store_return(shard, group, now, request))
         self._handle_change(shard, group)
@@ -260,7 +260,7 @@ class GroupCoordinator:
         if group is None:
             return ErrorCode.NONE, [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
         now_ms = self._clock.monotonic_ms()
-        errors = [group.leave(one, instance, now_ms) for one, instance in members]
+        errors = [group.leave(member, instance, now_ms) for member, instance in members]
         self._handle_change(shard, group)
         return ErrorCode.NONE, errors
 

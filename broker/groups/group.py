@@ -435,7 +435,9 @@ class Group:
 
     def tick(self, now_ms: float) -> None:
         """Expire pending members, sessions, rebalances and syncs."""
-        for member_id in [one for one, until in self._pending.items() if now_ms >= until]:
+        for member_id in [
+            pending_member for pending_member, until in self._pending.items() if now_ms >= until
+        ]:
             self._pending.pop(member_id)
             self._maybe_complete_join(now_ms)
         for member in [m for m in self.members.values() if m.is_expired(now_ms)]:

@@ -99,7 +99,7 @@ class GroupMaintenance:
             for topic, partition in places:
                 if topics is None or topic in topics:
                     errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        deleted_places = [place for place, one in errors.items() if one is ErrorCode.NONE]
+        deleted_places = [place for place, error in errors.items() if error is ErrorCode.NONE]
         if deleted_places:  # otherwise the group stays, even without offsets
             whole = self._is_empty_without(shard, group, deleted_places)
             error = await self._delete(shard, group, deleted_places, whole=whole)

@@ -71,7 +71,7 @@ class PendingOffsets:
         if producer_id in self._producers:
             self._ended[producer_id] = marker_offset
         known = self._open.pop(producer_id, {})
-        return {where: one for where, one in known.items() if one is not None}
+        return {where: position for where, position in known.items() if position is not None}
 
     def mark_deleted(self, places: Iterable[Place]) -> None:
         """Mark offsets as deleted: open transactions do not change them any more."""
@@ -83,7 +83,7 @@ class PendingOffsets:
     def drop_group(self, group: str) -> None:
         """Drop the offsets of a deleted group."""
         for known in self._open.values():
-            for where in [one for one in known if one[0] == group]:
+            for where in [place for place in known if place[0] == group]:
                 del known[where]
 
     def is_pending(self, where: Place) -> bool:
@@ -94,7 +94,7 @@ class PendingOffsets:
         return {group for known in self._open.values() for group, _, _ in known}
 
     def is_appending(self, group: str) -> bool:
-        return any(group == one for one, _, _ in self._appending)
+        return any(group == other_group for other_group, _, _ in self._appending)
 
     def concerns(self, group: str) -> bool:
         """Whether an offset of the group is pending, or was pending until its deletion."""

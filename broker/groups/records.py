@@ -120,7 +120,7 @@ def content_bytes(value: Message | None) -> int:
     """The size of the client data in a value: subscriptions and assignments of a group."""
     if not isinstance(value, GroupMetadataValue):
         return 0
-    return sum(len(one.subscription) + len(one.assignment) for one in value.members)
+    return sum(len(member.subscription) + len(member.assignment) for member in value.members)
 
 
 def decode_offset(data: bytes | memoryview) -> OffsetCommitValue:

@@ -97,7 +97,7 @@ class Shard:
         for group_id, value in self._stored_groups.items():
             self.groups[group_id] = new_group(group_id)
             restore(self.groups[group_id], value, now_ms)
-        with_positions = [one for one, positions in self.offsets.items() if positions]
+        with_positions = [group_id for group_id, positions in self.offsets.items() if positions]
         for group_id in [*with_positions, *sorted(self.pending.groups())]:
             if group_id not in self.groups:
                 self.groups[group_id] = new_group(group_id)

@@ -33,15 +33,15 @@ class Rejection(NamedTuple):
 def split_fetched_batches(data: memoryview) -> Batches | Rejection:
     """The complete batches of a fetched buffer; an incomplete last one is ignored."""
     try:
-        parts = list(iter_stored(data, allow_partial_tail=True))
+        batches = list(iter_stored(data, allow_partial_tail=True))
     except CorruptBatch as error:
         return Rejection(ErrorCode.CORRUPT_MESSAGE, str(error))
-    for header, batch in parts:
+    for header, batch in batches:
         if header.last_offset_delta < 0 or not is_crc_valid(batch):
             return Rejection(
                 ErrorCode.CORRUPT_MESSAGE, f"Record batch at {header.base_offset} is corrupt"
             )
-    return parts
+    return batches
 
 
 def check_batch(

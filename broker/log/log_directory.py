@@ -174,8 +174,8 @@ class LogDirectory:
         for name in self._storage.names(self.path):
             if not self._storage.is_directory(self.path / name):
                 continue
-            if parts := _LOG_FOLDER.fullmatch(name):
-                folders.append((parts[1], int(parts[2]), self.path / name))
+            if match := _LOG_FOLDER.fullmatch(name):
+                folders.append((match[1], int(match[2]), self.path / name))
             elif not _DELETED_FOLDER.fullmatch(name) and not _FUTURE_FOLDER.fullmatch(name):
                 _log.warning("%s: not the folder of a log, ignored", self.path / name)
         return folders
@@ -185,9 +185,9 @@ class LogDirectory:
         names = self._storage.names(self.path)
         matches = [(_FUTURE_FOLDER.fullmatch(name), self.path / name) for name in names]
         return [
-            (parts[1], int(parts[2]), path)
-            for parts, path in matches
-            if parts and self._storage.is_directory(path)
+            (groups[1], int(groups[2]), path)
+            for groups, path in matches
+            if groups and self._storage.is_directory(path)
         ]
 
     def folders_to_delete(self) -> list[Path]:

@@ -104,14 +104,14 @@ class File:
         data = os.pread(self._fd, size, position)
         if len(data) == size or not data:
             return data
-        parts, read_bytes = [data], len(data)
+        topic, read_bytes = [data], len(data)
         while read_bytes < size:
             more = os.pread(self._fd, size - read_bytes, position + read_bytes)
             if not more:
                 break
-            parts.append(more)
+            topic.append(more)
             read_bytes += len(more)
-        return b"".join(parts)
+        return b"".join(topic)
 
     def write_at(self, buffers: Sequence[Buffer], size: int, position: int) -> None:
         """Write all buffers, `size` bytes together, at `position`: one call when it fits."""

@@ -103,17 +103,21 @@ def _cluster(context: ControllerContext) -> dict[str, int]:
 
 
 def _replicas(replicas: ReplicaManager) -> Iterator[Family]:
-    led = [one for one in replicas.partitions.values() if one.is_leader]
-    isrs = [(len(one.isr.committed), one) for one in led]
+    led = [partition for partition in replicas.partitions.values() if partition.is_leader]
+    isrs = [(len(partition.isr.committed), partition) for partition in led]
     changes = replicas.proposals
     values = {
         "partitioncount": len(replicas.partitions),
         "offlinereplicacount": len(replicas.offline),
         "leadercount": len(led),
-        "underreplicatedpartitions": sum(size < one.replication_factor for size, one in isrs),
-        "reassigningpartitions": sum(one.is_reassigning for one in led),
-        "underminisrpartitioncount": sum(size < one.effective_min_isr for size, one in isrs),
-        "atminisrpartitioncount": sum(size == one.effective_min_isr for size, one in isrs),
+        "underreplicatedpartitions": sum(
+            size < replica.replication_factor for size, replica in isrs
+        ),
+        "reassigningpartitions": sum(partition.is_reassigning for partition in led),
+        "underminisrpartitioncount": sum(
+            size < replica.effective_min_isr for size, replica in isrs
+        ),
+        "atminisrpartitioncount": sum(size == replica.effective_min_isr for size, replica in isrs),
         "isrshrinks_total": changes.shrinks,
         "isrexpands_total": changes.expands,
         "failedisrupdates_total": changes.refusals,
@@ -123,14 +127,14 @@ def _replicas(replicas: ReplicaManager) -> Iterator[Family]:
 
 
 def _topics(traffic: Traffic) -> Iterator[Family]:
-    shown = [((), traffic.sums()), *(((("topic", name),), one) for name, one in
+    shown = [((), traffic.sums()), *(((("topic", name),), topic) for name, topic in
              list(traffic.topics.items()))]  # fmt: skip
     for name, field in (
         ("bytesin", "bytes_in"),
         ("bytesout", "bytes_out"),
         ("messagesin", "messages_in"),
     ):
-        samples: list[Sample] = [(labels, getattr(one, field)) for labels, one in shown]
+        samples: list[Sample] = [(labels, getattr(traffic, field)) for labels, traffic in shown]
         yield build_family(f"kafka_server_brokertopicmetrics_{name}_total", samples)
 
 
@@ -138,7 +142,8 @@ def _purgatories(replicas: ReplicaManager) -> Iterator[Family]:
     waiting = replicas.purgatories.items()
     for name, field in (("purgatorysize", "watched"), ("numdelayedoperations", "delayed")):
         samples: list[Sample] = [
-            ((("delayedOperation", kind),), getattr(one, field)) for kind, one in waiting
+            ((("delayedOperation", kind),), getattr(purgatory, field))
+            for kind, purgatory in waiting
         ]
         yield build_family(f"kafka_server_delayedoperationpurgatory_{name}", samples)
 
@@ -155,8 +160,8 @@ def _throttle_families(throttle: Throttle) -> Iterator[Family]:
     for quota, name in _THROTTLED.items():
         samples: list[Sample] = [
             ((("user", user), ("client_id", client_id)), round(ms, 3))
-            for one, user, client_id, ms in waits
-            if one is quota
+            for kind, user, client_id, ms in waits
+            if kind is quota
         ]
         yield build_family(f"kafka_server_{name}_throttle_time", samples)
     for name, counts in (
@@ -169,15 +174,15 @@ def _throttle_families(throttle: Throttle) -> Iterator[Family]:
 
 def _logs(logs: Sequence[PartitionLog]) -> Iterator[Family]:
     labels: list[Labels] = [
-        (("topic", one.topic), ("partition", str(one.partition))) for one in logs
+        (("topic", log.topic), ("partition", str(log.partition))) for log in logs
     ]
     for name, value in (
-        ("size", lambda one: one.size),
-        ("numlogsegments", lambda one: len(one.segments)),
-        ("logstartoffset", lambda one: one.log_start_offset),
-        ("logendoffset", lambda one: one.log_end_offset),
+        ("size", lambda log: log.size),
+        ("numlogsegments", lambda log: len(log.segments)),
+        ("logstartoffset", lambda log: log.log_start_offset),
+        ("logendoffset", lambda log: log.log_end_offset),
     ):
-        samples = ((where, value(one)) for where, one in zip(labels, logs, strict=True))
+        samples = ((where, value(log)) for where, log in zip(labels, logs, strict=True))
         yield build_family(f"kafka_log_log_{name}", samples)
 
 

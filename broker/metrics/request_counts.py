@@ -60,10 +60,10 @@ class RequestCounts:
 
     def by_api(self) -> dict[int, dict[int, ApiRequests]]:
         """Return the requests by API key (or `FOLLOWER_FETCH`) and version."""
-        found: dict[int, dict[int, ApiRequests]] = {}
+        by_key: dict[int, dict[int, ApiRequests]] = {}
         for kind, asked in sorted(self._asked.items()):
-            found.setdefault(kind >> 16, {})[kind & 0xFFFF] = asked
-        return found
+            by_key.setdefault(kind >> 16, {})[kind & 0xFFFF] = asked
+        return by_key
 
 
 def kind_of(api: int, version: int, request: Any) -> int:

@@ -21,16 +21,16 @@ Shown = Sequence[tuple[str, int, ApiRequests]]
 """Name, version and requests, in the order of names."""
 
 _TIMES: tuple[tuple[str, Callable[[Times], float]], ...] = (
-    ("requestqueuetimems", lambda one: one[0]),
-    ("localtimems", lambda one: one[1] - one[2]),
-    ("remotetimems", lambda one: one[2]),
-    ("totaltimems", lambda one: one[0] + one[1]),
+    ("requestqueuetimems", lambda times: times[0]),
+    ("localtimems", lambda times: times[1] - times[2]),
+    ("remotetimems", lambda times: times[2]),
+    ("totaltimems", lambda times: times[0] + times[1]),
 )
 
 
 def request_families(counts: RequestCounts, up_s: float) -> Iterator[Family]:
     """Yield counts by API and version, times by API, and the idle share of `up_s`."""
-    shown = sorted(_shown_counts(counts), key=lambda one: one[:2])
+    shown = sorted(_shown_counts(counts), key=lambda count: count[:2])
     versions: dict[tuple[str, int], int] = {}
     for name, version, asked in shown:
         versions[name, version] = versions.get((name, version), 0) + asked.count
@@ -49,14 +49,15 @@ def _times(metric: str, time: Callable[[Times], float], shown: Shown) -> Iterato
     for name, _, asked in shown:
         by_name.setdefault(name, []).append(asked)
     totals: list[Sample] = [
-        ((("request", name),), sum(one.count for one in every)) for name, every in by_name.items()
+        ((("request", name),), sum(counts.count for counts in every))
+        for name, every in by_name.items()
     ]
     yield build_family(f"{metric}_count", totals)
     samples = (
         sample
         for name, every in by_name.items()
         for sample in quantiles_ms(
-            (time(times) for one in every for times in one.recent), (("request", name),)
+            (time(times) for counts in every for times in counts.recent), (("request", name),)
         )
     )
     yield build_family(metric, samples)

@@ -72,11 +72,11 @@ class ScrapeServer:
         await writer.wait_closed()
 
     async def _text(self) -> str:
-        parts = []
+        blocks = []
         for block in self._blocks():
-            parts.append(block)
+            blocks.append(block)
             await asyncio.sleep(0)
-        return "".join(parts)
+        return "".join(blocks)
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:

@@ -63,7 +63,7 @@ class ConnectionLimits:
     def _may_enter(self, connection: Connection) -> bool:
         if self._has_place(connection):
             return self._enter(connection)
-        waiting = sum(one.listener == connection.listener for one in self._waiting)
+        waiting = sum(other.listener == connection.listener for other in self._waiting)
         if waiting >= self._backlog:
             connection.close()
         else:
@@ -113,8 +113,12 @@ class ConnectionLimits:
         return connection.listener == self._inter_broker and len(self._by_listener) > 1
 
     def _make_room(self) -> None:
-        idle = (one for one in self._served if not self._is_broker(one) and not one.busy)
-        victim = min(idle, key=lambda one: one.last_active_s, default=None)
+        idle = (
+            candidate
+            for candidate in self._served
+            if not self._is_broker(candidate) and not candidate.busy
+        )
+        victim = min(idle, key=lambda candidate: candidate.last_active_s, default=None)
         if victim is not None:
             victim.close()
 

@@ -17,22 +17,22 @@ def endpoints(
     machine's name. Raises ConfigError if the machine has no name."""
     return tuple(
         BrokerEndpoint(
-            listener=one.name,
-            protocol=one.protocol,
-            host=one.advertised_host or own_name(),
-            port=one.advertised_port or bound_port(one.name),
+            listener=listener.name,
+            protocol=listener.protocol,
+            host=listener.advertised_host or own_name(),
+            port=listener.advertised_port or bound_port(listener.name),
         )
-        for one in listeners
-        if one.is_advertised
+        for listener in listeners
+        if listener.is_advertised
     )
 
 
 def advertised_addresses(listeners: Iterable[Listener]) -> tuple[str, ...]:
     """Return HOST:PORT of each advertised listener that names both."""
     return tuple(
-        f"{one.advertised_host}:{one.advertised_port}"
-        for one in listeners
-        if one.is_advertised and one.advertised_host and one.advertised_port
+        f"{listener.advertised_host}:{listener.advertised_port}"
+        for listener in listeners
+        if listener.is_advertised and listener.advertised_host and listener.advertised_port
     )
 
 

@@ -18,10 +18,10 @@ class Resolver:
     def resolve(self, host: str) -> str:
         if self._names is None or _is_address(host):
             return host
-        found = self._names.get(host.lower())
-        if found is None:
+        name = self._names.get(host.lower())
+        if name is None:
             raise OSError(f"{host}: not in the hosts file")
-        return found
+        return name
 
 
 def parse_hosts(text: str) -> dict[str, str]:

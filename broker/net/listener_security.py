@@ -171,10 +171,10 @@ class ListenerSecurity:
 def _state(path: str | None) -> object:
     """A value that changes when the file is replaced or written."""
     try:
-        found = Path(path).stat() if path else None
+        stat = Path(path).stat() if path else None
     except OSError:
         return None
-    return found and (found.st_mtime_ns, found.st_size, found.st_ino)
+    return stat and (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
 log = logging.getLogger("security")
@@ -189,25 +189,25 @@ class SecureListeners:
     ) -> None:
         self._properties = config.properties
         self.secure_listeners = {
-            one.name: ListenerSecurity(
-                one,
-                is_inter_broker=one.name == config.inter_broker_listener,
+            listener.name: ListenerSecurity(
+                listener,
+                is_inter_broker=listener.name == config.inter_broker_listener,
                 find=users.lookup,
                 now_ms=now_ms,
             )
-            for one in config.listeners
-            if one.protocol != PLAINTEXT
+            for listener in config.listeners
+            if listener.protocol != PLAINTEXT
         }
 
     def reload(self) -> None:
         """Apply current settings and files. Raises ConfigError."""
-        for one in self.secure_listeners.values():
-            one.reload(self._properties)
+        for listener in self.secure_listeners.values():
+            listener.reload(self._properties)
 
     def check(self, properties: LiveProperties) -> None:
         """Check whether the properties could be applied. Raises ConfigError."""
-        for one in self.secure_listeners.values():
-            one.check(properties)
+        for listener in self.secure_listeners.values():
+            listener.check(properties)
 
     def reload_or_log(self) -> None:
         """Like `reload`; an error is logged, and the previous state stays."""

@@ -274,7 +274,7 @@ def _out_of_place(header: RequestHeader, frame: memoryview, pos: int) -> Excepti
     if isinstance(request, ProduceRequest) and request.acks == 0:
         return Hangup(why)
     kind = RESPONSES[header.api_key]
-    has_error = any(one.name == "error_code" for one in kind.FIELDS)
+    has_error = any(field.name == "error_code" for field in kind.FIELDS)
     answer = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE) if has_error else kind()
     return _AuthenticationFailed(why, _encode_message(header, answer))
 

@@ -100,11 +100,11 @@ def load_mechanisms(
             "requirement failed: sasl.mechanism.inter.broker.protocol must be included in "
             "sasl.enabled.mechanisms when SASL is used for inter-broker communication"
         )
-    modules = {one: _module(settings, one) for one in enabled}
+    modules = {mechanism: _module(settings, mechanism) for mechanism in enabled}
     options = modules[OAUTHBEARER].options if OAUTHBEARER in modules else None
     return SaslMechanisms(
         modules=modules,
-        max_session_ms={one: _max_session_ms(settings, one) for one in enabled},
+        max_session_ms={mechanism: _max_session_ms(settings, mechanism) for mechanism in enabled},
         failure_delay_ms=settings.value("connection.failed.authentication.delay.ms"),
         max_receive_bytes=settings.value("sasl.server.max.receive.size"),
         kerberos=_kerberos(settings, modules[GSSAPI].options) if GSSAPI in modules else None,
@@ -154,12 +154,12 @@ def _keys(settings: ListenerSettings, options: Mapping[str, str]) -> KeySet | Re
     from urteil.broker.security.oauth.remote_keys import remote_keys
 
     url = settings.value(_KEYS)
-    parts = urlsplit(url or "")
+    location = urlsplit(url or "")
     try:
-        if parts.scheme == "file":
-            return KeySet(Path(unquote(parts.path)))
-        if parts.scheme in ("http", "https"):
-            times = (settings.value(f"sasl.oauthbearer.jwks.endpoint.{one}") for one in _TIMES)
+        if location.scheme == "file":
+            return KeySet(Path(unquote(location.path)))
+        if location.scheme in ("http", "https"):
+            times = (settings.value(f"sasl.oauthbearer.jwks.endpoint.{name}") for name in _TIMES)
             return remote_keys(url, options.get("ssl.truststore.location"), *times)
     except (OSError, ValueError) as error:
         raise ConfigError(f"Invalid value {url} for configuration {_KEYS}: {error}") from None

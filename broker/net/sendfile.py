@@ -12,7 +12,7 @@ from urteil.broker.log.storage import FileRange
 
 def contains_files(buffers: Iterable[Any]) -> bool:
     """Whether a buffer is a range of a file."""
-    return any(type(one) is FileRange for one in buffers)
+    return any(type(buffer) is FileRange for buffer in buffers)
 
 
 async def send_by_transport(
@@ -20,13 +20,13 @@ async def send_by_transport(
 ) -> None:
     """Send all buffers by the transport, which encrypts them. Files are read in pieces, each after
     `drained` returned. Raises as `SocketWriter.send`."""
-    for one in buffers:
-        if type(one) is not FileRange:
-            transport.write(one)
+    for buffer in buffers:
+        if type(buffer) is not FileRange:
+            transport.write(buffer)
             continue
         done = 0
-        while done < len(one):
-            piece = one.read(done)
+        while done < len(buffer):
+            piece = buffer.read(done)
             if not piece:
                 raise ConnectionAbortedError("the log was cut while it was sent")
             transport.write(piece)
@@ -56,14 +56,14 @@ class SocketWriter:
     async def send(self, buffers: Iterable[Any]) -> None:
         """Send all buffers in order. Raises ConnectionError, also for a file that was truncated
         meanwhile (the response cannot be completed), and OSError if a file cannot be read."""
-        for one in buffers:
+        for buffer in buffers:
             done = 0
-            while done < len(one):
+            while done < len(buffer):
                 try:
-                    if type(one) is FileRange:
-                        count = one.send(self._fd, done)
+                    if type(buffer) is FileRange:
+                        count = buffer.send(self._fd, done)
                     else:
-                        count = os.write(self._fd, memoryview(one)[done:])
+                        count = os.write(self._fd, memoryview(buffer)[done:])
                 except BlockingIOError:
                     await self._writable()
                     continue

@@ -50,7 +50,7 @@ class SocketServer:
         """Accept on every listener. Raises OSError if an address is in use or not local."""
         loop = asyncio.get_running_loop()
         if self._limits is not None:
-            self._limits.set_listeners(one.name for one in listeners)
+            self._limits.set_listeners(listener.name for listener in listeners)
         for listener in listeners:
             host = resolver.resolve(listener.host) if listener.host else None
             server = await loop.create_server(
@@ -88,7 +88,9 @@ class SocketServer:
         self.connections.pop(gone, None)
         if self._limits is not None:
             self._limits.leave(gone)
-        self._left = {one: None for one in (*self._left, gone) if one.is_serving}
+        self._left = {
+            connection: None for connection in (*self._left, gone) if connection.is_serving
+        }
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

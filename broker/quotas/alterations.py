@@ -46,16 +46,16 @@ class Component:
 def check_filter(components: Sequence[Component]) -> None:
     """Raise RejectedChange for an invalid filter."""
     seen: list[str] = []
-    for one in components:
-        if one.type in seen:
-            what = "client" if one.type == CLIENT else one.type
+    for component in components:
+        if component.type in seen:
+            what = "client" if component.type == CLIENT else component.type
             raise _invalid(f"Duplicate {what} filter component entity type")
-        if not one.type:
+        if not component.type:
             raise _invalid("Unexpected empty filter component entity type")
-        if one.type not in (USER, CLIENT, IP):
-            why = f"Custom entity type '{one.type}' not supported"
+        if component.type not in (USER, CLIENT, IP):
+            why = f"Custom entity type '{component.type}' not supported"
             raise RejectedChange(ErrorCode.UNSUPPORTED_VERSION, why)
-        seen.append(one.type)
+        seen.append(component.type)
     if IP in seen and len(seen) > 1:
         raise _invalid(
             "Invalid entity filter component combination, IP filter component should not be used "
@@ -79,21 +79,25 @@ class QuotaAdmin:
         """
         check_filter(components)
         _check_names(
-            one.requested_name for one in components if _reads_exactly(components, strict=strict)
+            component.requested_name
+            for component in components
+            if _reads_exactly(components, strict=strict)
         )
-        about = {one.type for one in components}
-        found = {}
+        about = {component.type for component in components}
+        described = {}
         for entity, settings in (await self._configs.read_all()).items():
             types = {type for type, _ in entity.parts}
             if about and (IP in about) != (IP in types):
                 continue
-            if not all(one.fits(entity) for one in components) or (strict and types != about):
+            if not all(component.fits(entity) for component in components) or (
+                strict and types != about
+            ):
                 continue
             kinds = (Quota.CONNECTION,) if entity.has_type(IP) else OF_CLIENTS
             quotas = {kind: float(settings[kind]) for kind in kinds if kind in settings}
             if quotas:
-                found[entity] = quotas
-        return found
+                described[entity] = quotas
+        return described
 
     async def alter(
         self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool
@@ -117,7 +121,7 @@ class QuotaAdmin:
 
 def _reads_exactly(components: Sequence[Component], *, strict: bool) -> bool:
     """Whether Apache Kafka looks up one entity, instead of a scan over all."""
-    if not components or any(one.how == ANY for one in components):
+    if not components or any(component.how == ANY for component in components):
         return False
     return strict or len(components) > 1 or components[0].type == IP
 

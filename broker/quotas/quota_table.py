@@ -35,15 +35,15 @@ class Entity:
         return dict(self.parts)[type]
 
     def has_type(self, type: str) -> bool:
-        return any(one == type for one, _ in self.parts)
+        return any(component == type for component, _ in self.parts)
 
 
 USER, CLIENT, IP = "user", "client-id", "ip"
 
 
-def entity(**parts: str | None) -> Entity:
+def entity(**components: str | None) -> Entity:
     """`entity(user="a", client_id=None)`."""
-    return Entity(tuple((type.replace("_", "-"), name) for type, name in parts.items()))
+    return Entity(tuple((type.replace("_", "-"), name) for type, name in components.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class QuotaTable:
             self._quotas[entity] = dict(quotas)
         else:
             self._quotas.pop(entity, None)
-        self._limited = frozenset(kind for one in self._quotas.values() for kind in one)
+        self._limited = frozenset(kind for quota in self._quotas.values() for kind in quota)
         self.limits_clients = not self._limited.isdisjoint(OF_CLIENTS)
 
     def is_limited(self, quota: Quota) -> bool:

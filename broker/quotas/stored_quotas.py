@@ -72,19 +72,19 @@ class QuotaConfigs:
 
     async def read_all(self) -> dict[Entity, dict[str, str]]:
         """Return all settings of users, clients and addresses in ZooKeeper."""
-        found = {}
+        quotas = {}
         for kind in _KINDS:
             for node in await self._nodes(kind):
-                found[entity_at(kind, node)] = await self._configs.read_or_empty(kind, node)
-        return found
+                quotas[entity_at(kind, node)] = await self._configs.read_or_empty(kind, node)
+        return quotas
 
     async def _nodes(self, kind: str) -> list[str]:
         nodes = await self._configs.entities(kind)
         if kind == USERS:
             for user in list(nodes):
                 below = f"{user}/{CLIENTS}"
-                ones = await self._configs.entities(f"{USERS}/{below}")
-                nodes += [f"{below}/{one}" for one in ones]
+                names = await self._configs.entities(f"{USERS}/{below}")
+                nodes += [f"{below}/{name}" for name in names]
         return nodes
 
     async def read(self, entity: Entity) -> dict[str, str]:

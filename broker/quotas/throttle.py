@@ -152,7 +152,7 @@ class Throttle:
 def _get_count(counts: dict[_Key, T], key: _Key, make: Callable[[], T]) -> T:
     """Return the count of a key. Above the maximum, the one unused for longest is dropped, so that
     other clients cannot clear a count that is in use."""
-    counts[key] = found = counts.pop(key, None) or make()
+    counts[key] = value = counts.pop(key, None) or make()
     if len(counts) > MAX_COUNTED:
         del counts[next(iter(counts))]
-    return found
+    return value

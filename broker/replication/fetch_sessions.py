@@ -30,8 +30,8 @@ class _Cached:
 
     __slots__ = ("sent_high_watermark", "sent_log_start", "wanted")
 
-    def __init__(self, wanted: FetchTarget) -> None:
-        self.wanted = wanted
+    def __init__(self, fetch_target: FetchTarget) -> None:
+        self.wanted = fetch_target
         self.sent_high_watermark = self.sent_log_start = -1
 
     def note(self, read: PartitionRead) -> bool:
@@ -93,22 +93,25 @@ class FetchSession:
         return len(self._cached)
 
     def begin(
-        self, keys: Sequence[Key], wanted: Sequence[FetchTarget], reads: Iterable[PartitionRead]
+        self,
+        keys: Sequence[Key],
+        fetch_targets: Sequence[FetchTarget],
+        reads: Iterable[PartitionRead],
     ) -> None:
         """Store the partitions of a full fetch and the state that its response contains."""
-        for key, one, read in zip(keys, wanted, reads, strict=True):
-            cached = self._cached[key] = _Cached(one)
+        for key, fetch_target, read in zip(keys, fetch_targets, reads, strict=True):
+            cached = self._cached[key] = _Cached(fetch_target)
             cached.note(read)
 
     def update(self, request: FetchRequest, resolve: Resolve) -> None:
         """Apply the partitions that the request adds, changes and forgets."""
         for key, asked in requested_partitions(request, by_id=self.uses_ids):
             known = self._cached.get(key)
-            wanted = resolve(key[0], asked, known.wanted.topic if known else "")
+            target = resolve(key[0], asked, known.wanted.topic if known else "")
             if known is None:
-                self._cached[key] = _Cached(wanted)
+                self._cached[key] = _Cached(target)
             else:
-                known.wanted = wanted
+                known.wanted = target
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if self.uses_ids else forgotten.topic
             for index in forgotten.partitions:
@@ -229,9 +232,10 @@ class FetchSessions:
             self.close(oldest.id)
             return True
         candidates = [
-            one
-            for one in self._sessions.values()
-            if now_ms - one.created_ms > SAFE_MS or (is_privileged and not one.is_privileged)
+            session
+            for session in self._sessions.values()
+            if now_ms - session.created_ms > SAFE_MS
+            or (is_privileged and not session.is_privileged)
         ]
         least = min(candidates, key=_worth, default=None)
         if least is None or (is_privileged, size, NO_SESSION) < _worth(least):

@@ -43,8 +43,8 @@ class LiveBroker:
     endpoints: dict[str, tuple[str, int]]
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        found = self.endpoints.get(listener)
-        return None if found is None else Endpoint(self.id, found[0], found[1])
+        endpoint = self.endpoints.get(listener)
+        return None if endpoint is None else Endpoint(self.id, endpoint[0], endpoint[1])
 
 
 class MetadataCache:
@@ -131,8 +131,10 @@ class MetadataCache:
 
     def live_endpoints(self, listener: str) -> list[Endpoint]:
         """Return the listeners of all live brokers that have it, by broker id."""
-        found = (self.brokers[one].endpoint(listener) for one in sorted(self.brokers))
-        return [endpoint for endpoint in found if endpoint is not None]
+        endpoints = (
+            self.brokers[broker_id].endpoint(listener) for broker_id in sorted(self.brokers)
+        )
+        return [endpoint for endpoint in endpoints if endpoint is not None]
 
 
 def _live_broker(broker: UpdateMetadataRequest.UpdateMetadataBroker) -> LiveBroker:

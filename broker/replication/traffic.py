@@ -40,11 +40,13 @@ class Traffic:
         counts.bytes_in += size
         counts.messages_in += records
 
-    def count_response(self, wanted: Iterable[FetchTarget], reads: Iterable[PartitionRead]) -> None:
+    def count_response(
+        self, fetch_targets: Iterable[FetchTarget], reads: Iterable[PartitionRead]
+    ) -> None:
         """Count the response to a consumer."""
-        for one, read in zip(wanted, reads, strict=True):
+        for fetch_target, read in zip(fetch_targets, reads, strict=True):
             if read.size:
-                counts = self.topics.get(one.topic) or self._new(one.topic)
+                counts = self.topics.get(fetch_target.topic) or self._new(fetch_target.topic)
                 counts.bytes_out += read.size
 
     def forget(self, topic: str) -> None:
@@ -56,8 +58,8 @@ class Traffic:
     def sums(self) -> TopicTraffic:
         """The sums over all topics."""
         sums = TopicTraffic()
-        for one in (self._gone, *self.topics.values()):
-            _add(sums, one)
+        for traffic in (self._gone, *self.topics.values()):
+            _add(sums, traffic)
         return sums
 
     def _new(self, topic: str) -> TopicTraffic:
@@ -65,7 +67,7 @@ class Traffic:
         return counts
 
 
-def _add(sums: TopicTraffic, one: TopicTraffic) -> None:
-    sums.bytes_in += one.bytes_in
-    sums.bytes_out += one.bytes_out
-    sums.messages_in += one.messages_in
+def _add(sums: TopicTraffic, traffic: TopicTraffic) -> None:
+    sums.bytes_in += traffic.bytes_in
+    sums.bytes_out += traffic.bytes_out
+    sums.messages_in += traffic.messages_in

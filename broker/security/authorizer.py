@@ -43,7 +43,9 @@ class Requester:
 def parse_super_users(text: str | None) -> frozenset[Principal]:
     """Parse `User:alice;User:bob`. Raises ValueError."""
     try:
-        return frozenset(parse_principal(one.strip()) for one in (text or "").split(";") if one)
+        return frozenset(
+            parse_principal(principal.strip()) for principal in (text or "").split(";") if principal
+        )
     except ValueError as error:
         raise ValueError(f"Invalid value {text} for configuration {SUPER_USERS}: {error}") from None
 
@@ -134,7 +136,7 @@ class Authorizer:
         entries = self.acls.matching_entries(type, name)
         if not entries:
             return self._allow_everyone
-        own_entries = [one for one in entries if one.concerns(str(principal), host)]
+        own_entries = [entry for entry in entries if entry.concerns(str(principal), host)]
         if _has_entry(own_entries, Permission.DENY, (operation,)):
             return False
         return _has_entry(own_entries, Permission.ALLOW, IMPLYING.get(operation, (operation,)))
@@ -164,9 +166,9 @@ def _has_entry(
     entries: Collection[Entry], permission: Permission, operations: Collection[Operation]
 ) -> bool:
     return any(
-        one.permission is permission
-        and (one.operation is Operation.ALL or one.operation in operations)
-        for one in entries
+        entry.permission is permission
+        and (entry.operation is Operation.ALL or entry.operation in operations)
+        for entry in entries
     )
 
 

@@ -36,7 +36,7 @@ class PasswordEncoder:
         """Encrypt. Raises ValueError with an unknown cipher or key factory."""
         salt, vector = self.random_bytes(SALT_BYTES), self.random_bytes(BLOCK)
         aes = self._aes(self.key_factory, self.cipher, salt, self.iterations, self.key_bits)
-        parts = {
+        pairs = {
             "keyFactoryAlgorithm": self.key_factory,
             "cipherAlgorithm": self.cipher,
             "keyLength": str(self.key_bits),
@@ -46,25 +46,25 @@ class PasswordEncoder:
             "passwordLength": str(_java_length(password)),
             "initializationVector": _text(vector),
         }
-        return ",".join(f"{name}:{value}" for name, value in parts.items())
+        return ",".join(f"{name}:{value}" for name, value in pairs.items())
 
     def decode(self, encoded: str) -> str:
         """Decrypt. Raises ValueError for a wrong secret or malformed data."""
         try:
-            parts = dict(part.split(":", 1) for part in encoded.split(","))
+            fields = dict(part.split(":", 1) for part in encoded.split(","))
             aes = self._aes(
-                parts["keyFactoryAlgorithm"],
-                parts["cipherAlgorithm"],
-                base64.b64decode(parts["salt"]),
-                int(parts["iterations"]),
-                int(parts["keyLength"]),
+                fields["keyFactoryAlgorithm"],
+                fields["cipherAlgorithm"],
+                base64.b64decode(fields["salt"]),
+                int(fields["iterations"]),
+                int(fields["keyLength"]),
             )
-            data = base64.b64decode(parts["encryptedPassword"])
-            vector = base64.b64decode(parts["initializationVector"])
+            data = base64.b64decode(fields["encryptedPassword"])
+            vector = base64.b64decode(fields["initializationVector"])
             password = aes.decrypt(data, vector).decode()
         except KeyError as missing:
             raise ValueError(f"the encoded password has no {missing}") from None
-        if _java_length(password) != int(parts["passwordLength"]):
+        if _java_length(password) != int(fields["passwordLength"]):
             raise ValueError("Password could not be decoded, sanity check of length failed")
         return password
 

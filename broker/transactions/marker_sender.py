@@ -186,7 +186,8 @@ def _request(orders: Sequence[Order]) -> WriteTxnMarkersRequest:
                 coordinator_epoch=marker.coordinator_epoch,
                 topics=[
                     WriteTxnMarkersRequest.WritableTxnMarkerTopic(
-                        name=topic, partition_indexes=[one for name, one in keys if name == topic]
+                        name=topic,
+                        partition_indexes=[partition for name, partition in keys if name == topic],
                     )
                     for topic in dict.fromkeys(name for name, _ in keys)
                 ],
@@ -198,11 +199,11 @@ def _request(orders: Sequence[Order]) -> WriteTxnMarkersRequest:
 
 def _outcomes(orders: Sequence[Order], response: WriteTxnMarkersResponse) -> list[Outcome]:
     """The answers by order, matched by producer id: Apache Kafka answers in any sequence."""
-    found: dict[int, Outcome] = {marker.producer_id: {} for marker, _ in orders}
+    outcomes: dict[int, Outcome] = {marker.producer_id: {} for marker, _ in orders}
     for answer in response.markers:
-        found[answer.producer_id] = {
-            (topic.name, one.partition_index): ErrorCode(one.error_code)
+        outcomes[answer.producer_id] = {
+            (topic.name, partition.partition_index): ErrorCode(partition.error_code)
             for topic in answer.topics
-            for one in topic.partitions
+            for partition in topic.partitions
         }
-    return [found[marker.producer_id] for marker, _ in orders]
+    return [outcomes[marker.producer_id] for marker, _ in orders]

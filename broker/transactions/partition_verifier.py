@@ -94,7 +94,7 @@ class PartitionVerifier:
             if error is not ErrorCode.NONE
         }
         return Verified(
-            {key: one for key, one in guards.items() if key not in client_errors}, client_errors
+            {key: guard for key, guard in guards.items() if key not in client_errors}, client_errors
         )
 
     def _start(
@@ -152,7 +152,8 @@ def _request(
                 verify_only=True,
                 topics=[
                     AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(
-                        name=topic, partitions=[one for name, one in partitions if name == topic]
+                        name=topic,
+                        partitions=[partition for name, partition in partitions if name == topic],
                     )
                     for topic in dict.fromkeys(name for name, _ in partitions)
                 ],
@@ -167,10 +168,10 @@ def _errors(response: AddPartitionsToTxnResponse, partitions: list[TopicPartitio
         forbidden = error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return dict.fromkeys(partitions, ErrorCode.INVALID_TXN_STATE if forbidden else error)
     return {
-        (topic.name, one.partition_index): ErrorCode(one.partition_error_code)
+        (topic.name, partition.partition_index): ErrorCode(partition.partition_error_code)
         for result in response.results_by_transaction
         for topic in result.topic_results
-        for one in topic.results_by_partition
+        for partition in topic.results_by_partition
     }
 
 

@@ -85,9 +85,9 @@ def decode_value(data: bytes | memoryview) -> TxnMetadata:
         timeout_ms=value.transaction_timeout_ms,
         state=TxnState(value.transaction_status),
         partitions=frozenset(
-            (one.topic, partition)
-            for one in value.transaction_partitions or ()
-            for partition in one.partition_ids
+            (topic_partitions.topic, partition)
+            for topic_partitions in value.transaction_partitions or ()
+            for partition in topic_partitions.partition_ids
         ),
         started_ms=value.transaction_start_timestamp_ms,
         updated_ms=value.transaction_last_update_timestamp_ms,

@@ -87,17 +87,17 @@ def _snappy_frame(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> It
 
 def _zstd_frames(chunks: Iterable[bytes], pack: Callable[[bytes], bytes]) -> Iterator[bytes]:
     """One frame for each _PIECE_BYTES of records."""
-    parts: list[bytes] = []
+    buffered: list[bytes] = []
     size = 0
     for chunk in chunks:
-        parts.append(chunk)
+        buffered.append(chunk)
         size += len(chunk)
         if size >= _PIECE_BYTES:
-            yield pack(b"".join(parts))
-            parts, size = [], 0
+            yield pack(b"".join(buffered))
+            buffered, size = [], 0
         yield b""
-    if parts:
-        yield pack(b"".join(parts))
+    if buffered:
+        yield pack(b"".join(buffered))
 
 
 def decompress(codec: int, data: bytes | memoryview, limit: int = MAX_DECOMPRESSED_BYTES) -> bytes:

@@ -158,17 +158,17 @@ class _Body:
 
     def move(self, pos: int, need: int) -> Iterator[None]:
         """Move the window to `pos` and extend it to `need` bytes or to the end, chunk by chunk."""
-        parts = [self.data[pos:]]
-        size = len(parts[0])
+        chunks = [self.data[pos:]]
+        size = len(chunks[0])
         while size < need and self.has_more:
             chunk = next(self._chunks, None)
             if chunk is None:
                 self.has_more = False
             else:
-                parts.append(chunk)
+                chunks.append(chunk)
                 size += len(chunk)
                 yield
-        self.data = b"".join(parts)
+        self.data = b"".join(chunks)
 
     def skip(self, pos: int, count: int) -> Iterator[None]:
         """Move the window `count` bytes beyond `pos`. Raises IndexError if the records end

@@ -84,8 +84,8 @@ class EntityConfigs:
 
     async def overrides_of(self, topics: list[str]) -> dict[str, dict[str, str]]:
         """Return `topic_overrides` of many topics in one round trip."""
-        found = await asyncio.gather(*(self.topic_overrides(topic) for topic in topics))
-        return dict(zip(topics, found, strict=True))
+        overrides = await asyncio.gather(*(self.topic_overrides(topic) for topic in topics))
+        return dict(zip(topics, overrides, strict=True))
 
     async def start(self) -> None:
         """Begin to follow changes."""

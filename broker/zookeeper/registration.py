@@ -149,16 +149,16 @@ class Registration:
 
 
 def _addresses(info: BrokerInfo) -> set[str]:
-    return {f"{one.host}:{one.port}" for one in info.endpoints}
+    return {f"{endpoint.host}:{endpoint.port}" for endpoint in info.endpoints}
 
 
 async def read_brokers(zk: Session, watch: Callable[[str], None] | None = None) -> list[BrokerInfo]:
     """Return all registered brokers by id; `watch` watches their list."""
-    found = []
+    brokers = []
     for name in await zk.children(znodes.BROKER_IDS, watch):
         try:
             data, stat = await zk.get(f"{znodes.BROKER_IDS}/{name}")
         except NoNodeError:
             continue  # deleted meanwhile; the watch will fire
-        found.append(znodes.decode_broker(int(name), data, stat.czxid))
-    return sorted(found, key=lambda info: info.id)
+        brokers.append(znodes.decode_broker(int(name), data, stat.czxid))
+    return sorted(brokers, key=lambda info: info.id)

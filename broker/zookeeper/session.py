@@ -387,8 +387,8 @@ def _release(future: asyncio.Future[None]) -> None:
 
 
 def _resolve(servers: str, resolve: Callable[[str], str]) -> str:
-    parts = []
+    addresses = []
     for server in (part.strip() for part in servers.split(",")):
         host, colon, port = server.rpartition(":")
-        parts.append(f"{resolve(host)}:{port}" if colon else f"{resolve(server)}:2181")
-    return ",".join(parts)
+        addresses.append(f"{resolve(host)}:{port}" if colon else f"{resolve(server)}:2181")
+    return ",".join(addresses)

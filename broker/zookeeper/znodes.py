@@ -100,7 +100,9 @@ class BrokerInfo:
     epoch: int = -1
 
     def endpoint(self, listener: str) -> BrokerEndpoint | None:
-        return next((one for one in self.endpoints if one.listener == listener), None)
+        return next(
+            (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +131,15 @@ class PartitionState:
 
 def encode_broker(info: BrokerInfo, now_ms: int) -> bytes:
     """Version 5; host and port repeat the PLAINTEXT listener for old clients."""
-    plain = next((one for one in info.endpoints if one.protocol == "PLAINTEXT"), None)
+    plain = next(
+        (endpoint for endpoint in info.endpoints if endpoint.protocol == "PLAINTEXT"), None
+    )
     value = {
         "features": {},
-        "listener_security_protocol_map": {one.listener: one.protocol for one in info.endpoints},
-        "endpoints": [one.uri for one in info.endpoints],
+        "listener_security_protocol_map": {
+            endpoint.listener: endpoint.protocol for endpoint in info.endpoints
+        },
+        "endpoints": [endpoint.uri for endpoint in info.endpoints],
         "rack": info.rack,
         "jmx_port": -1,
         "port": plain.port if plain else -1,
@@ -217,11 +223,11 @@ def decode_state(data: bytes, version: int, zxid: int = 0) -> PartitionState:
     )
 
 
-def encode_reassignments(wanted: Mapping[tuple[str, int], Sequence[int]]) -> bytes:
+def encode_reassignments(reassignments: Mapping[tuple[str, int], Sequence[int]]) -> bytes:
     """Encode `/admin/reassign_partitions`, with which tools before KIP-455 request new replicas."""
     partitions = [
         {"topic": topic, "partition": partition, "replicas": list(replicas)}
-        for (topic, partition), replicas in wanted.items()
+        for (topic, partition), replicas in reassignments.items()
     ]
     return _dump({"version": 1, "partitions": partitions})
 
@@ -230,14 +236,16 @@ def decode_reassignments(data: bytes) -> dict[tuple[str, int], tuple[int, ...]]:
     """Raises ValueError, KeyError or TypeError for malformed data, which people may have written by
     hand."""
     return {
-        (str(one["topic"]), int(one["partition"])): tuple(int(id) for id in one["replicas"])
-        for one in json.loads(data)["partitions"]
+        (str(entry["topic"]), int(entry["partition"])): tuple(int(id) for id in entry["replicas"])
+        for entry in json.loads(data)["partitions"]
     }
 
 
 def decode_elections(data: bytes) -> list[tuple[str, int]]:
     """`/admin/preferred_replica_election`; raises as `decode_reassignments`."""
-    return [(str(one["topic"]), int(one["partition"])) for one in json.loads(data)["partitions"]]
+    return [
+        (str(entry["topic"]), int(entry["partition"])) for entry in json.loads(data)["partitions"]
+    ]
 
 
 def encode_controller(broker_id: int, now_ms: int) -> bytes:
@@ -258,7 +266,7 @@ def decode_config(data: bytes) -> dict[str, str]:
     """Raises ValueError for malformed data, which people may have written by hand."""
     value = json.loads(data) if data else {}
     config = (value.get("config") or {}) if isinstance(value, dict) else None
-    if not isinstance(config, dict) or not all(isinstance(one, str) for one in config.values()):
+    if not isinstance(config, dict) or not all(isinstance(value, str) for value in config.values()):
         raise ValueError(f"no settings: {value}")
     return config
 

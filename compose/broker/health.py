@@ -15,9 +15,9 @@ CLIENT = b"health"
 TIMEOUT_S = 3.0
 
 
-def first_listener(found: Mapping[str, str]) -> tuple[str, int]:
+def first_listener(properties: Mapping[str, str]) -> tuple[str, int]:
     """Host and port to dial. A listener on every interface is asked on loopback."""
-    first = found.get("listeners", "PLAINTEXT://:9092").split(",")[0]
+    first = properties.get("listeners", "PLAINTEXT://:9092").split(",")[0]
     match = re.fullmatch(r"\s*[^:]+://\[?(.*?)\]?:(\d+)\s*", first)
     if match is None:
         raise ValueError(f"no listener in {first!r}")

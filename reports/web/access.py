@@ -48,7 +48,7 @@ class Guard:
         refusal = self._refusal(scope, headers)
         if refusal is None and self._token is not None:
             known = (by_address, cookie.value if cookie else "", bearer)
-            if not any(self._is_token(one) for one in known):
+            if not any(self._is_token(token) for token in known):
                 refusal = PlainTextResponse(
                     "401: open the address that `urteil serve` printed; it has the token\n", 401
                 )

@@ -94,15 +94,15 @@ class _Pages:
         """All runs, by filters of the query."""
         runs = self._store.runs()
         filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
-        found = [run for run in runs if _matches(run, filters)]
+        matching = [run for run in runs if _matches(run, filters)]
         choices = {
             "scenario": sorted({run.scenario for run in runs}),
             "target": sorted({run.summary.target for run in runs if run.summary}),
             "verdict": sorted({run.verdict for run in runs}),
             "guarantee": sorted({name for run in runs for name in run.violated}),
         }
-        return self._render("runs", runs=found[:SHOWN], count=len(found), filters=filters,
-                            choices=choices, live={run.name for run in found[:SHOWN]
+        return self._render("runs", runs=matching[:SHOWN], count=len(matching), filters=filters,
+                            choices=choices, live={run.name for run in matching[:SHOWN]
                             if run.summary is None and _lives(run.path)})  # fmt: skip
 
     def run(self, request: Request) -> Response:
@@ -126,11 +126,13 @@ class _Pages:
 
     def compare(self, request: Request) -> Response:
         """Two runs side by side."""
-        names = [request.query_params.get(one, "") for one in ("a", "b")]
+        names = [request.query_params.get(parameter, "") for parameter in ("a", "b")]
         runs = [self._store.run(name) for name in names] if all(names) else []
         lines = compare(runs[0].path, runs[1].path) if runs else []
-        parts = [(part, list(found)) for part, found in groupby(lines, key=attrgetter("part"))]
-        return self._render("compare", parts=parts, names=names,
+        lines_by_part = [
+            (part, list(of_part)) for part, of_part in groupby(lines, key=attrgetter("part"))
+        ]
+        return self._render("compare", parts=lines_by_part, names=names,
                             known=[run.name for run in self._store.runs()[:SHOWN]])  # fmt: skip
 
     def trends(self, request: Request) -> Response:
@@ -150,9 +152,9 @@ class _Pages:
 
     def matrix(self, _request: Request) -> Response:
         """The newest matrix of mutants x guarantees in the store."""
-        found = [path for path in self._store.root.glob("*/matrix.json")
+        matrices = [path for path in self._store.root.glob("*/matrix.json")
                  if self._store.resolve_inside(path) is not None]  # fmt: skip
-        for path in sorted(found, key=lambda one: one.stat().st_mtime, reverse=True):
+        for path in sorted(matrices, key=lambda path: path.stat().st_mtime, reverse=True):
             try:
                 matrix = msgspec.json.decode(path.read_bytes(), type=Matrix)
             except (OSError, msgspec.MsgspecError):
@@ -217,9 +219,9 @@ def _matches(run: ListedRun, filters: Mapping[str, str]) -> bool:
 def _fault_lines(run: LoadedRun) -> list[str]:
     """One line for each fault."""
     lines = [
-        f"{one.fault} on {', '.join(one.targets)}: {one.proof}"
-        + ("" if one.healed_ns is not None else " (acts)")
-        for one in run.result.faults
+        f"{fault.fault} on {', '.join(fault.targets)}: {fault.proof}"
+        + ("" if fault.healed_ns is not None else " (acts)")
+        for fault in run.result.faults
     ]
     return lines or ["none"]
 

@@ -29,6 +29,8 @@ def test_seeded_bug_of_an_application_fails(
     load = SCENARIOS[name].workload
     workload = msgspec.structs.replace(load, options=load.options | {"variant": variant})
     result = play(name, workload=workload)
-    violated = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    violated = {
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    }
     assert result.verdict is Verdict.FAIL, explanation(result)
     assert violated <= set(KIND.judged_by), explanation(result)

@@ -72,7 +72,7 @@ def _play(labs: Sequence[Lab]) -> Iterator[LabResult]:
 def row_of(result: LabResult, day: date) -> str:
     """The row of a played lab."""
     lab = result.lab
-    differences = [*result.reasons, *(f"finding: {one}" for one in result.findings)]
+    differences = [*result.reasons, *(f"finding: {finding}" for finding in result.findings)]
     text = "; ".join(differences).replace("\n", " ").replace("|", "\\|")
     return f"| {lab.name} | {lab.about} | {day} | {result.commands} | {result.equal} | {text} |"
 

@@ -214,11 +214,11 @@ def _judge(step: Tool | End | Python, outputs: dict[Desk, Output], result: LabRe
     ]
     lines = [output.lines for output in outputs.values()]
     is_ordered = not isinstance(step, End) and step.is_ordered
-    parts = difference(*lines, is_ordered=is_ordered) if len(lines) == 2 else []
-    if parts and isinstance(step, Tool) and step.differs:
+    differences = difference(*lines, is_ordered=is_ordered) if len(lines) == 2 else []
+    if differences and isinstance(step, Tool) and step.differs:
         result.reasons.append(f"`{text_of(step)}`: {step.differs}")
-    elif parts:
-        findings.append(Finding(step, "\n    ".join(parts)))
+    elif differences:
+        findings.append(Finding(step, "\n    ".join(differences)))
     else:
         result.equal += 1
     result.findings += findings

@@ -91,7 +91,10 @@ def cleaner_renumbers(mark: Mark) -> None:
             mark.hit()
             kept = list(iter_records(original(header, *arguments)))
             return build_batch(
-                [(one.key, one.value, one.headers, one.timestamp_ms) for one in kept],
+                [
+                    (record.key, record.value, record.headers, record.timestamp_ms)
+                    for record in kept
+                ],
                 base_offset=header.base_offset,
                 leader_epoch=header.partition_leader_epoch,
                 producer_id=header.producer_id,

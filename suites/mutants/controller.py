@@ -101,14 +101,14 @@ def topic_deletion_not_resumed(mark: Mark) -> None:
     """Counts deletions that an earlier controller accepted as already started."""
 
     def make(original: Function) -> Function:
-        async def wanted(term: Any) -> Any:
+        async def replacement(term: Any) -> Any:
             deletable = await original(term)
             if term.ready or not deletable:
                 return deletable
             mark.hit()
             return []
 
-        return wanted
+        return replacement
 
     replace("urteil.broker.controller.term:Term._requested_deletions", make)
 
@@ -127,10 +127,10 @@ def reassignment_forgotten(mark: Mark) -> None:
         async def load(term: Any) -> Any:
             added = await original(term)
             topics = term.context.topics
-            for name, one in topics.items():
-                if not term.ready and (one.adding or one.removing):
+            for name, topic in topics.items():
+                if not term.ready and (topic.adding or topic.removing):
                     mark.hit()
-                    topics[name] = dataclasses.replace(one, adding={}, removing={})
+                    topics[name] = dataclasses.replace(topic, adding={}, removing={})
             return added
 
         return load
@@ -309,7 +309,7 @@ def positions_expire_with_their_log(mark: Mark) -> None:
             if name != "__consumer_offsets":
                 return topic
             mark.hit()
-            kept = tuple(one for one in topic.configs if one[0] != "cleanup.policy")
+            kept = tuple(config for config in topic.configs if config[0] != "cleanup.policy")
             return changed(topic, configs=kept)
 
         return automatic

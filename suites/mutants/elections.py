@@ -112,7 +112,7 @@ def shutdown_elects_outside_isr(mark: Mark) -> None:
             state: Any, replicas: Sequence[int], live: Collection[int], controller_epoch: int
         ) -> Any:
             result = original(state, replicas, live, controller_epoch)
-            alive = [one for one in replicas if one in live]
+            alive = [replica for replica in replicas if replica in live]
             if result is not None or state.leader in live or not alive:
                 return result
             mark.hit()

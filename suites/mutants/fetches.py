@@ -43,15 +43,15 @@ def fetch_skips_batch_at_segment_roll(mark: Mark) -> None:
     """Moves consumer fetches from a segment's base offset past its first batch."""
 
     def make(original: Function) -> Function:
-        def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
+        def read(partition: Any, target: Any, terms: Any, *rest: Any, **named: Any) -> Any:
             import dataclasses
 
-            at, log = wanted.fetch_offset, partition.log
+            at, log = target.fetch_offset, partition.log
             rolled = {segment.base_offset for segment in list(log.segments)[1:]}
             if not terms.is_follower and at in rolled and at + 1 < log.high_watermark:
                 mark.hit()
-                wanted = dataclasses.replace(wanted, fetch_offset=at + 1)
-            return original(partition, wanted, terms, *rest, **named)
+                target = dataclasses.replace(target, fetch_offset=at + 1)
+            return original(partition, target, terms, *rest, **named)
 
         return read
 
@@ -68,8 +68,8 @@ def epoch_not_checked_on_fetch(mark: Mark) -> None:
     """Reports no log as diverging."""
 
     def make(original: Function) -> Function:
-        def divergence(partition: Any, wanted: Any) -> None:
-            if original(partition, wanted) is not None:
+        def divergence(partition: Any, target: Any) -> None:
+            if original(partition, target) is not None:
                 mark.hit()
 
         return divergence
@@ -115,12 +115,12 @@ def fetch_above_watermark_rejected(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        def read(partition: Any, wanted: Any, terms: Any, *rest: Any, **named: Any) -> Any:
-            beyond = wanted.fetch_offset > partition.log.high_watermark
+        def read(partition: Any, target: Any, terms: Any, *rest: Any, **named: Any) -> Any:
+            beyond = target.fetch_offset > partition.log.high_watermark
             if beyond and not terms.is_follower:
                 mark.hit()
                 return PartitionRead(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-            return original(partition, wanted, terms, *rest, **named)
+            return original(partition, target, terms, *rest, **named)
 
         return read
 

@@ -165,8 +165,8 @@ def delete_records_not_replicated(mark: Mark) -> None:
             original(deletion, key, offset)
             if key in deletion._waiting:
                 mark.hit()
-                _, wanted = deletion._waiting.pop(key)
-                deletion._answers[key] = DeletionResult(ErrorCode.NONE, wanted)
+                _, target_offset = deletion._waiting.pop(key)
+                deletion._answers[key] = DeletionResult(ErrorCode.NONE, target_offset)
 
         return begin
 

@@ -367,16 +367,16 @@ def late_members_kept(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def complete(group: Any, now_ms: float) -> None:
             absent = [
-                one
-                for one in group.members.values()
-                if one.on_join is None and one.instance_id is None
+                member
+                for member in group.members.values()
+                if member.on_join is None and member.instance_id is None
             ]
-            for one in absent:
+            for member in absent:
                 mark.hit()
-                one.instance_id = one.member_id
+                member.instance_id = member.member_id
             original(group, now_ms)
-            for one in absent:
-                one.instance_id = None
+            for member in absent:
+                member.instance_id = None
 
         return complete
 

@@ -308,9 +308,9 @@ def quorum_watermark(mark: Mark) -> None:
             if not partition.is_leader or partition.is_under_min_isr:
                 return is_raised
             members = [
-                one.end_offset
-                for one in partition.followers.values()
-                if one.broker_id in partition.isr.committed
+                follower.end_offset
+                for follower in partition.followers.values()
+                if follower.broker_id in partition.isr.committed
             ]
             ends = sorted([partition.log.log_end_offset, *members], reverse=True)
             enough = ends[partition.effective_min_isr - 1]

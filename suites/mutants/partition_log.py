@@ -73,12 +73,14 @@ def truncated_batch_remembered(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def truncate(log: Any, offset: int) -> bool:
-            known = {one: entry.copy() for one, entry in log.producers.entries.items()}
+            known = {
+                producer_id: entry.copy() for producer_id, entry in log.producers.entries.items()
+            }
             was_cut: bool = original(log, offset)
             now = log.producers.entries
             if was_cut and any(
-                one not in now or now[one].last_sequence != entry.last_sequence
-                for one, entry in known.items()
+                producer_id not in now or now[producer_id].last_sequence != entry.last_sequence
+                for producer_id, entry in known.items()
             ):
                 mark.hit()
                 now.update(known)
@@ -102,7 +104,7 @@ def aborted_transactions_omitted(mark: Mark) -> None:
     def make(original: Function) -> Function:
         def covered_only(log: Any, from_offset: int, to_offset: int) -> list[Any]:
             entries = original(log, from_offset, to_offset)
-            reported = [one for one in entries if one.first_offset >= from_offset]
+            reported = [entry for entry in entries if entry.first_offset >= from_offset]
             if len(reported) < len(entries):
                 mark.hit()
             return reported

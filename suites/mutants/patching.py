@@ -56,8 +56,14 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
 def _check(where: str, function: FunctionType, mutated: Function) -> None:
     """Raise NoSuchFunction unless `mutated` accepts the original's arguments."""
     taken = inspect.signature(function).parameters.values()
-    named = {one.name: None for one in taken if one.kind is one.KEYWORD_ONLY}
-    placed = [None for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    named = {
+        parameter.name: None for parameter in taken if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    placed = [
+        None
+        for parameter in taken
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     try:
         inspect.signature(mutated).bind(*placed, **named)
     except TypeError as error:

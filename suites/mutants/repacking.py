@@ -20,7 +20,8 @@ def change_repacked(mark: Mark, change: Callable[[list[RecordFields]], list[Reco
             if not isinstance(anew, bytearray):
                 return anew
             right: list[RecordFields] = [
-                (one.key, one.value, one.headers, one.timestamp_ms) for one in iter_records(anew)
+                (record.key, record.value, record.headers, record.timestamp_ms)
+                for record in iter_records(anew)
             ]
             wrong = change(right)
             if wrong == right:

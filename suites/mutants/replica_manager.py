@@ -119,7 +119,7 @@ def own_metadata_not_updated(mark: Mark) -> None:
 
     def make_update(original: Function) -> Function:
         def update(cache: Any, request: Any, states: Any = None) -> Any:
-            before = {one: cache.partition(*one) for one in led}
+            before = {key: cache.partition(*key) for key in led}
             deleted = original(cache, request, states)
             for (topic, number), state in before.items():
                 now = cache.partition(topic, number)
@@ -192,7 +192,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def look(waiting: Any) -> Any:
-            for key in [one for one in waiting._waiting if waiting._results[one].duplicate]:
+            for key in [key for key in waiting._waiting if waiting._results[key].duplicate]:
                 mark.hit()
                 del waiting._waiting[key]
             return original(waiting)
@@ -234,9 +234,9 @@ def fetch_not_woken(mark: Mark) -> None:
     """Wakes no waiting consumer fetch before its timeout."""
 
     def make(original: Function) -> Function:
-        async def wait(manager: Any, terms: Any, wanted: Any) -> None:
+        async def wait(manager: Any, terms: Any, target: Any) -> None:
             if terms.is_follower:
-                await original(manager, terms, wanted)
+                await original(manager, terms, target)
                 return
             mark.hit()
             await asyncio.sleep(terms.max_wait_ms / 1000)

@@ -121,7 +121,7 @@ def deny_acls_not_loaded(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def put(table: Any, pattern: Any, acls: Any) -> None:
-            kept = tuple(one for one in acls.entries if one.permission is not Permission.DENY)
+            kept = tuple(entry for entry in acls.entries if entry.permission is not Permission.DENY)
             if time.monotonic() - began_s < STARTING_S and len(kept) < len(acls.entries):
                 mark.hit()
                 acls = changed(acls, entries=kept)

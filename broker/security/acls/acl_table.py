@@ -65,17 +65,17 @@ class AclTable:
         for size in self._prefix_lengths.get(type, ()):
             if size <= len(name):
                 patterns[Pattern(type, name[:size], PatternType.PREFIXED)] = None
-        found: list[Entry] = []
+        entries: list[Entry] = []
         for pattern in patterns:
             acls = self._acls.get(pattern)
             if acls is not None:
-                found.extend(acls.entries)
-        return found
+                entries.extend(acls.entries)
+        return entries
 
-    def picked_entries(self, wanted: AclFilter) -> Iterator[tuple[Pattern, list[Entry]]]:
+    def picked_entries(self, acl_filter: AclFilter) -> Iterator[tuple[Pattern, list[Entry]]]:
         for pattern, acls in self._acls.items():
-            if wanted.picks_pattern(pattern):
-                entries = [one for one in acls.entries if wanted.picks_entry(one)]
+            if acl_filter.picks_pattern(pattern):
+                entries = [entry for entry in acls.entries if acl_filter.picks_entry(entry)]
                 if entries:
                     yield pattern, entries
 

@@ -62,12 +62,12 @@ def acl_path(pattern: Pattern) -> str:
 def encode_acls(entries: Iterable[Entry]) -> bytes:
     acls = [
         {
-            "principal": one.principal,
-            "permissionType": one.permission.title,
-            "host": one.host,
-            "operation": one.operation.title,
+            "principal": entry.principal,
+            "permissionType": entry.permission.title,
+            "host": entry.host,
+            "operation": entry.operation.title,
         }
-        for one in entries
+        for entry in entries
     ]
     return _dump({"acls": acls, "version": 1})
 
@@ -80,12 +80,14 @@ def decode_acls(data: bytes) -> tuple[Entry, ...]:
     value = json.loads(data)
     if value["version"] != 1:
         raise ValueError(f"ACLs of version {value['version']}")
-    return tuple(dict.fromkeys(_entry(one) for one in value["acls"]))
+    return tuple(dict.fromkeys(_entry(acl) for acl in value["acls"]))
 
 
 def _entry(value: dict[str, str]) -> Entry:
-    operation = {one.title: one for one in Operation}[value["operation"]]
-    permission = {one.title: one for one in Permission}[value["permissionType"]]
+    operation = {operation.title: operation for operation in Operation}[value["operation"]]
+    permission = {permission.title: permission for permission in Permission}[
+        value["permissionType"]
+    ]
     return Entry(str(parse_principal(value["principal"])), value["host"], operation, permission)
 
 
@@ -137,14 +139,14 @@ class AclStore:
 
     async def patterns(self) -> list[Pattern]:
         """Return all patterns with ACLs."""
-        found: list[Pattern] = []
+        patterns: list[Pattern] = []
         for place in PLACES:
             for title in await self._zk.children(place.path):
                 type = _TYPES.get(title)
                 if type is not None:
                     names = await self._zk.children(f"{place.path}/{title}")
-                    found.extend(Pattern(type, name, place.kind) for name in names)
-        return found
+                    patterns.extend(Pattern(type, name, place.kind) for name in names)
+        return patterns
 
     async def read(self, pattern: Pattern) -> VersionedAcls:
         """Read the ACLs of a pattern. Raises ValueError with the node if it is malformed or cannot

@@ -61,8 +61,8 @@ class ClusterAcls:
         ignored a denial would allow what is forbidden."""
         await self._store.prepare()
         patterns = await self._store.patterns()
-        found = await asyncio.gather(*(self._store.read(one) for one in patterns))
-        for pattern, acls in zip(patterns, found, strict=True):
+        acls_by_pattern = await asyncio.gather(*(self._store.read(pattern) for pattern in patterns))
+        for pattern, acls in zip(patterns, acls_by_pattern, strict=True):
             self.table.put(pattern, acls)
         for notices in self._notices.values():
             await notices.start()
@@ -92,11 +92,13 @@ class ClusterAcls:
         for the first one."""
         removed: list[list[Removed]] = [[] for _ in filters]
         async with self._turn:
-            named = [pattern for one in filters for pattern in one.named_patterns()]
+            named = [pattern for acl_filter in filters for pattern in acl_filter.named_patterns()]
             known = [pattern for pattern, _ in self.table]
             for pattern in dict.fromkeys((*known, *named)):
                 own_entries = [
-                    (index, one) for index, one in enumerate(filters) if one.picks_pattern(pattern)
+                    (index, acl_filter)
+                    for index, acl_filter in enumerate(filters)
+                    if acl_filter.picks_pattern(pattern)
                 ]
                 if own_entries:
                     await self._remove_from(pattern, own_entries, removed)
@@ -112,10 +114,12 @@ class ClusterAcls:
 
         def remove_picked(standing: tuple[Entry, ...]) -> tuple[Entry, ...]:
             for entry in standing:
-                first = next((index for index, one in filters if one.picks_entry(entry)), None)
+                first = next(
+                    (index for index, acl_filter in filters if acl_filter.picks_entry(entry)), None
+                )
                 if first is not None:
                     picked.setdefault(entry, first)
-            return tuple(one for one in standing if one not in picked)
+            return tuple(entry for entry in standing if entry not in picked)
 
         failure: Exception | None = None
         try:
@@ -130,9 +134,9 @@ class ClusterAcls:
         standing = self.table.get(pattern) or await self._store.read(pattern)
         notices = self._notices[place_of(pattern)]
         for _ in range(MAX_RETRIES + 1):
-            wanted = change(standing.entries)
+            changed = change(standing.entries)
             with notices.notifying(encode_change(pattern)):
-                written = await self._store.write(pattern, wanted, standing.version)
+                written = await self._store.write(pattern, changed, standing.version)
             if written is not None:
                 await self._on_change(pattern, known, written)
                 return

@@ -222,8 +222,8 @@ def default_realm() -> str:
     try:
         if krb5.krb5_get_default_realm(context, byref(realm)):
             return ""
-        found = (realm.value or b"").decode()
+        realm_name = (realm.value or b"").decode()
         krb5.krb5_free_default_realm(context, realm)
-        return found
+        return realm_name
     finally:
         krb5.krb5_free_context(context)

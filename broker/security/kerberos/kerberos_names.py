@@ -34,7 +34,7 @@ class _Rule:
             return name[1] if name[0] == realm else None
         if self.parts != len(name) - 1:
             return None
-        base = _PARAMETER.sub(lambda found: _part(name, found), self.shape)
+        base = _PARAMETER.sub(lambda match: _part(name, match), self.shape)
         if self.match is not None and not self.match.fullmatch(base):
             return None
         if self.pattern is not None:
@@ -43,15 +43,15 @@ class _Rule:
             raise ValueError(f"Non-simple name {base} after a rule of auth_to_local")
         return {"L": base.lower, "U": base.upper}.get(self.case, base.__str__)()
 
-    def _fill_in(self, found: re.Match[str]) -> str:
+    def _fill_in(self, match: re.Match[str]) -> str:
         def part(of: re.Match[str]) -> str:
-            return (found[int(of[1])] or "") if of[1] else of[2]
+            return (match[int(of[1])] or "") if of[1] else of[2]
 
         return _GROUP.sub(part, self.replacement)
 
 
-def _part(name: Sequence[str], found: re.Match[str]) -> str:
-    number = int(found[1] or 0)
+def _part(name: Sequence[str], match: re.Match[str]) -> str:
+    number = int(match[1] or 0)
     if number >= len(name):
         raise ValueError(f"a rule asks for part {number} of a name with {len(name) - 1}")
     return name[number]
@@ -61,17 +61,17 @@ class PrincipalRules:
     """Maps a principal by the first matching rule. Raises ValueError for invalid rules."""
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
-        self._rules = [_parse(one) for one in rules or ("DEFAULT",)]
+        self._rules = [_parse(rule) for rule in rules or ("DEFAULT",)]
         self._realm = default_realm
 
     def user(self, principal: str) -> str:
         """Return the user of `service/host@REALM`. Raises ValueError if no rule matches."""
-        found = _NAME.fullmatch(principal)
-        if found is None:
+        match = _NAME.fullmatch(principal)
+        if match is None:
             if "@" in principal:
                 raise ValueError(f"Malformed Kerberos name: {principal}")
             return principal
-        service, host, realm = found[1], found[2], found[3]
+        service, host, realm = match[1], match[2], match[3]
         name = (realm, service) if host is None else (realm, service, host)
         for rule in self._rules:
             user = rule.apply(name, self._realm)
@@ -81,20 +81,20 @@ class PrincipalRules:
 
 
 def _parse(text: str) -> _Rule:
-    found = _RULE.fullmatch(text.strip())
-    if found is None:
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"Invalid rule: `{text}`")
-    if found[1]:
+    if match[1]:
         return _Rule()
     try:
         return _Rule(
-            parts=int(found[2] or 0),
-            shape=found[3],
-            match=None if found[4] is None else re.compile(found[4]),
-            pattern=None if found[5] is None else re.compile(found[5]),
-            replacement=found[6] or "",
-            everywhere=bool(found[7]),
-            case=found[8] or "",
+            parts=int(match[2] or 0),
+            shape=match[3],
+            match=None if match[4] is None else re.compile(match[4]),
+            pattern=None if match[5] is None else re.compile(match[5]),
+            replacement=match[6] or "",
+            everywhere=bool(match[7]),
+            case=match[8] or "",
         )
     except re.error as error:
         raise ValueError(f"Invalid rule: `{text}`: {error}") from None

@@ -33,12 +33,14 @@ class UnsecuredValidator:
             raise TokenRefused("Unsecured JWS with a signature or an algorithm")
         option = self._option
         skew_ms = int(option("AllowableClockSkewMs") or "0")
-        found = _timely(claims, self.now_ms(), skew_ms, option("PrincipalClaimName") or "sub")
-        wanted = option("RequiredScope")
+        timely_token = _timely(
+            claims, self.now_ms(), skew_ms, option("PrincipalClaimName") or "sub"
+        )
+        required = option("RequiredScope")
         scopes = _scopes(claims.get(option("ScopeClaimName") or "scope"))
-        if wanted and not set(wanted.split()) <= set(scopes):
-            raise TokenRefused("a scope is missing", wanted)
-        return found
+        if required and not set(required.split()) <= set(scopes):
+            raise TokenRefused("a scope is missing", required)
+        return timely_token
 
     def _option(self, name: str) -> str:
         return self.options.get(f"{_UNSECURED}Validator{name}", "").strip()
@@ -59,7 +61,7 @@ class SignedValidator:
     def validate(self, token: str) -> Token:
         header, claims, signed, signature = parse(token)
         self.verify(header, signed, signature)
-        found = _timely(claims, self.now_ms(), self.skew_ms, self.subject_claim)
+        timely_token = _timely(claims, self.now_ms(), self.skew_ms, self.subject_claim)
         if "iat" not in claims:
             raise TokenRefused("no iat")
         if self.issuer is not None and claims.get("iss") != self.issuer:
@@ -68,22 +70,22 @@ class SignedValidator:
         of = [audience] if isinstance(audience, str) else audience
         if self.audiences is not None and not set(self.audiences) & set(of):
             raise TokenRefused("another audience")
-        return found
+        return timely_token
 
 
 def parse(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     """Return header, claims, signed bytes and signature. Raises TokenRefused."""
-    parts = token.split(".")
-    if len(parts) != 3:
+    pieces = token.split(".")
+    if len(pieces) != 3:
         raise TokenRefused("a token has three parts")
     try:
-        header, claims = (json.loads(_decode_base64(part)) for part in parts[:2])
-        signature = _decode_base64(parts[2])
+        header, claims = (json.loads(_decode_base64(part)) for part in pieces[:2])
+        signature = _decode_base64(pieces[2])
     except (ValueError, RecursionError):
         raise TokenRefused("a part of the token cannot be read") from None
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise TokenRefused("a part of the token is no object")
-    return header, claims, f"{parts[0]}.{parts[1]}".encode(), signature
+    return header, claims, f"{pieces[0]}.{pieces[1]}".encode(), signature
 
 
 def unsecured_token(options: Mapping[str, str], now_ms: float) -> str:
@@ -95,8 +97,8 @@ def unsecured_token(options: Mapping[str, str], now_ms: float) -> str:
     }
     lifetime_s = int(options.get(f"{_UNSECURED}LoginLifetimeSeconds", "3600"))
     claims |= {"iat": now_ms / 1000, "exp": now_ms / 1000 + lifetime_s}
-    parts = ({"alg": "none"}, claims)
-    return "".join(_encode_base64(json.dumps(part).encode()) + "." for part in parts)
+    pieces = ({"alg": "none"}, claims)
+    return "".join(_encode_base64(json.dumps(part).encode()) + "." for part in pieces)
 
 
 def _timely(claims: Mapping[str, Any], now_ms: float, skew_ms: int, subject_claim: str) -> Token:
@@ -127,7 +129,7 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> float | None:
 def _scopes(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.split()
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [scope for scope in value if isinstance(scope, str)] if isinstance(value, list) else []
 
 
 def _decode_base64(text: str) -> bytes:

@@ -52,10 +52,10 @@ class KeySet:
 
     def _read_if_changed(self) -> tuple[int, int] | None:
         try:
-            found = self._path.stat()
+            stat = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size
+        return stat.st_mtime_ns, stat.st_size
 
 
 def check_signature(keys: Keys, header: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
@@ -76,8 +76,8 @@ def parse_keys(text: str) -> Keys:
         raise ValueError("no key set: too deep") from None
     if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
         raise ValueError('no key set: {"keys": [...]}')
-    found = [(one.get("kid"), _key(one)) for one in value["keys"] if isinstance(one, dict)]
-    return [(kid, key) for kid, key in found if key is not None]
+    keys = [(key.get("kid"), _key(key)) for key in value["keys"] if isinstance(key, dict)]
+    return [(kid, key) for kid, key in keys if key is not None]
 
 
 def _key(value: Mapping[str, Any]) -> PublicKey | None:
@@ -111,8 +111,8 @@ def _has_signed(key: PublicKey, algorithm: str, signed: bytes, signature: bytes)
             key.verify(signature, signed, pss, name)
         elif isinstance(key, ec.EllipticCurvePublicKey) and kind == "ES":
             half = len(signature) // 2
-            parts = (int.from_bytes(part, "big") for part in (signature[:half], signature[half:]))
-            key.verify(encode_dss_signature(*parts), signed, ec.ECDSA(name))
+            numbers = (int.from_bytes(part, "big") for part in (signature[:half], signature[half:]))
+            key.verify(encode_dss_signature(*numbers), signed, ec.ECDSA(name))
         else:
             return False
     except InvalidSignature:

@@ -61,16 +61,16 @@ class OAuthBearerExchange:
         if self._refusal and message == _AFTER_REFUSAL:
             raise Denied(self._refusal)
         self._refusal = ""
-        wanted, text = _parse_message(message)
+        authorization_id, text = _parse_message(message)
         try:
             token = self._validator.validate(text)
         except TokenRefused as refused:
             self._refusal = refused.response()
             return self._refusal.encode()
-        if wanted and wanted != token.subject:
+        if authorization_id and authorization_id != token.subject:
             raise Denied(
-                f"Authentication failed: Client requested an authorization id ({wanted}) that is "
-                f"different from the token's principal name ({token.subject})"
+                "Authentication failed: Client requested an authorization id "
+                f"({authorization_id}) that is different from the token's principal name ({token.subject})"
             )
         self.is_complete = True
         self.principal = Principal(USER, token.subject)
@@ -80,17 +80,17 @@ class OAuthBearerExchange:
 
 def _parse_message(message: bytes) -> tuple[str, str]:
     """Return the authorization id and the token."""
-    found = _FIRST.fullmatch(message.decode("utf-8", "replace"))
-    if found is None:
+    match = _FIRST.fullmatch(message.decode("utf-8", "replace"))
+    if match is None:
         raise BrokenExchange("Invalid OAUTHBEARER client first message")
-    pairs = dict(pair.partition("=")[::2] for pair in found["pairs"].split("\x01") if pair)
+    pairs = dict(pair.partition("=")[::2] for pair in match["pairs"].split("\x01") if pair)
     bearer = _BEARER.fullmatch(pairs.get("auth", ""))
     if bearer is None:
         raise BrokenExchange("Invalid OAUTHBEARER client first message: 'auth' not specified")
     if bearer["scheme"].lower() != "bearer":
         raise BrokenExchange("Invalid scheme in OAUTHBEARER client first message")
-    wanted = (found["wanted"] or "").replace("=2C", ",").replace("=3D", "=")
-    return wanted, bearer["token"]
+    authorization_id = (match["wanted"] or "").replace("=2C", ",").replace("=3D", "=")
+    return authorization_id, bearer["token"]
 
 
 class OAuthBearerLogin:

@@ -61,7 +61,9 @@ class RemoteKeys:
 
     def _ask_for(self, kid: str) -> None:
         now_s = self._time_s()
-        known = {one: at_s for one, at_s in self._asked_s.items() if now_s - at_s < ASK_AGAIN_S}
+        known = {
+            key_id: at_s for key_id, at_s in self._asked_s.items() if now_s - at_s < ASK_AGAIN_S
+        }
         if kid not in known and len(known) < MAX_UNKNOWN:
             known[kid] = now_s
             self._now.set()

@@ -63,15 +63,15 @@ def _options(tokens: Iterator[tuple[str, str]]) -> dict[str, str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    for found in _TOKEN.finditer(text):
-        if found["quoted"] is not None or found["single"] is not None:
-            yield "text", _ESCAPE.sub(_unescape, found["quoted"] or found["single"] or "")
-        elif found["word"]:
-            yield "word", found["word"]
-        elif found["sign"]:
-            yield "sign", found["sign"]
+    for match in _TOKEN.finditer(text):
+        if match["quoted"] is not None or match["single"] is not None:
+            yield "text", _ESCAPE.sub(_unescape, match["quoted"] or match["single"] or "")
+        elif match["word"]:
+            yield "word", match["word"]
+        elif match["sign"]:
+            yield "sign", match["sign"]
 
 
-def _unescape(found: re.Match[str]) -> str:
-    what = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    what = match[1]
     return chr(int(what, 8)) if what[0].isdigit() else _LETTERS.get(what, what)

@@ -57,13 +57,13 @@ class Credential:
 
 def parse_credential(text: str) -> Credential:
     """Parse a `text`. Raises ValueError without its content."""
-    parts = dict(part.partition("=")[::2] for part in text.split(","))
+    attributes = dict(part.partition("=")[::2] for part in text.split(","))
     try:
         return Credential(
-            base64.b64decode(parts["salt"]),
-            base64.b64decode(parts["stored_key"]),
-            base64.b64decode(parts["server_key"]),
-            int(parts["iterations"]),
+            base64.b64decode(attributes["salt"]),
+            base64.b64decode(attributes["stored_key"]),
+            base64.b64decode(attributes["server_key"]),
+            int(attributes["iterations"]),
         )
     except (KeyError, ValueError):
         raise ValueError("no SCRAM credential: salt, stored_key, server_key, iterations") from None
@@ -127,18 +127,18 @@ class ScramExchange:
         return self._first(text) if self._known is None else self._final(text, self._known)
 
     def _first(self, text: str) -> bytes:
-        found = _FIRST.fullmatch(text)
-        if found is None:
+        match = _FIRST.fullmatch(text)
+        if match is None:
             raise BrokenExchange("Invalid SCRAM client first message format")
-        user = _name(found["user"])
+        user = _name(match["user"])
         extensions = dict(
-            part.partition("=")[::2] for part in found["extensions"].split(",") if part
+            part.partition("=")[::2] for part in match["extensions"].split(",") if part
         )
         by_token = extensions.get("tokenauth", "").lower() == "true"
         known = self._find(user, by_token)
         if known is None:
             raise BrokenExchange("Authentication failed: Invalid user credentials")
-        if found["wanted"] and _name(found["wanted"]) != user:
+        if match["wanted"] and _name(match["wanted"]) != user:
             raise Denied(
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
@@ -150,23 +150,23 @@ class ScramExchange:
                 f"{self._mechanism}"
             )
         self._known = known
-        self._expected = found["nonce"] + self._nonce()
+        self._expected = match["nonce"] + self._nonce()
         answer = f"r={self._expected},s={_encode_base64(own.salt)},i={own.iterations}"
         bare = text.split(",", 2)[2]
         self._said = f"{bare},{answer}"
         return answer.encode()
 
     def _final(self, text: str, known: UserCredential) -> bytes:
-        found = _FINAL.fullmatch(text)
-        if found is None:
+        match = _FINAL.fullmatch(text)
+        if match is None:
             raise BrokenExchange("Invalid SCRAM client final message format")
         # Like Apache Kafka, compare the end only: librdkafka before 2.6 repeats its own part.
-        if not found["nonce"].endswith(self._expected):
+        if not match["nonce"].endswith(self._expected):
             raise BrokenExchange("Invalid client nonce in the final client message.")
-        auth_message = f"{self._said},{found['without_proof']}".encode()
+        auth_message = f"{self._said},{match['without_proof']}".encode()
         own = known.credential
         signature = hmac.digest(own.stored_key, auth_message, self._hash)
-        proof = _decode_base64(found["proof"])
+        proof = _decode_base64(match["proof"])
         if len(proof) != len(signature):
             raise MalformedMessage("Invalid SCRAM message: a proof of another length")
         client_key = _xor(signature, proof)
@@ -205,16 +205,16 @@ class ScramLogin:
         return None
 
     def _final(self, text: str) -> bytes:
-        found = _SERVER_FIRST.fullmatch(text)
-        if found is None or not found["nonce"].startswith(self._nonce):
+        match = _SERVER_FIRST.fullmatch(text)
+        if match is None or not match["nonce"].startswith(self._nonce):
             raise BrokenExchange("Invalid SCRAM server first message")
-        count = int(found["count"])
+        count = int(match["count"])
         if count < MIN_ITERATIONS:
             raise BrokenExchange(f"{count} iterations are fewer than {MIN_ITERATIONS}")
         name = self._hash
-        salted = hashlib.pbkdf2_hmac(name, self._password, _decode_base64(found["salt"]), count)
+        salted = hashlib.pbkdf2_hmac(name, self._password, _decode_base64(match["salt"]), count)
         client_key = hmac.digest(salted, b"Client Key", name)
-        without_proof = f"c=biws,r={found['nonce']}"
+        without_proof = f"c=biws,r={match['nonce']}"
         auth_message = f"{self._bare},{text},{without_proof}".encode()
         signature = hmac.digest(hashlib.new(name, client_key).digest(), auth_message, name)
         server_key = hmac.digest(salted, b"Server Key", name)
@@ -243,5 +243,5 @@ def _decode_base64(text: str) -> bytes:
         raise BrokenExchange("Invalid SCRAM message: no base64") from None
 
 
-def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=False))
+def _xor(left: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, other, strict=False))

@@ -105,7 +105,9 @@ class ScramAdmin:
                 refusals[user] = refusal = _refusal(user, user_changes)
                 if refusal is None:
                     has_no_node = has_no_node or not is_node_name(sanitize(user))
-                    has_no_key = has_no_key or any(one.salted == b"" for one in user_changes)
+                    has_no_key = has_no_key or any(
+                        user_change.salted == b"" for user_change in user_changes
+                    )
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             if has_no_node:  # an error of ZooKeeper fails all
                 return [Outcome(user, error, NO_NODE) async for user in yield_items(by_user)]
@@ -152,10 +154,10 @@ def _unknown(name: str) -> Described:
 
 def _refusal(user: str, changes: Sequence[Upsertion]) -> Outcome | None:
     """The error of the changes by themselves; the last one of several."""
-    wrong = [found for found in map(_check_upsertion, changes) if found is not None]
+    wrong = [change for change in map(_check_upsertion, changes) if change is not None]
     if wrong:
         return wrong[-1]
-    if max(Counter(one.mechanism for one in changes).values()) > 1:
+    if max(Counter(change.mechanism for change in changes).values()) > 1:
         why = "A user credential cannot be altered twice in the same request"
         return Outcome(user, ErrorCode.DUPLICATE_RESOURCE, why)
     return None

@@ -34,8 +34,10 @@ class ScramUsers:
     async def load(self, configs: EntityConfigs) -> None:
         configs.on_change(self._apply_change, USERS)
         names = await configs.entities(USERS)
-        found = await asyncio.gather(*(configs.read_or_empty(USERS, name) for name in names))
-        for name, settings in zip(names, found, strict=True):
+        settings_by_name = await asyncio.gather(
+            *(configs.read_or_empty(USERS, name) for name in names)
+        )
+        for name, settings in zip(names, settings_by_name, strict=True):
             self._apply_change(name, settings)
 
     def lookup(self, mechanism: str) -> Find:
@@ -57,11 +59,11 @@ class ScramUsers:
 
 def credentials_in(entity: str, settings: Mapping[str, str]) -> dict[str, Credential]:
     """Return credentials by mechanism; log and skip malformed ones."""
-    found = {}
+    credentials = {}
     for mechanism in HASHES:
         if mechanism in settings:
             try:
-                found[mechanism] = parse_credential(settings[mechanism])
+                credentials[mechanism] = parse_credential(settings[mechanism])
             except ValueError as error:
                 log.error("%s of user %s is ignored: %s", mechanism, entity, error)
-    return found
+    return credentials

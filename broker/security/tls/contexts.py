@@ -98,7 +98,9 @@ class TlsMaterial:
             if self.identity is not None:
                 _load_identity(context, self.identity)
             if self.trusted is not None:
-                ders = b"".join(one.public_bytes(Encoding.DER) for one in self.trusted)
+                ders = b"".join(
+                    certificate.public_bytes(Encoding.DER) for certificate in self.trusted
+                )
                 context.load_verify_locations(cadata=ders)
         except (ssl.SSLError, ValueError) as error:
             raise StoreError(f"TLS cannot be set up: {error}") from None
@@ -138,13 +140,13 @@ def _choose_versions(context: ssl.SSLContext, names: Sequence[str]) -> None:
     if not names:
         raise StoreError("Invalid value for configuration ssl.enabled.protocols: none is left")
     order = list(_VERSIONS)
-    wanted = sorted(names, key=order.index)
-    if order.index(wanted[-1]) - order.index(wanted[0]) >= len(set(wanted)):
+    enabled = sorted(names, key=order.index)
+    if order.index(enabled[-1]) - order.index(enabled[0]) >= len(set(enabled)):
         raise StoreError(
             f"Invalid value {','.join(names)} for configuration ssl.enabled.protocols: versions "
             "between two that are enabled are too"
         )
-    context.minimum_version, context.maximum_version = _VERSIONS[wanted[0]], _VERSIONS[wanted[-1]]
+    context.minimum_version, context.maximum_version = _VERSIONS[enabled[0]], _VERSIONS[enabled[-1]]
 
 
 def _avoid_newest(context: ssl.SSLContext) -> None:

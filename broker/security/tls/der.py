@@ -32,9 +32,9 @@ def values(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def content_of(data: bytes, tag: int) -> bytes:
     """Return the content of a value with the given tag. Raises ValueError."""
-    found, content, _ = read(data)
-    if found != tag:
-        raise ValueError(f"DER tag {found:#x} where {tag:#x} belongs")
+    actual, content, _ = read(data)
+    if actual != tag:
+        raise ValueError(f"DER tag {actual:#x} where {tag:#x} belongs")
     return content
 
 

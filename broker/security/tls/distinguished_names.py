@@ -22,8 +22,8 @@ def rfc2253(name: bytes) -> str:
     Attributes without a keyword are written `1.2.840.113549.1.9.1=#1605...`. Raises ValueError for
     a malformed name.
     """
-    parts = [content for _, content in der.values(der.content_of(name, der.SEQUENCE))]
-    return ",".join(map(_relative, reversed(parts)))
+    contents = [content for _, content in der.values(der.content_of(name, der.SEQUENCE))]
+    return ",".join(map(_relative, reversed(contents)))
 
 
 def _relative(attributes: bytes) -> str:
@@ -41,11 +41,17 @@ def _attribute(content: bytes) -> str:
 
 
 def _escape(text: str) -> str:
-    escaped = "".join("\\" + one if one in _ESCAPED else one for one in text)
+    escaped = "".join(
+        "\\" + character if character in _ESCAPED else character for character in text
+    )
     escaped = escaped.replace("\0", "\\00")
     inner = escaped.strip(" \r")
     if not inner:
-        return "".join("\\" + one for one in escaped)
+        return "".join("\\" + character for character in escaped)
     before = escaped[: len(escaped) - len(escaped.lstrip(" \r"))]
     after = escaped[len(escaped.rstrip(" \r")) :]
-    return "".join("\\" + one for one in before) + inner + "".join("\\" + one for one in after)
+    return (
+        "".join("\\" + character for character in before)
+        + inner
+        + "".join("\\" + character for character in after)
+    )

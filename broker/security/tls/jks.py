@@ -69,19 +69,19 @@ def parse_jks(data: bytes, password: str | None) -> JksStore:
 def unprotect(protected: bytes, password: str) -> bytes:
     """Decrypt a private key; returns PKCS #8 in DER. Raises ValueError, also for a wrong
     password."""
-    parts = list(der.values(der.content_of(protected, der.SEQUENCE)))
+    values = list(der.values(der.content_of(protected, der.SEQUENCE)))
     if (
-        len(parts) != 2
-        or der.object_identifier(der.content_of(parts[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR
+        len(values) != 2
+        or der.object_identifier(der.content_of(values[0][1], der.OBJECT_IDENTIFIER)) != _PROTECTOR
     ):
         raise ValueError("the key is protected in a way that is not JKS's")
-    protected_key, secret = parts[1][1], _utf16(password)
+    protected_key, secret = values[1][1], _utf16(password)
     salt, data = protected_key[:_SHA1_BYTES], protected_key[_SHA1_BYTES:-_SHA1_BYTES]
     stream, block = b"", salt
     while len(stream) < len(data):
         block = hashlib.sha1(secret + block).digest()
         stream += block
-    key = bytes(one ^ other for one, other in zip(data, stream, strict=False))
+    key = bytes(byte ^ other for byte, other in zip(data, stream, strict=False))
     if not hmac.compare_digest(hashlib.sha1(secret + key).digest(), protected_key[-_SHA1_BYTES:]):
         raise ValueError("Cannot recover key: the key password is another one")
     return key

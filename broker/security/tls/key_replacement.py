@@ -53,10 +53,12 @@ def _name(certificate: x509.Certificate) -> str:
 
 def _alternatives(certificate: x509.Certificate) -> frozenset[x509.GeneralName]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        alternative_names = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        )
     except x509.ExtensionNotFound:
         return frozenset()
-    return frozenset(found.value)
+    return frozenset(alternative_names.value)
 
 
 def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
@@ -70,8 +72,8 @@ def _handshake(server: TlsMaterial, client: TlsMaterial) -> None:
     ]
     try:
         for _ in range(4):  # more steps than any handshake has
-            for one in sides:
-                _continue_handshake(one)
+            for side in sides:
+                _continue_handshake(side)
     except ssl.SSLError as error:
         raise ValueError(
             "A client SSLEngine created with the provided settings can't connect to a server "

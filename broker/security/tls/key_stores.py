@@ -179,10 +179,10 @@ def _stored_identity(path: str, password: str, key_password: str) -> Identity:
             )
             return Identity(key, tuple(map(x509.load_der_x509_certificate, first.chain)))
     with _naming(path):
-        found, own, others = pkcs12.load_key_and_certificates(data, password.encode())
-        if found is None or own is None:
+        identity, own, others = pkcs12.load_key_and_certificates(data, password.encode())
+        if identity is None or own is None:
             raise ValueError("it has no private key with its certificate")
-        return Identity(found, chain_of(own, others))
+        return Identity(identity, chain_of(own, others))
 
 
 def _stored_trusted(path: str, password: str | None) -> tuple[x509.Certificate, ...]:
@@ -191,15 +191,15 @@ def _stored_trusted(path: str, password: str | None) -> tuple[x509.Certificate, 
         if data[:4] == jks.MAGIC:
             store = jks.parse_jks(data, password)
             # like Java's default trust manager: trusted certificates and those of its own keys
-            encoded = [*store.trusted, *(one.chain[0] for one in store.keys if one.chain)]
-            found = tuple(map(x509.load_der_x509_certificate, encoded))
+            encoded = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
+            certificates = tuple(map(x509.load_der_x509_certificate, encoded))
         else:
             secret = None if password is None else password.encode()
             _, own, others = pkcs12.load_key_and_certificates(data, secret)
-            found = (*([own] if own is not None else []), *others)
-        if not found:
+            certificates = (*([own] if own is not None else []), *others)
+        if not certificates:
             raise ValueError("it trusts nobody: no certificate is in it")
-        return found
+        return certificates
 
 
 def chain_of(
@@ -207,7 +207,9 @@ def chain_of(
 ) -> tuple[x509.Certificate, ...]:
     """Order certificates so that each one issued its predecessor."""
     chain, left = [own], list(others)
-    while issuer := next((one for one in left if one.subject == chain[-1].issuer), None):
+    while issuer := next(
+        (certificate for certificate in left if certificate.subject == chain[-1].issuer), None
+    ):
         chain.append(issuer)
         left.remove(issuer)
     return tuple(chain)

@@ -27,12 +27,12 @@ class _Rule:
             return result.lower()
         return result.upper() if self.case == "U" else result
 
-    def _fill_in(self, found: re.Match[str]) -> str:
+    def _fill_in(self, match: re.Match[str]) -> str:
         def part(of: re.Match[str]) -> str:
             if not of[1]:
                 return of[2]
             number = int(of[1])
-            return of[0] if number > found.re.groups else found[number] or ""
+            return of[0] if number > match.re.groups else match[number] or ""
 
         return _GROUP.sub(part, self.replacement)
 
@@ -42,7 +42,7 @@ class MappingRules:
     rules."""
 
     def __init__(self, rules: str) -> None:
-        self._rules = [_parse(one) for one in split_rules(rules)]
+        self._rules = [_parse(rule) for rule in split_rules(rules)]
 
     def user(self, name: str) -> str:
         """Return the user. Raises ValueError if no rule matches: the peer is rejected."""
@@ -55,16 +55,16 @@ class MappingRules:
 
 def split_rules(rules: str) -> Sequence[str]:
     """Split rules at commas, which may also occur inside a rule."""
-    return [found[1] for found in _SPLIT.finditer(rules.strip() or "DEFAULT") if found[1]]
+    return [match[1] for match in _SPLIT.finditer(rules.strip() or "DEFAULT") if match[1]]
 
 
 def _parse(text: str) -> _Rule:
     if text == "DEFAULT":
         return _Rule(None)
-    found = _RULE.fullmatch(text)
-    if found is None:
+    match = _RULE.fullmatch(text)
+    if match is None:
         raise ValueError(f"Invalid rule: `{text}`")
     try:
-        return _Rule(re.compile(found[2]), found[3], found[4])
+        return _Rule(re.compile(match[2]), match[3], match[4])
     except re.error as error:
         raise ValueError(f"Invalid rule: `{text}`: {error}") from None

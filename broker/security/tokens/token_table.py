@@ -56,7 +56,7 @@ class TokenTable:
         return bool(self._secret)
 
     def __iter__(self) -> Iterator[Token]:
-        return iter([one.token for one in self._entries.values()])
+        return iter([entry.token for entry in self._entries.values()])
 
     def hmac(self, token_id: str) -> bytes:
         return hmac.digest(self._secret, token_id.encode(), "sha512")
@@ -96,8 +96,8 @@ class TokenTable:
         """Return the tokens of `owners` (None: all) that the requester may see: its own, and those
         that `may_describe` allows."""
         return [
-            one
-            for one in self
-            if (owners is None or any(map(one.is_of, owners)))
-            and (one.is_of(asker) or may_describe(one))
+            token
+            for token in self
+            if (owners is None or any(map(token.is_of, owners)))
+            and (token.is_of(asker) or may_describe(token))
         ]

@@ -29,7 +29,7 @@ def token_path(token_id: str) -> str:
 def encode_token(token: Token) -> bytes:
     value = {  # in the order of Apache Kafka's hash map
         "issueTimestamp": token.issued_ms,
-        "renewers": [sanitize(str(one)) for one in token.renewers],
+        "renewers": [sanitize(str(renewer)) for renewer in token.renewers],
         "tokenRequester": sanitize(str(token.requester)),
         "tokenId": token.id,
         "owner": sanitize(str(token.owner)),
@@ -54,7 +54,7 @@ def decode_token(data: bytes) -> Token:
         requester=parse_principal(
             desanitize(owner if version < REQUESTER_SINCE else value["tokenRequester"])
         ),
-        renewers=tuple(parse_principal(desanitize(one)) for one in value["renewers"]),
+        renewers=tuple(parse_principal(desanitize(renewer)) for renewer in value["renewers"]),
         issued_ms=operator.index(value["issueTimestamp"]),
         max_ms=operator.index(value["maxTimestamp"]),
         expires_ms=operator.index(value["expiryTimestamp"]),

@@ -206,12 +206,12 @@ class _Encoder:
 
     def payload(self, spec: Field, expression: str, payloads: str) -> None:
         outer, self.add = self.add, self.source.new_variable("add")
-        parts = self.source.new_variable("parts")
-        self.source.line(f"{parts} = []")
-        self.source.line(f"{self.add} = {parts}.append")
+        buffers = self.source.new_variable("parts")
+        self.source.line(f"{buffers} = []")
+        self.source.line(f"{self.add} = {buffers}.append")
         self.field(spec, expression)
         self.flush()
-        self.source.line(f'{payloads}.append(({spec.tag}, b"".join({parts})))')
+        self.source.line(f'{payloads}.append(({spec.tag}, b"".join({buffers})))')
         self.add = outer
 
     def flush(self) -> None:

@@ -199,8 +199,10 @@ class FaultServer:
         prepare(self._bootstrap, self._controls.topics())
         self._controls.await_healthy(deadline_s=HEAL_DEADLINE_S)
         for name in names:
-            for one in check_all(self._controls, [name], runtime=runtime, target=target, seed=seed):
-                yield msgspec.to_builtins(one)
+            for fault_check in check_all(
+                self._controls, [name], runtime=runtime, target=target, seed=seed
+            ):
+                yield msgspec.to_builtins(fault_check)
 
 
 class HeldFault:

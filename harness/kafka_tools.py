@@ -204,7 +204,9 @@ def _fill_values(call: Call, args: Sequence[str], address: Address) -> tuple[lis
     given = ""
     for at, word in enumerate(args):
         filled.append(word)
-        option = next((one for one in call.addresses if word.partition("=")[0] == one), "")
+        option = next(
+            (address for address in call.addresses if word.partition("=")[0] == address), ""
+        )
         if not option:
             continue
         given = option

@@ -135,8 +135,8 @@ def main() -> None:
     engines = dict.fromkeys(received.decode().split())
     sweeps = [_sweep(url, token) for url in engines]
     reap(token)
-    for one in sweeps:
-        one.wait()
+    for sweep in sweeps:
+        sweep.wait()
 
 
 def _sweep(url: str, token: str) -> subprocess.Popen[bytes]:

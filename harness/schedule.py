@@ -68,8 +68,8 @@ def settle_schedule(scenario: Scenario) -> Scenario:
     cannot be planned or drawn.
     """
     topic = scenario.workload.topics[0].name
-    for one in scenario.faults:
-        _check_cluster(one, scenario)
+    for fault in scenario.faults:
+        _check_cluster(fault, scenario)
     faults = plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
     at_once, duration_s = scenario.at_once, scenario.duration_s
     if scenario.draw is not None:
@@ -83,31 +83,35 @@ def settle_schedule(scenario: Scenario) -> Scenario:
             target=scenario.target,
             behind=len(faults),
         )
-        ends = [one.at_s + one.duration_s for one in drawn if one.after_acks is None]
+        ends = [
+            planned_fault.at_s + planned_fault.duration_s
+            for planned_fault in drawn
+            if planned_fault.after_acks is None
+        ]
         duration_s = max([duration_s, *(round(end + TAIL_S, 3) for end in ends)])
         faults = sorted([*faults, *drawn], key=sort_key)
         at_once = at_once or scenario.draw.at_once
-    specs = tuple(_spec(one, topic) for one in faults)
+    specs = tuple(_spec(fault, topic) for fault in faults)
     return _replace(scenario, faults=specs, draw=None, at_once=at_once, duration_s=duration_s)
 
 
-def _spec(one: PlannedFault, topic: str) -> FaultSpec:
+def _spec(planned_fault: PlannedFault, topic: str) -> FaultSpec:
     where: dict[str, str | float | bool] = {}
-    if one.arguments.topic != topic:
-        where["topic"] = one.arguments.topic
-    if one.arguments.partition:
-        where["partition"] = one.arguments.partition
+    if planned_fault.arguments.topic != topic:
+        where["topic"] = planned_fault.arguments.topic
+    if planned_fault.arguments.partition:
+        where["partition"] = planned_fault.arguments.partition
     return FaultSpec(
-        fault=one.fault,
-        target=one.arguments.selector,
-        at_s=one.at_s,
-        after_acks=one.after_acks,
-        after_event=one.after_event,
-        within_s=one.within_s,
-        duration_s=one.duration_s,
-        alone=one.alone,
-        options={**one.arguments.options, **where},
-        choice=one.arguments.seed,
+        fault=planned_fault.fault,
+        target=planned_fault.arguments.selector,
+        at_s=planned_fault.at_s,
+        after_acks=planned_fault.after_acks,
+        after_event=planned_fault.after_event,
+        within_s=planned_fault.within_s,
+        duration_s=planned_fault.duration_s,
+        alone=planned_fault.alone,
+        options={**planned_fault.arguments.options, **where},
+        choice=planned_fault.arguments.seed,
     )
 
 
@@ -118,9 +122,9 @@ def schedule_of(
     load = scenario.workload
     topic = load.topics[0].name
     played = {
-        one.planned.arguments.seed: _played_times(one, began_ns)
-        for one in injections
-        if one.planned
+        injection.planned.arguments.seed: _played_times(injection, began_ns)
+        for injection in injections
+        if injection.planned
     }
     return Schedule(
         scenario=scenario.name,
@@ -131,28 +135,29 @@ def schedule_of(
         at_once=scenario.at_once,
         faults=tuple(
             Entry(
-                **msgspec.structs.asdict(_spec(one, topic)), played=played.get(one.arguments.seed)
+                **msgspec.structs.asdict(_spec(planned_fault, topic)),
+                played=played.get(planned_fault.arguments.seed),
             )
-            for one in plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
+            for planned_fault in plan_schedule(scenario.faults, seed=scenario.seed, topic=topic)
         ),
     )
 
 
-def _played_times(one: Injection, began_ns: int) -> Played:
-    healed_ns = one.healed_ns
+def _played_times(injection: Injection, began_ns: int) -> Played:
+    healed_ns = injection.healed_ns
     return Played(
-        begin_s=round((one.begin_ns - began_ns) / _SECOND_NS, 3),
+        begin_s=round((injection.begin_ns - began_ns) / _SECOND_NS, 3),
         healed_s=None if healed_ns is None else round((healed_ns - began_ns) / _SECOND_NS, 3),
-        targets=list(one.targets),
-        acted=one.acted,
+        targets=list(injection.targets),
+        acted=injection.acted,
     )
 
 
 def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
     """The scenario with this schedule instead of its own faults and load."""
     faults = tuple(
-        FaultSpec(**{k: v for k, v in msgspec.structs.asdict(one).items() if k != "played"})
-        for one in schedule.faults
+        FaultSpec(**{k: v for k, v in msgspec.structs.asdict(fault).items() if k != "played"})
+        for fault in schedule.faults
     )
     load = {
         name: value
@@ -161,7 +166,7 @@ def with_schedule(scenario: Scenario, schedule: Schedule) -> Scenario:
     }
     lasts = schedule.duration_s
     if lasts is None:
-        ends = [(one.at_s or 0.0) + one.duration_s + TAIL_S for one in faults]
+        ends = [(fault.at_s or 0.0) + fault.duration_s + TAIL_S for fault in faults]
         lasts = max([scenario.duration_s, *ends])
     own = scenario.at_once or (scenario.draw.at_once if scenario.draw else None)
     return _replace(
@@ -208,14 +213,14 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
         raise ScheduleError(f"{path}: {_plain(str(error), data)}") from None
     _check_load(path, schedule)
     entries = tuple(
-        one if one.choice else _replace(one, choice=f"{n}/{one.fault}")
-        for n, one in enumerate(schedule.faults)
+        fault if fault.choice else _replace(fault, choice=f"{n}/{fault.fault}")
+        for n, fault in enumerate(schedule.faults)
     )
-    for n, one in enumerate(entries):
+    for n, entry in enumerate(entries):
         try:
-            _check_entry(one, scenario)
+            _check_entry(entry, scenario)
         except ValueError as error:
-            raise ScheduleError(f"{path}: fault {n + 1} ({one.fault}): {error}") from None
+            raise ScheduleError(f"{path}: fault {n + 1} ({entry.fault}): {error}") from None
     _check_choices(path, entries)
     return _replace(schedule, faults=entries)
 
@@ -229,32 +234,36 @@ def _check_load(path: Path, schedule: Schedule) -> None:
         raise ScheduleError(f"{path}: at_once is {schedule.at_once}: give 1 or more")
 
 
-def _check_entry(one: Entry, scenario: Scenario) -> None:
+def _check_entry(entry: Entry, scenario: Scenario) -> None:
     for name in ("at_s", "within_s", "duration_s", "after_acks"):
-        value = getattr(one, name)
+        value = getattr(entry, name)
         if value is not None and not 0 <= value <= 1_000_000:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
-    check_fault(one.fault)
-    _check_cluster(one, scenario)
-    _check_target(one, FAULTS[one.fault].selectors, scenario)
-    plan_fault(one, shift_s=0, choice=one.choice, topic=scenario.workload.topics[0].name)
+    check_fault(entry.fault)
+    _check_cluster(entry, scenario)
+    _check_target(entry, FAULTS[entry.fault].selectors, scenario)
+    plan_fault(entry, shift_s=0, choice=entry.choice, topic=scenario.workload.topics[0].name)
 
 
-def _check_cluster(one: FaultSpec, scenario: Scenario) -> None:
+def _check_cluster(fault_spec: FaultSpec, scenario: Scenario) -> None:
     """ValueError for a target in a second cluster that the scenario has not, or on which the fault
     cannot act: acts of administration and of disks are judged in the first cluster only."""
-    cluster, _ = split_cluster(one.target)
-    if cluster == EAST or one.fault not in FAULTS:
+    cluster, _ = split_cluster(fault_spec.target)
+    if cluster == EAST or fault_spec.fault not in FAULTS:
         return
     if scenario.second is None:
-        raise ValueError(f"{one.target!r}: {scenario.name} has one cluster; leave {cluster}: out")
-    if not FAULTS[one.fault].effects <= OF_SECOND_CLUSTER:
-        raise ValueError(f"{one.target!r}: {one.fault} acts on the first cluster only")
+        raise ValueError(
+            f"{fault_spec.target!r}: {scenario.name} has one cluster; leave {cluster}: out"
+        )
+    if not FAULTS[fault_spec.fault].effects <= OF_SECOND_CLUSTER:
+        raise ValueError(
+            f"{fault_spec.target!r}: {fault_spec.fault} acts on the first cluster only"
+        )
 
 
-def _check_target(one: Entry, meaning: str, scenario: Scenario) -> None:
+def _check_target(entry: Entry, meaning: str, scenario: Scenario) -> None:
     """Check the target of an entry. Targets of some faults are known during the run only."""
-    cluster, target = split_cluster(one.target)
+    cluster, target = split_cluster(entry.target)
     if "role" in meaning or "zk1" in meaning:
         brokers, zookeepers = node_names(scenario, cluster)
         check_target(target, meaning, brokers=brokers, zookeepers=zookeepers)
@@ -267,14 +276,14 @@ def _check_target(one: Entry, meaning: str, scenario: Scenario) -> None:
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
     """Choices identify played faults, so they must differ."""
     choices: dict[str, int] = {}
-    for n, one in enumerate(entries):
-        if one.choice in choices:
-            first = choices[one.choice] + 1
+    for n, entry in enumerate(entries):
+        if entry.choice in choices:
+            first = choices[entry.choice] + 1
             raise ScheduleError(
-                f"{path}: faults {first} and {n + 1} have the choice {one.choice!r}: "
+                f"{path}: faults {first} and {n + 1} have the choice {entry.choice!r}: "
                 "change one, or leave it out"
             )
-        choices[one.choice] = n
+        choices[entry.choice] = n
 
 
 def _plain(error: str, data: Any) -> str:
@@ -288,5 +297,5 @@ def _plain(error: str, data: Any) -> str:
     entry = data["faults"][n]
     name = f" ({entry.get('fault', 'no fault named')})" if isinstance(entry, dict) else ""
     return f"fault {n + 1}{name}{', ' + match[2] if match[2] else ''}: {reason}; " + (
-        "fields are " + ", ".join(one for one in FaultSpec.__struct_fields__)
+        "fields are " + ", ".join(struct_field for struct_field in FaultSpec.__struct_fields__)
     )

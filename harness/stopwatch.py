@@ -37,7 +37,7 @@ class Stopwatch:
     def __call__(self, phase: str) -> Iterator[None]:
         """Measure the block, also when it raises. A repeated phase adds up."""
         began, processor = time.monotonic(), time.process_time()
-        spent = next((one for one in self._spent if one.phase == phase), None)
+        spent = next((phase_time for phase_time in self._spent if phase_time.phase == phase), None)
         if spent is None:
             spent = Spent(phase=phase, seconds=0.0, processor_seconds=0.0)
             self._spent.append(spent)
@@ -55,10 +55,10 @@ def lines(phases: Iterable[Spent]) -> Iterator[str]:
     """The phases as a table: parts are indented, and the last line adds up the run's phases."""
     phases = list(phases)
     yield f"{'phase':<28}{'seconds':>9}{'processor seconds':>20}"
-    for one in phases:
-        head, _, part = one.phase.rpartition("/")
+    for phase in phases:
+        head, _, part = phase.phase.rpartition("/")
         name = f"  {part}" if head else part
-        yield f"{name:<28}{one.seconds:>9.2f}{one.processor_seconds:>20.2f}"
-    own = [one for one in phases if "/" not in one.phase]
-    seconds = sum(one.seconds for one in own)
-    yield f"{'all':<28}{seconds:>9.2f}{sum(one.processor_seconds for one in own):>20.2f}"
+        yield f"{name:<28}{phase.seconds:>9.2f}{phase.processor_seconds:>20.2f}"
+    own = [phase for phase in phases if "/" not in phase.phase]
+    seconds = sum(phase.seconds for phase in own)
+    yield f"{'all':<28}{seconds:>9.2f}{sum(phase.processor_seconds for phase in own):>20.2f}"

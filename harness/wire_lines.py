@@ -79,8 +79,8 @@ def _error_codes(value: Any) -> Iterator[int]:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        shown = {name: one for name, one in value.items() if _is_telling(name, one)}
-        return " ".join(f"{name}={_field_text(name, one)}" for name, one in shown.items())
+        shown = {name: item for name, item in value.items() if _is_telling(name, item)}
+        return " ".join(f"{name}={_field_text(name, item)}" for name, item in shown.items())
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -94,7 +94,7 @@ def _field_text(name: str, value: Any) -> str:
 
 def _is_telling(name: str, value: Any) -> bool:
     if isinstance(value, dict):
-        return any(_is_telling(inner, one) for inner, one in value.items())
+        return any(_is_telling(inner, item) for inner, item in value.items())
     if isinstance(value, list):
         return bool(value)
     if isinstance(value, bool):

@@ -37,7 +37,7 @@ def main() -> None:
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: stopped.append(number))
     while not stopped:
-        records = [one for one in consumer.consume(BATCH, POLL_S) if one.error() is None]
+        records = [record for record in consumer.consume(BATCH, POLL_S) if record.error() is None]
         if records and copy(records, producer, os.environ["URTEIL_OUTPUT_TOPIC"]):
             commit(consumer, records)
     consumer.close()
@@ -46,11 +46,11 @@ def main() -> None:
 def copy(records: list[Message], producer: Producer, topic: str) -> bool:
     """Produce a copy of each record. Exits if one of them is not acknowledged."""
     failed: list[object] = []
-    for one in records:
+    for record in records:
         producer.produce(
             topic,
-            one.value(),
-            one.key(),
+            record.value(),
+            record.key(),
             on_delivery=lambda error, _message: failed.append(error) if error else None,
         )
     producer.flush()
@@ -62,9 +62,9 @@ def copy(records: list[Message], producer: Producer, topic: str) -> bool:
 def commit(consumer: Consumer, records: list[Message]) -> None:
     """Commit the offsets of the copied records. After a rebalance the commit is rejected, and the
     new owners copy the records again."""
-    for one in records:
+    for record in records:
         try:
-            consumer.store_offsets(one)
+            consumer.store_offsets(record)
         except KafkaException:
             continue
     try:

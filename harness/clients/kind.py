@@ -169,8 +169,8 @@ def client_kinds() -> Mapping[str, ClientKind]:
 
 def declared_options() -> list[type[WorkloadOptions]]:
     """The structs of options of all kinds and applications, each once."""
-    of_kinds = [one for kind in client_kinds().values() for one in kind.options]
-    of_applications = [one for app in applications().values() for one in app.options]
+    of_kinds = [option for kind in client_kinds().values() for option in kind.options]
+    of_applications = [option for app in applications().values() for option in app.options]
     return list(dict.fromkeys(of_kinds + of_applications))
 
 
@@ -179,7 +179,9 @@ def _find_declarations() -> Iterator[ClientKind]:
     modules = [f"{root}.applications.client_kind"]
     for name in PACKAGES:
         package = importlib.import_module(f"{root}.{name}")
-        modules += [f"{root}.{name}.{one.name}" for one in pkgutil.iter_modules(package.__path__)]
+        modules += [
+            f"{root}.{name}.{module.name}" for module in pkgutil.iter_modules(package.__path__)
+        ]
     for module in modules:
         kind = getattr(importlib.import_module(module), "KIND", None)
         if isinstance(kind, ClientKind):

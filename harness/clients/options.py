@@ -54,14 +54,14 @@ class OptionRow(msgspec.Struct, frozen=True, kw_only=True):
 def describe(options: type[WorkloadOptions]) -> list[OptionRow]:
     """The declared options of a struct."""
     rows = []
-    for one in msgspec.structs.fields(options):
-        form = inspect.type_info(one.type)
+    for field in msgspec.structs.fields(options):
+        form = inspect.type_info(field.type)
         rows.append(
             OptionRow(
-                name=one.name,
+                name=field.name,
                 about=_description(form),
                 values=_values(form),
-                default="" if one.default is None else _text(one.default),
+                default="" if field.default is None else _text(field.default),
             )
         )
     return rows
@@ -96,7 +96,7 @@ def impossible_options(
 
 @cache
 def _types(options: type[WorkloadOptions]) -> dict[str, Any]:
-    return {one.name: one.type for one in msgspec.structs.fields(options)}
+    return {field.name: field.type for field in msgspec.structs.fields(options)}
 
 
 def _convert(name: str, text: str, kind: Any) -> Any:

@@ -126,7 +126,12 @@ class Access:
         """Files of a broker's folder by name."""
         if not self.security.tls:
             return {}
-        hosts = {LOCALHOST, "localhost", node.name, *(one.advertised[0] for one in node.listeners)}
+        hosts = {
+            LOCALHOST,
+            "localhost",
+            node.name,
+            *(listener.advertised[0] for listener in node.listeners),
+        }
         issued = self.authority.issue(node.name, hosts=sorted(hosts))
         return {KEY_STORE: issued.pkcs12(), TRUST_STORE: self.authority.trust_store()}
 
@@ -139,7 +144,10 @@ class Access:
         """Write credentials and ACLs, as Apache Kafka's tools do without a broker."""
         if self.security.sasl == "scram":
             for user in self.security.users:
-                credentials = {one: scram_credential(one, password_of(user)) for one in MECHANISMS}
+                credentials = {
+                    mechanism: scram_credential(mechanism, password_of(user))
+                    for mechanism in MECHANISMS
+                }
                 _write(zookeeper, f"/config/users/{user}", {"version": 1, "config": credentials})
         if self.security.acl:
             rule = {"principal": f"User:{ALICE}", "permissionType": "Allow", "operation": "All",

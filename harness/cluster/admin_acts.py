@@ -131,7 +131,7 @@ class AdminActs:
         return sum(end - start for start, end in self.offsets(topic).values())
 
     def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
-        slots = [TopicPartition(topic, one) for one in self.replicas(topic)]
+        slots = [TopicPartition(topic, replica) for replica in self.replicas(topic)]
         consumer = KafkaConsumer(
             bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
         )
@@ -149,14 +149,16 @@ class AdminActs:
             consumer.close()
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        offsets = {TopicPartition(topic, one): offset for one, offset in before.items()}
+        offsets = {TopicPartition(topic, partition): offset for partition, offset in before.items()}
         with self._acts.act("delete records", topic) as after:
-            after["offsets"] = {str(one): offset for one, offset in before.items()}
+            after["offsets"] = {str(partition): offset for partition, offset in before.items()}
             answers = self._request(lambda admin: admin.delete_records(offsets))
             starts = {
                 slot.partition: int(answer["low_watermark"]) for slot, answer in answers.items()
             }
-            after["low_watermarks"] = {str(one): offset for one, offset in starts.items()}
+            after["low_watermarks"] = {
+                str(partition): offset for partition, offset in starts.items()
+            }
         return starts
 
     def add_partitions(self, topic: str, total: int) -> None:
@@ -180,13 +182,13 @@ class AdminActs:
     def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
         return {view.partition: view.replicas for view in self._state.partitions(topic)}
 
-    def reassign(self, topic: str, wanted: Replicas) -> None:
+    def reassign(self, topic: str, new_replicas: Replicas) -> None:
         replicas = {
             TopicPartition(topic, partition): [_id(node) for node in nodes]
-            for partition, nodes in wanted.items()
+            for partition, nodes in new_replicas.items()
         }
         with self._acts.act("reassign", topic, _plain(self.replicas(topic))) as after:
-            after.update(_plain(wanted))
+            after.update(_plain(new_replicas))
             if self._lacks(REASSIGNMENT):
                 self._reassign_by_znode(replicas)
             else:
@@ -208,24 +210,29 @@ class AdminActs:
         with self._acts.act("cancel moves", topic, _plain(self.replicas(topic))) as after:
             answers = self._request(lambda admin: admin.alter_partition_reassignments(moves))
             cancelled = sorted(slot.partition for slot, error in answers.items() if error is None)
-            after.update({str(one): origin[one] if one in cancelled else None for one in origin})
+            after.update(
+                {
+                    str(partition): origin[partition] if partition in cancelled else None
+                    for partition in origin
+                }
+            )
         return cancelled
 
-    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+    def await_reassigned(self, topic: str, replicas: Replicas, *, deadline_s: float) -> None:
         if problem := until(
-            lambda: self._describe_misplaced(topic, wanted),
+            lambda: self._describe_misplaced(topic, replicas),
             not_,
             deadline_s=deadline_s,
             poll_s=POLL_S,
         ):
             raise ActFailed(f"{problem} after {deadline_s:g} s")
 
-    def _describe_misplaced(self, topic: str, wanted: Replicas) -> str:
+    def _describe_misplaced(self, topic: str, replicas: Replicas) -> str:
         """A partition that has not these replicas, all in sync, yet. Empty if there is none."""
         if self._state.is_reassigning(topic):
             return f"{topic} is still being reassigned"
         for view in self._state.partitions(topic):
-            nodes = wanted.get(view.partition)
+            nodes = replicas.get(view.partition)
             if nodes is not None and view.replicas != tuple(nodes):
                 return f"{topic}-{view.partition} is on {', '.join(view.replicas)}"
             if nodes is not None and set(view.isr) != set(nodes):
@@ -237,23 +244,29 @@ class AdminActs:
         answers = self._request(lambda admin: admin.describe_log_dirs([topic], brokers=nodes))
         directories: dict[tuple[str, int], tuple[list[str], str]] = {}
         for broker in answers:
-            paths = sorted(one["log_dir"] for one in broker["log_dirs"])
-            for one in broker["log_dirs"]:
-                for part in (part for entry in one["topics"] for part in entry["partitions"]):
+            paths = sorted(log_dir["log_dir"] for log_dir in broker["log_dirs"])
+            for log_dir in broker["log_dirs"]:
+                for part in (part for entry in log_dir["topics"] for part in entry["partitions"]):
                     if not part["is_future_key"]:
                         where = f"b{broker['broker']}", part["partition_index"]
-                        directories[where] = paths, one["log_dir"]
+                        directories[where] = paths, log_dir["log_dir"]
         return directories
 
-    def move_logs(self, topic: str, wanted: Directories) -> None:
-        paths = {(topic, one, _id(node)): path for (node, one), path in wanted.items()}
+    def move_logs(self, topic: str, directories: Directories) -> None:
+        paths = {
+            (topic, partition, _id(node)): path for (node, partition), path in directories.items()
+        }
 
         def are_moved() -> bool:
             places = self.directories(topic)
-            return all(where in places and places[where][1] == wanted[where] for where in wanted)
+            return all(
+                where in places and places[where][1] == directories[where] for where in directories
+            )
 
         with self._acts.act("move logs", topic) as after:
-            after.update({f"{node}/{one}": path for (node, one), path in wanted.items()})
+            after.update(
+                {f"{node}/{partition}": path for (node, partition), path in directories.items()}
+            )
             self._send_until(lambda admin: admin.alter_replica_log_dirs(paths), are_moved)
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
@@ -271,21 +284,29 @@ class AdminActs:
                     lambda admin: admin.elect_leaders(election, slots, raise_errors=False)
                 )
                 for result in answer.replica_election_results:
-                    for one in result.partition_result:
-                        failure = one.error_message or f"error {one.error_code}"
-                        answers[one.partition_id] = failure if one.error_code else ""
+                    for partition_result in result.partition_result:
+                        failure = (
+                            partition_result.error_message or f"error {partition_result.error_code}"
+                        )
+                        answers[partition_result.partition_id] = (
+                            failure if partition_result.error_code else ""
+                        )
             after.update(self._leaders(topic), partitions=sorted(partitions))
             if not unclean:
                 now = self.replicas(topic)
-                unmoved = [one for one in now if before.get(one) == now[one]]
+                unmoved = [replica for replica in now if before.get(replica) == now[replica]]
                 after["elected"] = {
-                    str(one): now[one][0] for one in unmoved if answers.get(one) == ""
+                    str(replica): now[replica][0]
+                    for replica in unmoved
+                    if answers.get(replica) == ""
                 }
         return answers
 
     def _elect_by_znode(self, topic: str, partitions: Sequence[int]) -> dict[int, str]:
         """Without an answer: a partition whose first replica leads soon was elected."""
-        admin_znodes.request_election(self._state.client, [(topic, one) for one in partitions])
+        admin_znodes.request_election(
+            self._state.client, [(topic, partition) for partition in partitions]
+        )
 
         def find_others() -> set[int]:
             views = [view for view in self._state.partitions(topic) if view.replicas]
@@ -293,7 +314,7 @@ class AdminActs:
             return others & set(partitions)
 
         others = until(find_others, not_, deadline_s=ELECTION_S, poll_s=POLL_S)
-        return {one: "not elected" if one in others else "" for one in partitions}
+        return {partition: "not elected" if partition in others else "" for partition in partitions}
 
     def _leaders(self, topic: str) -> dict[str, Any]:
         return {"leaders": {str(v.partition): v.leader for v in self._state.partitions(topic)}}
@@ -342,7 +363,9 @@ class AdminActs:
         with self._acts.act("quota", client or DEFAULT_CLIENT, before) as after:
             self._send_until(
                 lambda _: self._alter_quotas(client, quotas),
-                lambda: all(_is_set(self.quotas(client).get(one), quotas[one]) for one in quotas),
+                lambda: all(
+                    _is_set(self.quotas(client).get(quota), quotas[quota]) for quota in quotas
+                ),
             )
             after.update(self.quotas(client))
 
@@ -362,7 +385,9 @@ class AdminActs:
                 listings = admin.list_transactions(state_filters=DECIDED)
         except KafkaError as error:
             raise ActFailed(f"{type(error).__name__}: {error}") from error
-        return sorted(one.transactional_id for listing in listings.values() for one in listing)
+        return sorted(
+            transaction.transactional_id for listing in listings.values() for transaction in listing
+        )
 
     # Brokers
 

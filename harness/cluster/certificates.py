@@ -95,8 +95,8 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def _name(name: Name) -> x509.Name:
-    parts = [(NameOID.COMMON_NAME, name)] if isinstance(name, str) else name
-    return x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
+    attributes = [(NameOID.COMMON_NAME, name)] if isinstance(name, str) else name
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
 
 
 def _sign_certificate(
@@ -128,7 +128,7 @@ def _sign_certificate(
         purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
     if hosts:
-        names = x509.SubjectAlternativeName([_alternative(one) for one in hosts])
+        names = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
     return builder.sign(by, hashes.SHA256())
 

@@ -112,7 +112,7 @@ class Clocks:
             if self._made:
                 return
             admin = KafkaAdminClient(bootstrap_servers=list(self._bootstrap()))
-            places = {number: [int(one[1:])] for number, one in enumerate(self._brokers)}
+            places = {number: [int(broker[1:])] for number, broker in enumerate(self._brokers)}
             configs = {"message.timestamp.type": "LogAppendTime", "min.insync.replicas": "1"}
             try:
                 topic = {TOPIC: {"assignments": places, "configs": configs}}

@@ -206,8 +206,8 @@ class Cluster:
         """Versions of the brokers and of the dependencies that the cluster runs on."""
         kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
         brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
-        parts = {part.name: part.version for part in describe_required()}
-        return {**brokers, **parts}
+        versions = {part.name: part.version for part in describe_required()}
+        return {**brokers, **versions}
 
     def become(self, node: str, kind: Target) -> None:
         """Set the kind of a broker from its next start on. It keeps the log directories.
@@ -319,7 +319,7 @@ class Cluster:
     def properties(self, node: BrokerNode) -> dict[str, str]:
         """The settings of a broker's property file."""
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
-        homes = [node.home / one.relative_to(directory) for one in self.log_dirs(node.name)]
+        homes = [node.home / log_dir.relative_to(directory) for log_dir in self.log_dirs(node.name)]
         given = {
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),

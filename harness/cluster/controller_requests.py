@@ -108,7 +108,7 @@ def _old_partition(view: PartitionView, epoch: int) -> bytes:
     left out."""
     leader = NOBODY if view.leader is None else _id(view.leader)
     head = struct.pack(">iiii", view.partition, epoch, leader, view.leader_epoch)
-    isr, replicas = (_ints([_id(one) for one in nodes]) for nodes in (view.isr, view.replicas))
+    isr, replicas = (_ints([_id(node) for node in nodes]) for nodes in (view.isr, view.replicas))
     return head + isr + struct.pack(">i", -1) + replicas
 
 
@@ -132,8 +132,8 @@ def _broker(broker: tuple[str, dict[str, Any]]) -> bytes:
     )
 
 
-def _array(parts: Iterable[bytes]) -> bytes:
-    elements = list(parts)
+def _array(encoded: Iterable[bytes]) -> bytes:
+    elements = list(encoded)
     return struct.pack(">i", len(elements)) + b"".join(elements)
 
 

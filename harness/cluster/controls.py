@@ -265,10 +265,13 @@ class ClusterControls:
 
     def check(self) -> None:
         ended = self._runtime.unexpected_ends()
-        for one in ended:
-            self._note_end(one, starting=False)
+        for unexpected_end in ended:
+            self._note_end(unexpected_end, starting=False)
         if ended:
-            names = ", ".join(f"{one.node} (exit {one.exit_code})" for one in ended)
+            names = ", ".join(
+                f"{unexpected_end.node} (exit {unexpected_end.exit_code})"
+                for unexpected_end in ended
+            )
             raise LabFailure(f"ended by itself: {names}")
         self._links.check()
 

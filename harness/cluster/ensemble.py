@@ -49,7 +49,9 @@ def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
     if len(plan.zookeepers) > 1:
         ports = f"{plan.ports.peer}:{plan.ports.election}"
         settings |= {f"server.{name[2:]}": f"{name}:{ports}" for name in plan.zookeepers}
-    (directory / "zoo.cfg").write_text(render({name: str(it) for name, it in settings.items()}))
+    (directory / "zoo.cfg").write_text(
+        render({name: str(setting) for name, setting in settings.items()})
+    )
     (data / "myid").write_text(node[2:] + "\n")
     (directory / "hosts").write_text(plan.hosts_file(node))
     (directory / "log4j2.properties").write_text(LOGGING)

@@ -50,13 +50,13 @@ class ExternalPlan(Plan):
     themselves."""
 
     def __init__(self, file: ExternalFile) -> None:
-        brokers = tuple(sorted((one for one in file.nodes if one[0] == "b"), key=_number))
-        zookeepers = tuple(sorted((one for one in file.nodes if one[0] == "z"), key=_number))
+        brokers = tuple(sorted((node for node in file.nodes if node[0] == "b"), key=_number))
+        zookeepers = tuple(sorted((node for node in file.nodes if node[0] == "z"), key=_number))
         super().__init__(NO_PORTS, brokers=max(1, len(brokers)), zookeepers=max(1, len(zookeepers)))
         self._file = file
-        self._links = {Link(one.src, one.dst): one for one in file.links}
+        self._links = {Link(link.src, link.dst): link for link in file.links}
         self.brokers, self.zookeepers = brokers, zookeepers
-        self.nodes = tuple(dict.fromkeys(one.src for one in file.links))
+        self.nodes = tuple(dict.fromkeys(link.src for link in file.links))
 
     def address(self, node: str) -> str:
         return self.direct_address(node)[0]
@@ -68,7 +68,7 @@ class ExternalPlan(Plan):
         return self.toxiproxy(node)
 
     def toxiproxy(self, node: str) -> Address:
-        return next(_address(one.toxiproxy) for one in self._file.links if one.src == node)
+        return next(_address(link.toxiproxy) for link in self._file.links if link.src == node)
 
     def direct_address(self, node: str) -> Address:
         return _address(self._file.nodes[node].direct)
@@ -197,7 +197,7 @@ class NodeCommands:
         nodes = [node for node in self._nodes if node not in self._ended_by_us]
         with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
             states = list(pool.map(self.status, nodes))
-        return [one for one in states if one.state is NodeState.DEAD]
+        return [state for state in states if state.state is NodeState.DEAD]
 
     def with_state(self) -> list[str]:
         """Nodes whose state can be read, and so be restored."""

@@ -67,7 +67,7 @@ class GuardProcess:
             wait_s = LONGEST_WAIT_S if first is None else max(0.0, first - time.monotonic())
             if select.select([0], [], [], wait_s)[0]:
                 return os.read(0, 4096)
-            late = [one for at, one in self._expires.values() if at <= time.monotonic()]
+            late = [expiry for at, expiry in self._expires.values() if at <= time.monotonic()]
             if late:
                 self._heal_and_log(f"{HELD_TOO_LONG}: {', '.join(late)}")
 

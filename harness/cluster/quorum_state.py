@@ -73,14 +73,14 @@ class QuorumState:
         return sorted(topic.name for topic in self._read().topics.values())
 
     def topic_id(self, topic: str) -> str | None:
-        found = self._topic(topic)
-        return None if found is None else found[0]
+        known_topic = self._topic(topic)
+        return None if known_topic is None else known_topic[0]
 
     def partitions(self, topic: str) -> list[PartitionView]:
-        found = self._topic(topic)
-        if found is None:
+        known_topic = self._topic(topic)
+        if known_topic is None:
             return []
-        partitions = found[1].partitions
+        partitions = known_topic[1].partitions
         return [_view(topic, number, partitions[number]) for number in sorted(partitions)]
 
     def topic_config(self, topic: str) -> dict[str, str]:
@@ -91,9 +91,9 @@ class QuorumState:
         return {name: f"{value:g}" for name, value in quotas.items()}
 
     def is_reassigning(self, topic: str) -> bool:
-        found = self._topic(topic)
-        partitions = found[1].partitions.values() if found else ()
-        return any(one.adding or one.removing for one in partitions)
+        known_topic = self._topic(topic)
+        partitions = known_topic[1].partitions.values() if known_topic else ()
+        return any(partition.adding or partition.removing for partition in partitions)
 
     def is_being_deleted(self, topic: str) -> bool:
         """Never: KRaft deletes a topic at once."""
@@ -104,7 +104,7 @@ class QuorumState:
 
     def _topic(self, name: str) -> tuple[str, Topic] | None:
         topics = self._read().topics
-        return next(((key, one) for key, one in topics.items() if one.name == name), None)
+        return next(((key, topic) for key, topic in topics.items() if topic.name == name), None)
 
     def _read(self) -> MetadataImage:
         """The image of all that is committed now."""
@@ -115,12 +115,12 @@ class QuorumState:
             return self._image
 
     def _fold(self, copy: MetadataCopy, committed: int) -> None:
-        new = [one for one in copy.batches if self._end < one.end <= committed]
+        new = [batch for batch in copy.batches if self._end < batch.end <= committed]
         if not new:
             return
         with copy.file.open("rb") as file:
             file.seek(new[0].at)
-            behind = [one.at for one in copy.batches if one.end > committed]
+            behind = [batch.at for batch in copy.batches if batch.end > committed]
             data = file.read((behind[0] if behind else copy.size) - new[0].at)
         for batch in parse_batches(data):
             if isinstance(batch, str) or batch.error is not None:
@@ -136,8 +136,8 @@ def _view(topic: str, number: int, partition: Partition) -> PartitionView:
         partition=number,
         leader=f"b{partition.leader}" if partition.leader >= 0 else None,
         leader_epoch=partition.leader_epoch,
-        isr=tuple(f"b{one}" for one in partition.isr),
-        replicas=tuple(f"b{one}" for one in partition.replicas),
+        isr=tuple(f"b{replica}" for replica in partition.isr),
+        replicas=tuple(f"b{replica}" for replica in partition.replicas),
     )
 
 

@@ -19,6 +19,6 @@ def scram_credential(mechanism: str, password: str) -> str:
     client_key = hmac.digest(salted, b"Client Key", digest)
     stored_key = hashlib.new(digest, client_key).digest()
     server_key = hmac.digest(salted, b"Server Key", digest)
-    parts = {"salt": salt, "stored_key": stored_key, "server_key": server_key}
-    encoded = [f"{name}={b64encode(value).decode()}" for name, value in parts.items()]
+    keys = {"salt": salt, "stored_key": stored_key, "server_key": server_key}
+    encoded = [f"{name}={b64encode(value).decode()}" for name, value in keys.items()]
     return ",".join([*encoded, f"iterations={ITERATIONS}"])

@@ -196,6 +196,6 @@ def _view(
         partition=number,
         leader=f"b{fields['leader']}" if fields["leader"] >= 0 else None,
         leader_epoch=fields["leader_epoch"],
-        isr=tuple(f"b{one}" for one in fields["isr"]),
-        replicas=tuple(f"b{one}" for one in replicas),
+        isr=tuple(f"b{replica}" for replica in fields["isr"]),
+        replicas=tuple(f"b{replica}" for replica in replicas),
     )

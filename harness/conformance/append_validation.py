@@ -30,7 +30,7 @@ def _produce_sizes(brokers: Brokers, name: str) -> BrokerAnswer:
     leader = brokers.nodes[0]
     brokers.create(name, [[leader]], max_message_bytes=str(len(SMALL)))
     sent = (SMALL, make_batch(b"xx"), SMALL)
-    return leader, names(_produce_error(brokers, leader, name, one) for one in sent)
+    return leader, names(_produce_error(brokers, leader, name, batch) for batch in sent)
 
 
 def _alter_limits(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -57,9 +57,9 @@ def _produce_flipped_bit(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = create_led_topic(brokers, name)
     flipped = LARGE[:-9] + bytes([LARGE[-9] ^ 1]) + LARGE[-8:]
     results = [
-        produced_partition(produce(brokers, leader, name, 0, one)) for one in (flipped, LARGE)
+        produced_partition(produce(brokers, leader, name, 0, batch)) for batch in (flipped, LARGE)
     ]
-    return leader, f"{names(one.error_code for one in results)} at {results[1].base_offset}"
+    return leader, f"{names(result.error_code for result in results)} at {results[1].base_offset}"
 
 
 APPENDS = (

@@ -22,8 +22,8 @@ def _move_coordinator(brokers: Brokers, name: str) -> BrokerAnswer:
     """The new coordinator knows a static member, its assignment and the group's offset. The member
     can return without a rebalance (KIP-345)."""
     brokers.create(name, [[brokers.nodes[0]]])
-    one = join_alone(brokers, name, instance="same")
-    check("OffsetCommit", one.commit(name, {0: 7})[0])
+    joined = join_alone(brokers, name, instance="same")
+    check("OffsetCommit", joined.commit(name, {0: 7})[0])
     number, (first, *others) = partition_of(brokers, name, OFFSETS)
     if not others:
         raise PreconditionFailed(f"{OFFSETS} has one replica")
@@ -31,12 +31,12 @@ def _move_coordinator(brokers: Brokers, name: str) -> BrokerAnswer:
     check("ElectLeaders", elect(brokers, OFFSETS, number))
     if await_value(lambda: str(brokers.coordinator(name)), str(others[0])) != str(others[0]):
         raise PreconditionFailed(f"broker {others[0]} does not coordinate {name}")
-    one.node = others[0]
-    result = await_value(lambda: name_of(one.heartbeat()), "No")
-    known = f"{result}, {describe_group(brokers, name)}, {one.positions()}"
+    joined.node = others[0]
+    result = await_value(lambda: name_of(joined.heartbeat()), "No")
+    known = f"{result}, {describe_group(brokers, name)}, {joined.positions()}"
     again = member(brokers, name, instance="same")
     again.join_or_fail()
-    return one.node, f"{known}, {again.generation - one.generation} later"
+    return joined.node, f"{known}, {again.generation - joined.generation} later"
 
 
 TAKEOVERS = (

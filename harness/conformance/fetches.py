@@ -91,8 +91,8 @@ def _fetch_one_byte_each(brokers: Brokers, name: str) -> BrokerAnswer:
     batch = make_batch(b"x" * 200)
     for p in range(2):
         write_batches(brokers, leader, name, batch, batch, partition=p)
-    parts = fetched_partitions(fetch(brokers, leader, name, {0: 0, 1: 0}, most_of_each=1))
-    sizes = {part.partition_index: len(part.records or b"") for part in parts}
+    answers = fetched_partitions(fetch(brokers, leader, name, {0: 0, 1: 0}, most_of_each=1))
+    sizes = {part.partition_index: len(part.records or b"") for part in answers}
     return leader, f"{sizes[0] == len(batch)} {sizes[1]}"
 
 

@@ -82,8 +82,8 @@ class Member:
                 group_id=self.group, member_id=self.id, group_instance_id=self.instance,
                 generation_id=self.generation if generation is None else generation,
                 assignments=[
-                    kinds.SyncGroupRequestAssignment(member_id=one, assignment=data)
-                    for one, data in given.items()
+                    kinds.SyncGroupRequestAssignment(member_id=member_id, assignment=data)
+                    for member_id, data in given.items()
                 ],
             )
         )  # fmt: skip
@@ -117,16 +117,18 @@ class Member:
                 member_id=self.id, topics=[request],
             )
         )  # fmt: skip
-        parts = sorted(response.topics[0].partitions, key=lambda one: int(one.partition_index))
-        return [one.error_code for one in parts]
+        partitions = sorted(
+            response.topics[0].partitions, key=lambda partition: int(partition.partition_index)
+        )
+        return [partition.error_code for partition in partitions]
 
     def positions(self) -> str:
         """All committed offsets of the group, in one line."""
         response = self.send(OffsetFetchRequest[3](group_id=self.group, topics=None))
         results = [
-            f"{one.partition_index}:{one.committed_offset}{one.metadata}"
+            f"{partition.partition_index}:{partition.committed_offset}{partition.metadata}"
             for topic in response.topics
-            for one in topic.partitions
+            for partition in topic.partitions
         ]
         return " ".join(sorted(results)) or NO_POSITIONS
 
@@ -134,12 +136,12 @@ class Member:
         """The errors of a LeaveGroup request for this member and others."""
         kinds = LeaveGroupRequest
         leaving = [
-            kinds.MemberIdentity(member_id=one.id, group_instance_id=one.instance)
-            for one in (self, *others)
+            kinds.MemberIdentity(member_id=member.id, group_instance_id=member.instance)
+            for member in (self, *others)
         ]
         response = self.send(kinds[3](group_id=self.group, members=leaving))
         check("LeaveGroup", response.error_code)
-        return [one.error_code for one in response.members]
+        return [member.error_code for member in response.members]
 
 
 def member(brokers: Brokers, group: str, **more: Any) -> Member:
@@ -148,15 +150,15 @@ def member(brokers: Brokers, group: str, **more: Any) -> Member:
 
 def join_alone(brokers: Brokers, group: str, **more: Any) -> Member:
     """The only member of a group, with an assignment."""
-    one = member(brokers, group, **more)
-    one.join_or_fail()
-    check("SyncGroup", one.sync({one.id: b"all"}).error_code)
-    return one
+    joined = member(brokers, group, **more)
+    joined.join_or_fail()
+    check("SyncGroup", joined.sync({joined.id: b"all"}).error_code)
+    return joined
 
 
 def join_in_parallel(members: Sequence[Member]) -> list[Any]:
     """Members that join in parallel. Returns their responses, the leader's first."""
-    result = run_in_parallel([one.join_or_fail for one in members])
-    if len({one.generation for one in members}) > 1:  # a member missed the first generation
-        result = run_in_parallel([one.join_or_fail for one in members])
-    return sorted(result, key=lambda one: one.member_id != one.leader)
+    result = run_in_parallel([member.join_or_fail for member in members])
+    if len({member.generation for member in members}) > 1:  # a member missed the first generation
+        result = run_in_parallel([member.join_or_fail for member in members])
+    return sorted(result, key=lambda join: join.member_id != join.leader)

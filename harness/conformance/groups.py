@@ -39,32 +39,34 @@ NOTE_BYTES = 4_096
 
 def _join_too_many(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(MOST_MEMBERS + 1)]
-    results = sorted(one.error_code for one in run_in_parallel([one.join for one in members]))
+    results = sorted(
+        join.error_code for join in run_in_parallel([member.join for member in members])
+    )
     return members[0].node, names(results)
 
 
 def _sync_in_old_generation(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = join_alone(brokers, name)
-    before = one.generation
-    one.join_or_fail()
-    result = one.sync({one.id: b"older"}, generation=before)
-    return one.node, name_of(result.error_code)
+    member = join_alone(brokers, name)
+    before = member.generation
+    member.join_or_fail()
+    result = member.sync({member.id: b"older"}, generation=before)
+    return member.node, name_of(result.error_code)
 
 
 def _send_heartbeats(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = join_alone(brokers, name)
+    member = join_alone(brokers, name)
     results = [
-        one.heartbeat(),
-        one.heartbeat(one.generation - 1),
-        one.heartbeat(member_id="nobody"),
+        member.heartbeat(),
+        member.heartbeat(member.generation - 1),
+        member.heartbeat(member_id="nobody"),
     ]
-    return one.node, names(results)
+    return member.node, names(results)
 
 
 def _join_with_timeouts(brokers: Brokers, name: str) -> BrokerAnswer:
     requests = (LEAST_SESSION_MS - 1, MOST_SESSION_MS + 1)
     members = [member(brokers, name, session_ms=session_ms) for session_ms in requests]
-    return members[0].node, names(one.join().error_code for one in members)
+    return members[0].node, names(member.join().error_code for member in members)
 
 
 def _join_incompatible(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -73,7 +75,7 @@ def _join_incompatible(brokers: Brokers, name: str) -> BrokerAnswer:
         member(brokers, name, kind="connect"),
         member(brokers, name, protocols={"unheard of": b""}),
     ]
-    return node, names(one.join().error_code for one in others)
+    return node, names(member.join().error_code for member in others)
 
 
 def _select_protocol(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -82,7 +84,7 @@ def _select_protocol(brokers: Brokers, name: str) -> BrokerAnswer:
         for number in range(2)
     ]
     result = join_in_parallel(members)
-    return members[0].node, ", ".join(str(one.protocol_name) for one in result)
+    return members[0].node, ", ".join(str(join.protocol_name) for join in result)
 
 
 def _leave_together(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -96,7 +98,7 @@ def describe_group(brokers: Brokers, group: str) -> str:
     """State, protocol and assignments of a group by DescribeGroups."""
     request = DescribeGroupsRequest[4](groups=[group])
     (result,) = brokers.send(brokers.coordinator(group), request).groups
-    members = [bytes(one.member_assignment).decode() for one in result.members]
+    members = [bytes(member.member_assignment).decode() for member in result.members]
     return f"{result.group_state} {result.protocol_data or '-'} {members}"
 
 
@@ -107,7 +109,9 @@ def _describe_question(brokers: Brokers, name: str) -> BrokerAnswer:
 def _list_groups(brokers: Brokers, name: str) -> BrokerAnswer:
     node = join_alone(brokers, name).node
     response = brokers.send(node, ListGroupsRequest[4](states_filter=[])).groups
-    results = [f"{one.protocol_type} {one.group_state}" for one in response if one.group_id == name]
+    results = [
+        f"{group.protocol_type} {group.group_state}" for group in response if group.group_id == name
+    ]
     return node, ", ".join(results)
 
 
@@ -119,22 +123,25 @@ def _delete_group(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _delete_subscribed(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
-    one = join_alone(brokers, name, protocols={"range": encode_subscription(name)})
-    check("OffsetCommit", one.commit(name, {0: 7})[0])
+    member = join_alone(brokers, name, protocols={"range": encode_subscription(name)})
+    check("OffsetCommit", member.commit(name, {0: 7})[0])
     kinds = OffsetDeleteRequest.OffsetDeleteRequestTopic
     request = kinds(name=name, partitions=[kinds.OffsetDeleteRequestPartition(partition_index=0)])
-    response = one.send(OffsetDeleteRequest[0](group_id=name, topics=[request]))
+    response = member.send(OffsetDeleteRequest[0](group_id=name, topics=[request]))
     check("OffsetDelete", response.error_code)
-    return one.node, f"{name_of(response.topics[0].partitions[0].error_code)}, {one.positions()}"
+    return (
+        member.node,
+        f"{name_of(response.topics[0].partitions[0].error_code)}, {member.positions()}",
+    )
 
 
 def _join_by_id(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = member(brokers, name)
-    first = one.join(version=4)
+    joiner = member(brokers, name)
+    first = joiner.join(version=4)
     stranger = member(brokers, name, id="nobody")
     errors = [first.error_code, stranger.join(version=4).error_code]
-    one.id = first.member_id
-    return one.node, names([*errors, one.join(version=4).error_code])
+    joiner.id = first.member_id
+    return joiner.node, names([*errors, joiner.join(version=4).error_code])
 
 
 def _find_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -142,7 +149,7 @@ def _find_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
         requests = [
             FindCoordinatorRequest[2](key=name, key_type=kind) for kind in (GROUP, TRANSACTIONAL_ID)
         ]
-        results = [brokers.send(node, one).node_id for one in requests]
+        results = [brokers.send(node, request).node_id for request in requests]
         places = [_leader_of_key(brokers, name, topic) for topic in ("offsets", "transactions")]
         return "who leads there" if results == places else f"{results} where {places} lead"
 
@@ -153,7 +160,9 @@ def _leader_of_key(brokers: Brokers, key: str, what: str) -> int:
     topic = {"offsets": "__consumer_offsets", "transactions": "__transaction_state"}[what]
     number, _ = partition_of(brokers, key, topic)
     partitions = brokers.metadata(brokers.nodes[0], topic).partitions
-    return next(int(one.leader_id) for one in partitions if one.partition_index == number)
+    return next(
+        int(partition.leader_id) for partition in partitions if partition.partition_index == number
+    )
 
 
 def partition_of(brokers: Brokers, key: str, topic: str) -> tuple[int, list[int]]:
@@ -165,14 +174,14 @@ def partition_of(brokers: Brokers, key: str, topic: str) -> tuple[int, list[int]
     hashed = 0
     for letter in key:
         hashed = (31 * hashed + ord(letter)) & 0xFFFFFFFF
-    wanted = (hashed & 0x7FFFFFFF) % len(partitions)
-    return next((wanted, list(p.replica_nodes)) for p in partitions if p.partition_index == wanted)
+    index = (hashed & 0x7FFFFFFF) % len(partitions)
+    return next((index, list(p.replica_nodes)) for p in partitions if p.partition_index == index)
 
 
 def _leave_as_leader(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(2)]
-    (leader,) = {one.leader for one in join_in_parallel(members)}
-    first, second = sorted(members, key=lambda one: one.id != leader)
+    (leader,) = {join.leader for join in join_in_parallel(members)}
+    first, second = sorted(members, key=lambda member: member.id != leader)
     run_in_parallel([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
     check("LeaveGroup", first.leave()[0])
     result = name_of(second.heartbeat())
@@ -182,67 +191,67 @@ def _leave_as_leader(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _notice_newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
     """A heartbeat reports that another member wants to join."""
-    one, other = join_alone(brokers, name), member(brokers, name)
-    before = one.generation
+    joined, other = join_alone(brokers, name), member(brokers, name)
+    before = joined.generation
 
     def await_rebalance() -> str:
-        text = await_value(lambda: name_of(one.heartbeat()), "RebalanceInProgress")
-        one.join_or_fail()
+        text = await_value(lambda: name_of(joined.heartbeat()), "RebalanceInProgress")
+        joined.join_or_fail()
         return text
 
     _, result = run_in_parallel([other.join_or_fail, await_rebalance])
-    return one.node, f"{result}, {one.generation - before} later"
+    return joined.node, f"{result}, {joined.generation - before} later"
 
 
 def _commit_metadata(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]] * 2)
-    one = member(brokers, name)
-    result = one.commit(name, {0: 1}, "x" * (NOTE_BYTES + 1))
-    check("OffsetCommit", one.commit(name, {0: 17, 1: 18}, "kept")[0])
-    return one.node, f"{names(result)}, {one.positions()}"
+    committer = member(brokers, name)
+    result = committer.commit(name, {0: 1}, "x" * (NOTE_BYTES + 1))
+    check("OffsetCommit", committer.commit(name, {0: 17, 1: 18}, "kept")[0])
+    return committer.node, f"{names(result)}, {committer.positions()}"
 
 
 def _replace_static_member(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = join_alone(brokers, name, instance="same")
+    first = join_alone(brokers, name, instance="same")
     other = member(brokers, name, instance="same")
     other.join_or_fail()
-    return one.node, names([one.heartbeat(), other.heartbeat()])
+    return first.node, names([first.heartbeat(), other.heartbeat()])
 
 
 def _leave_by_instance(brokers: Brokers, name: str) -> BrokerAnswer:
     """An administrator removes a static member by its instance id, without its member id
     (KIP-345)."""
-    one = join_alone(brokers, name, instance="same")
-    one.id = ""
-    result = names(one.leave())
-    return one.node, f"{result}, then {describe_group(brokers, name)}"
+    member = join_alone(brokers, name, instance="same")
+    member.id = ""
+    result = names(member.leave())
+    return member.node, f"{result}, then {describe_group(brokers, name)}"
 
 
 def _commit_unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
-    one = member(brokers, name)
-    result = one.commit(name, {0: 3, 9: 4})
-    return one.node, f"{names(result)}, {one.positions()}"
+    committer = member(brokers, name)
+    result = committer.commit(name, {0: 3, 9: 4})
+    return committer.node, f"{names(result)}, {committer.positions()}"
 
 
 def _commit_as_others(brokers: Brokers, name: str) -> BrokerAnswer:
     """Only a member in the current generation can commit."""
     create_led_topic(brokers, name)
-    one = join_alone(brokers, name)
+    joined = join_alone(brokers, name)
     strangers = [
-        member(brokers, name, id=one.id, generation=one.generation - 1),
-        member(brokers, name, id="nobody", generation=one.generation),
+        member(brokers, name, id=joined.id, generation=joined.generation - 1),
+        member(brokers, name, id="nobody", generation=joined.generation),
         member(brokers, name),
-        one,
+        joined,
     ]
     results = [client.commit(name, {0: at})[0] for at, client in enumerate(strangers)]
-    return one.node, f"{names(results)}, {one.positions()}"
+    return joined.node, f"{names(results)}, {joined.positions()}"
 
 
 def _join_nameless_group(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = member(brokers, name)
-    one.group = ""
-    return one.node, name_of(one.join().error_code)
+    nameless = member(brokers, name)
+    nameless.group = ""
+    return nameless.node, name_of(nameless.join().error_code)
 
 
 GROUPS = (

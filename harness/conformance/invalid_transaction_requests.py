@@ -30,93 +30,101 @@ from urteil.harness.conformance.transactions import (
 )
 
 
-def _produce(brokers: Brokers, leader: int, one: TransactionalProducer) -> int:
+def _produce(brokers: Brokers, leader: int, producer: TransactionalProducer) -> int:
     """The error of a record of this producer to the topic with its name."""
-    data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch))
-    response = produce(brokers, leader, one.name, 0, data, transactional_id=one.name)
+    data = make_batch(b"x", transactional=True, producer=(producer.id, producer.epoch))
+    response = produce(brokers, leader, producer.name, 0, data, transactional_id=producer.name)
     return int(produced_partition(response).error_code)
 
 
 def _commit_twice(brokers: Brokers, name: str) -> BrokerAnswer:
     """A committed transaction can be committed again, and not be aborted."""
     leader, _ = create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    check("AddPartitionsToTxn", max(one.add({name: [0]})))
-    check("Produce", _produce(brokers, leader, one))
-    results = [one.end()]
-    state = one.await_state("CompleteCommit")
-    results += [one.end(), one.end(commit=False)]
-    return one.node, f"{names(results)}, {state} {one.list_state()}"
+    producer = start_producer(brokers, name)
+    check("AddPartitionsToTxn", max(producer.add({name: [0]})))
+    check("Produce", _produce(brokers, leader, producer))
+    results = [producer.end()]
+    state = producer.await_state("CompleteCommit")
+    results += [producer.end(), producer.end(commit=False)]
+    return producer.node, f"{names(results)}, {state} {producer.list_state()}"
 
 
 def _use_unknown_ids(brokers: Brokers, name: str) -> BrokerAnswer:
     """Another producer's id, and an unknown transactional id."""
     create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    one.id += 1_000_000
+    producer = start_producer(brokers, name)
+    producer.id += 1_000_000
     stranger = make_producer(brokers, f"{name}-never")
-    stranger.id, stranger.epoch = one.id, 0
-    results = [*one.add({name: [0]}), one.end(), *stranger.add({name: [0]}), stranger.end()]
+    stranger.id, stranger.epoch = producer.id, 0
+    results = [
+        *producer.add({name: [0]}),
+        producer.end(),
+        *stranger.add({name: [0]}),
+        stranger.end(),
+    ]
     request = DescribeTransactionsRequest[0](transactional_ids=[stranger.name])
     results.append(brokers.send(stranger.node, request).transaction_states[0].error_code)
-    return one.node, names(results)
+    return producer.node, names(results)
 
 
 def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
     create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    check("AddPartitionsToTxn", max(one.add({name: [0]})))
+    producer = start_producer(brokers, name)
+    check("AddPartitionsToTxn", max(producer.add({name: [0]})))
 
     def is_listed(state: str) -> bool:
         request = ListTransactionsRequest[0](state_filters=[state], producer_id_filters=[])
-        response = brokers.send(one.node, request)
+        response = brokers.send(producer.node, request)
         check("ListTransactions", response.error_code)
         return name in {each.transactional_id for each in response.transaction_states}
 
     text = f"Ongoing {is_listed('Ongoing')}, Empty {is_listed('Empty')}"
-    check("EndTxn", one.end())
-    return one.node, text
+    check("EndTxn", producer.end())
+    return producer.node, text
 
 
 def _bump_epoch(brokers: Brokers, name: str) -> BrokerAnswer:
     """A producer that requests its next epoch gets it, also when it repeats the request, until a
     later epoch was assigned (KIP-360)."""
-    one = start_producer(brokers, name)
-    first = (one.id, one.epoch)
+    producer = start_producer(brokers, name)
+    first = (producer.id, producer.epoch)
     results = []
     for _ in range(2):
-        check("InitProducerId", one.init(known=first))
-        results.append(one.epoch - first[1])
-    second = (one.id, one.epoch)
-    check("InitProducerId", one.init(known=second))
-    results.append(one.epoch - first[1])
-    return one.node, f"{results}, {name_of(one.init(known=first))}"
+        check("InitProducerId", producer.init(known=first))
+        results.append(producer.epoch - first[1])
+    second = (producer.id, producer.epoch)
+    check("InitProducerId", producer.init(known=second))
+    results.append(producer.epoch - first[1])
+    return producer.node, f"{results}, {name_of(producer.init(known=first))}"
 
 
 def _take_over_id(brokers: Brokers, name: str) -> BrokerAnswer:
     """A producer that takes a transactional id ends the open transaction: its records are aborted
     and below the last stable offset."""
     leader, _ = create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    check("AddPartitionsToTxn", max(one.add({name: [0]})))
-    check("Produce", _produce(brokers, leader, one))
-    producer = one.id
+    transactional_producer = start_producer(brokers, name)
+    check("AddPartitionsToTxn", max(transactional_producer.add({name: [0]})))
+    check("Produce", _produce(brokers, leader, transactional_producer))
+    producer = transactional_producer.id
     stable = [read_offset(brokers, leader, name, LATEST, committed=True).offset]
     other = make_producer(brokers, name)
     await_value(lambda: name_of(other.init()), "No")
     stable.append(read_offset(brokers, leader, name, LATEST, committed=True).offset)
     (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, committed=True))
-    results = [(one.producer_id - producer, one.first_offset) for one in part.aborted_transactions]
-    late = name_of(_produce(brokers, leader, one))
-    return one.node, f"{stable}, {results}, {late}"
+    results = [
+        (aborted_transaction.producer_id - producer, aborted_transaction.first_offset)
+        for aborted_transaction in part.aborted_transactions
+    ]
+    late = name_of(_produce(brokers, leader, transactional_producer))
+    return transactional_producer.node, f"{stable}, {results}, {late}"
 
 
 def _produce_unadded(brokers: Brokers, name: str) -> BrokerAnswer:
     """A record of a transaction that does not include its partition (KIP-890)."""
     leader, _ = create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    result = name_of(_produce(brokers, leader, one))
-    return one.node, f"{result}, {read_offset(brokers, leader, name, LATEST).offset}"
+    producer = start_producer(brokers, name)
+    result = name_of(_produce(brokers, leader, producer))
+    return producer.node, f"{result}, {read_offset(brokers, leader, name, LATEST).offset}"
 
 
 ENDINGS = (

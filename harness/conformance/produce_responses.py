@@ -58,17 +58,17 @@ def _read_timestamps(brokers: Brokers, name: str) -> BrokerAnswer:
         topic = f"{name}-{kind}"
         brokers.create(topic, [[leader]], message_timestamp_type=kind)
         now_ms = time.time() * 1_000
-        parts = [
+        produced_partitions = [
             produced_partition(produce(brokers, leader, topic, 0, make_batch(b"0", b"1")))
             for _ in range(2)
         ]
-        check("Produce", max(part.error_code for part in parts))
+        check("Produce", max(part.error_code for part in produced_partitions))
         (read,) = fetched_partitions(fetch(brokers, leader, topic, {0: 0}))
-        stamp_ms = parts[1].log_append_time_ms
+        stamp_ms = produced_partitions[1].log_append_time_ms
         stamp = "now" if abs(stamp_ms - now_ms) < NEAR_MS else str(stamp_ms)
         found_ms = read_offset(brokers, leader, topic, BASE_MS).timestamp
         result = "now" if abs(found_ms - now_ms) < NEAR_MS else str(found_ms - BASE_MS)
-        offsets = [(part.base_offset, part.log_start_offset) for part in parts]
+        offsets = [(part.base_offset, part.log_start_offset) for part in produced_partitions]
         results.append(f"{offsets} {stamp} {result} {read.high_watermark}")
     return leader, ", ".join(results)
 
@@ -88,10 +88,10 @@ def _produce_without_acks(brokers: Brokers, name: str) -> BrokerAnswer:
     connection if it rejects the batch."""
     leader, follower = create_led_topic(brokers, name)
     kinds = ProduceRequest.TopicProduceData
-    parts = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
+    partition_data = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
     request = ProduceRequest[8](
         transactional_id=None, acks=0, timeout_ms=2_000,
-        topic_data=[kinds(name=name, partition_data=parts)],
+        topic_data=[kinds(name=name, partition_data=partition_data)],
     )  # fmt: skip
     results = []
     for node in (leader, follower):

@@ -39,9 +39,9 @@ class Brokers:
         self._timeout_s = timeout_s
         self._addresses: dict[int, str] = {}
         for address in addresses:
-            for one in self._send_to(address, _metadata_request()).brokers:
-                if f"{one.host}:{one.port}" == address:
-                    self._addresses[one.node_id] = address
+            for broker in self._send_to(address, _metadata_request()).brokers:
+                if f"{broker.host}:{broker.port}" == address:
+                    self._addresses[broker.node_id] = address
 
     @property
     def nodes(self) -> list[int]:
@@ -107,16 +107,18 @@ class Brokers:
             for p, ids in enumerate(replicas)
         ]
         check("CreateTopics", self.create_errors(topic, assignments=given, **config)[0])
-        wanted = str([sorted(ids) for ids in replicas])
-        _, result = by_all(self, lambda node: str(self._in_sync(node, topic)), wanted)
-        if result != wanted:
+        expected = str([sorted(ids) for ids in replicas])
+        _, result = by_all(self, lambda node: str(self._in_sync(node, topic)), expected)
+        if result != expected:
             raise PreconditionFailed(
-                f"{result} instead of {wanted} are in sync of a topic that was made"
+                f"{result} instead of {expected} are in sync of a topic that was made"
             )
 
     def _in_sync(self, node: int, topic: str) -> list[list[int]]:
-        results = sorted(self.metadata(node, topic).partitions, key=lambda one: one.partition_index)
-        return [sorted(one.isr_nodes) for one in results]
+        results = sorted(
+            self.metadata(node, topic).partitions, key=lambda partition: partition.partition_index
+        )
+        return [sorted(result.isr_nodes) for result in results]
 
     def create_errors(
         self,
@@ -141,7 +143,7 @@ class Brokers:
         request = CreateTopicsRequest[4](
             topics=[entry_request], timeout_ms=5_000, validate_only=validate
         )
-        return [one.error_code for one in self.send(self.controller, request).topics]
+        return [topic.error_code for topic in self.send(self.controller, request).topics]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +191,7 @@ def by_all(brokers: Brokers, read: Callable[[int], str], answer: str) -> tuple[i
 def run_in_parallel(acts: Sequence[Callable[[], T]]) -> list[T]:
     """Run several actions in parallel and return their results."""
     with ThreadPoolExecutor(len(acts)) as pool:
-        return [one.result() for one in [pool.submit(act) for act in acts]]
+        return [future.result() for future in [pool.submit(act) for act in acts]]
 
 
 def _frame(request: Any, correlation: int, client_id: str = "examiner") -> bytes:

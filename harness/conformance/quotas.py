@@ -69,7 +69,8 @@ def _set_quota(brokers: Brokers, entity: Mapping[str, str], percent: float | Non
     kinds = AlterClientQuotasRequest.EntryData
     entry_request = kinds(
         entity=[
-            kinds.EntityData(entity_type=one, entity_name=name) for one, name in entity.items()
+            kinds.EntityData(entity_type=entity_type, entity_name=name)
+            for entity_type, name in entity.items()
         ],
         ops=[kinds.OpData(key=PERCENT, value=percent or 0.0, remove=percent is None)],
     )

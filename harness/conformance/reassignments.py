@@ -79,7 +79,7 @@ def _is_in_progress(brokers: Brokers, topic: str) -> bool:
     request = ListPartitionReassignmentsRequest[0](timeout_ms=5_000, topics=[entry_request])
     response = brokers.send(brokers.controller, request)
     check("ListPartitionReassignments", response.error_code)
-    return any(one.name == topic for one in response.topics)
+    return any(reassigned.name == topic for reassigned in response.topics)
 
 
 def _elect_rotated(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -125,20 +125,20 @@ def _move_replica(brokers: Brokers, name: str) -> BrokerAnswer:
     (other,) = set(brokers.nodes) - {leader, follower}
     write_batches(brokers, leader, name, make_batch(b"x" * 1_000))
     check("AlterPartitionReassignments", reassign(brokers, name, [leader, other]))
-    wanted = str([[leader, other], sorted([leader, other])])
+    expected = str([[leader, other], sorted([leader, other])])
 
     def check_placement(node: int) -> str:
         (part,) = brokers.metadata(node, name).partitions
         return str([list(part.replica_nodes), sorted(part.isr_nodes)])
 
-    node, result = by_all(brokers, check_placement, wanted)
-    if result != wanted:
-        return node, f"{result} instead of {wanted}"
+    node, result = by_all(brokers, check_placement, expected)
+    if result != expected:
+        return node, f"{result} instead of {expected}"
     ended = await_value(lambda: str(_is_in_progress(brokers, name)), "False")
 
     def sizes() -> str:
         return str(
-            [_bytes_on_disk(brokers, one, name) > 1_000 for one in (leader, other, follower)]
+            [_bytes_on_disk(brokers, node, name) > 1_000 for node in (leader, other, follower)]
         )
 
     return brokers.controller, f"{ended}, {await_value(sizes, ON_DISK)}"
@@ -155,9 +155,9 @@ def _bytes_on_disk(brokers: Brokers, node: int, topic: str) -> int:
     sizes = [
         part.partition_size
         for folder in response.results
-        for one in folder.topics
-        if one.name == topic
-        for part in one.partitions
+        for reassigned in folder.topics
+        if reassigned.name == topic
+        for part in reassigned.partitions
     ]
     return max(sizes, default=-1)
 
@@ -173,7 +173,7 @@ def _create_and_delete(brokers: Brokers, name: str) -> BrokerAnswer:
     request = CreateTopicsRequest[7](topics=[entry_request], timeout_ms=5_000, validate_only=False)
     (made,) = brokers.send(brokers.controller, request).topics
     check("CreateTopics", made.error_code)
-    values = {one.name: one.value for one in made.configs or ()}
+    values = {config.name: config.value for config in made.configs or ()}
     counts = [made.num_partitions, made.replication_factor, values.get("retention.ms")]
 
     def observe_leader(node: int) -> str:
@@ -229,9 +229,9 @@ def _set_quotas(brokers: Brokers, name: str) -> BrokerAnswer:
     errors = names([_alter_quotas(brokers, name, {"bytes": 1.0})])
     check("AlterClientQuotas", _alter_quotas(brokers, name, {second: None}))
     left = str([(first, RATES[first])])
-    node, one = by_all(brokers, lambda node: _quotas_of(brokers, node, name), left)
+    node, result = by_all(brokers, lambda node: _quotas_of(brokers, node, name), left)
     check("AlterClientQuotas", _alter_quotas(brokers, name, {first: None}))
-    return node, f"{both}, {errors}, {one}"
+    return node, f"{both}, {errors}, {result}"
 
 
 def _set_scram_user(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -250,9 +250,9 @@ def _set_scram_user(brokers: Brokers, name: str) -> BrokerAnswer:
     def observe(node: int) -> str:
         request = DescribeUserScramCredentialsRequest.UserName(name=name)
         answer = brokers.send(node, DescribeUserScramCredentialsRequest[0](users=[request]))
-        (one,) = answer.results
-        known = [[each.mechanism, each.iterations] for each in one.credential_infos or ()]
-        return f"{name_of(one.error_code)} {known}"
+        (user,) = answer.results
+        known = [[each.mechanism, each.iterations] for each in user.credential_infos or ()]
+        return f"{name_of(user.error_code)} {known}"
 
     check("AlterUserScramCredentials", alter([], [given]))
     node, known = by_all(brokers, observe, KNOWN)

@@ -37,8 +37,8 @@ def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member that joined and heartbeats but never sends SyncGroup is removed (KAFKA-12890), and
     the others continue."""
     members = [member(brokers, name) for _ in range(2)]
-    (leader,) = {one.leader for one in join_in_parallel(members)}
-    first, second = sorted(members, key=lambda one: one.id != leader)
+    (leader,) = {join.leader for join in join_in_parallel(members)}
+    first, second = sorted(members, key=lambda member: member.id != leader)
     check("SyncGroup", first.sync({first.id: b"all"}).error_code)
 
     def send_heartbeats() -> str:
@@ -52,7 +52,7 @@ def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member that heartbeats but does not rejoin is waited for until its rebalance timeout."""
-    one, other = join_alone(brokers, name), member(brokers, name)
+    joined, other = join_alone(brokers, name), member(brokers, name)
     began = time.monotonic()
 
     def join() -> str:
@@ -61,58 +61,61 @@ def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
         return "at once" if early else "waited for"
 
     def heartbeat_error() -> str:
-        return _await_value(lambda: name_of(one.heartbeat()), "UnknownMemberId")
+        return _await_value(lambda: name_of(joined.heartbeat()), "UnknownMemberId")
 
-    return one.node, ", then ".join(run_in_parallel([join, heartbeat_error]))
+    return joined.node, ", then ".join(run_in_parallel([join, heartbeat_error]))
 
 
 def _commit_before_sync(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member has joined, and no assignment exists yet."""
     brokers.create(name, [[brokers.nodes[0]]])
-    one = member(brokers, name)
-    one.join_or_fail()
-    results = [one.heartbeat(), *one.commit(name, {0: 3})]
-    check("SyncGroup", one.sync({one.id: b"all"}).error_code)
-    return one.node, f"{names([*results, *one.commit(name, {0: 4})])}, {one.positions()}"
+    committer = member(brokers, name)
+    committer.join_or_fail()
+    results = [committer.heartbeat(), *committer.commit(name, {0: 3})]
+    check("SyncGroup", committer.sync({committer.id: b"all"}).error_code)
+    return (
+        committer.node,
+        f"{names([*results, *committer.commit(name, {0: 4})])}, {committer.positions()}",
+    )
 
 
 def _read_subscriptions(brokers: Brokers, name: str) -> BrokerAnswer:
     """The leader receives the members' subscriptions; the others do not."""
     members = [member(brokers, name, protocols={"own": mark}) for mark in (b"one", b"other")]
     result = join_in_parallel(members)
-    wanted = [sorted(bytes(each.metadata).decode() for each in one.members) for one in result]
-    return members[0].node, str(wanted)
+    expected = [sorted(bytes(each.metadata).decode() for each in join.members) for join in result]
+    return members[0].node, str(expected)
 
 
 def _delete_empty_group(brokers: Brokers, name: str) -> BrokerAnswer:
     """A group without members is deleted with its offsets; then it does not exist."""
     brokers.create(name, [[brokers.nodes[0]]])
-    one = member(brokers, name)
-    check("OffsetCommit", one.commit(name, {0: 7})[0])
+    committer = member(brokers, name)
+    check("OffsetCommit", committer.commit(name, {0: 7})[0])
 
     def delete() -> int:
-        (entry,) = one.send(DeleteGroupsRequest[1](groups_names=[name])).results
+        (entry,) = committer.send(DeleteGroupsRequest[1](groups_names=[name])).results
         return int(entry.error_code)
 
     result = names([delete(), delete()])
-    (description,) = one.send(DescribeGroupsRequest[4](groups=[name])).groups
-    return one.node, f"{result}, {description.group_state}, {one.positions()}"
+    (description,) = committer.send(DescribeGroupsRequest[4](groups=[name])).groups
+    return committer.node, f"{result}, {description.group_state}, {committer.positions()}"
 
 
 def _list_by_state(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = join_alone(brokers, name)
+    member = join_alone(brokers, name)
 
     def is_listed(state: str) -> bool:
-        response = one.send(ListGroupsRequest[4](states_filter=[state])).groups
+        response = member.send(ListGroupsRequest[4](states_filter=[state])).groups
         return name in {each.group_id for each in response}
 
-    return one.node, f"Stable {is_listed('Stable')}, Empty {is_listed('Empty')}"
+    return member.node, f"Stable {is_listed('Stable')}, Empty {is_listed('Empty')}"
 
 
 def _leave_as_unknown(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = join_alone(brokers, name)
+    joined = join_alone(brokers, name)
     other = member(brokers, name, id="nobody")
-    return one.node, names([*other.leave(), one.heartbeat()])
+    return joined.node, names([*other.leave(), joined.heartbeat()])
 
 
 REBALANCES = (

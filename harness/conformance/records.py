@@ -58,12 +58,12 @@ def produce(
 ) -> Any:
     """The response of Produce with acks=all."""
     kinds = ProduceRequest.TopicProduceData
-    parts = [kinds.PartitionProduceData(index=partition, records=data)]
+    partition_data = [kinds.PartitionProduceData(index=partition, records=data)]
     return brokers.send(
         node,
         ProduceRequest[version](
             transactional_id=transactional_id, acks=-1, timeout_ms=2_000,
-            topic_data=[kinds(name=topic, partition_data=parts)],
+            topic_data=[kinds(name=topic, partition_data=partition_data)],
         ),
     )  # fmt: skip
 
@@ -99,7 +99,7 @@ def fetch(
 ) -> Any:
     """The response of Fetch 11 from these offsets by partition."""
     kinds = FetchRequest
-    parts = [
+    requests = [
         kinds.FetchTopic.FetchPartition(
             partition=p, current_leader_epoch=epoch, fetch_offset=offset, log_start_offset=-1,
             partition_max_bytes=most_of_each,
@@ -112,14 +112,14 @@ def fetch(
         kinds[11](
             replica_id=-1, max_wait_ms=wait_ms, min_bytes=least, max_bytes=most,
             isolation_level=int(committed), session_id=session[0], session_epoch=session[1],
-            topics=[kinds.FetchTopic(topic=topic, partitions=parts)] if parts else [],
+            topics=[kinds.FetchTopic(topic=topic, partitions=requests)] if requests else [],
             forgotten_topics_data=result, rack_id=rack,
         ),
     )  # fmt: skip
 
 
 def fetched_partitions(response: Any) -> list[Any]:
-    return [one for topic in response.responses for one in topic.partitions]
+    return [partition for topic in response.responses for partition in topic.partitions]
 
 
 def read_offset(
@@ -184,7 +184,10 @@ def _request_at_follower(brokers: Brokers, name: str) -> BrokerAnswer:
         read_offset(brokers, follower, name, LATEST).error_code,
         read_epoch_end(brokers, follower, name, 0).error_code,
     ]
-    hint = (part.current_leader.leader_id, [one.node_id for one in response.node_endpoints])
+    hint = (
+        part.current_leader.leader_id,
+        [endpoint.node_id for endpoint in response.node_endpoints],
+    )
     return follower, f"{names(errors)}, {'who leads' if hint == (leader, [leader]) else hint}"
 
 
@@ -212,8 +215,8 @@ def _use_session(brokers: Brokers, name: str) -> BrokerAnswer:
 def _format_partitions(answer: Any) -> str:
     check("Fetch", answer.error_code)
     results = [
-        f"{one.partition_index}:{len(one.records or b'') > 0:d}"
-        for one in fetched_partitions(answer)
+        f"{fetched_partition.partition_index}:{len(fetched_partition.records or b'') > 0:d}"
+        for fetched_partition in fetched_partitions(answer)
     ]
     return " ".join(sorted(results)) or "-"
 
@@ -254,18 +257,18 @@ def _fetch_from_follower(brokers: Brokers, name: str) -> BrokerAnswer:
 def _fetch_one_byte(brokers: Brokers, name: str) -> BrokerAnswer:
     """However small the limit, the first batch is complete, and the only one."""
     leader, _ = create_led_topic(brokers, name)
-    one = make_batch(b"x" * 200)
-    write_batches(brokers, leader, name, one, one)
+    batch = make_batch(b"x" * 200)
+    write_batches(brokers, leader, name, batch, batch)
     (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, most=1))
     size = len(part.records or b"")
-    return leader, "one batch" if size == len(one) else f"{size} bytes of batches of {len(one)}"
+    return leader, "one batch" if size == len(batch) else f"{size} bytes of batches of {len(batch)}"
 
 
 def _list_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = create_led_topic(brokers, name)
     write_batches(brokers, leader, name, make_batch(b"0", b"1"), make_batch(b"2", None))
     requests = (EARLIEST, LATEST, BASE_MS + 5, BASE_MS + 11, NEWEST)
-    results = [read_offset(brokers, leader, name, one).offset for one in requests]
+    results = [read_offset(brokers, leader, name, request).offset for request in requests]
     return leader, " ".join(map(str, results))
 
 
@@ -282,7 +285,7 @@ def _read_epoch_ends(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, _ = create_led_topic(brokers, name)
     write_batches(brokers, leader, name, make_batch(b"0", b"1"))
     results = [read_epoch_end(brokers, leader, name, request) for request in (0, 7)]
-    return leader, " ".join(f"{one.leader_epoch}:{one.end_offset}" for one in results)
+    return leader, " ".join(f"{result.leader_epoch}:{result.end_offset}" for result in results)
 
 
 def delete_records(brokers: Brokers, node: int, topic: str, offset: int) -> Any:
@@ -325,10 +328,10 @@ def _produce_with_acks(brokers: Brokers, name: str) -> BrokerAnswer:
     kinds = ProduceRequest.TopicProduceData
     results = []
     for acks in (2, 1):
-        parts = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
+        partition_data = [kinds.PartitionProduceData(index=0, records=make_batch(b"0"))]
         request = ProduceRequest[8](
             transactional_id=None, acks=acks, timeout_ms=2_000,
-            topic_data=[kinds(name=name, partition_data=parts)],
+            topic_data=[kinds(name=name, partition_data=partition_data)],
         )  # fmt: skip
         results.append(produced_partition(brokers.send(leader, request)).error_code)
     return leader, names(results)

@@ -72,7 +72,10 @@ def _read_offered_versions(brokers: Brokers, name: str) -> BrokerAnswer:
     def observe(node: int) -> str:
         answer = brokers.send(node, ApiVersionsRequest[0]())
         check("ApiVersions", answer.error_code)
-        offered = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+        offered = {
+            api_key.api_key: (api_key.min_version, api_key.max_version)
+            for api_key in answer.api_keys
+        }
         lacking = [
             kind.__name__
             for kind, version in NEEDED
@@ -103,18 +106,25 @@ NEEDED: Sequence[tuple[Any, int]] = (
 def _read_metadata(brokers: Brokers, name: str) -> BrokerAnswer:
     """One topic in all versions; all topics; none."""
     leader, follower = create_led_topic(brokers, name, 2)
-    wanted = [[p, leader, [leader, follower], [leader, follower]] for p in range(2)]
+    expected = [[p, leader, [leader, follower], [leader, follower]] for p in range(2)]
 
     def observe(node: int) -> str:
         for version in ASKED:
-            parts = brokers.metadata(node, name, version=version).partitions
+            partitions = brokers.metadata(node, name, version=version).partitions
             results = [
-                [one.partition_index, one.leader_id, list(one.replica_nodes), sorted(one.isr_nodes)]
-                for one in sorted(parts, key=lambda one: int(one.partition_index))
+                [
+                    partition.partition_index,
+                    partition.leader_id,
+                    list(partition.replica_nodes),
+                    sorted(partition.isr_nodes),
+                ]
+                for partition in sorted(
+                    partitions, key=lambda partition: int(partition.partition_index)
+                )
             ]
-            if results != wanted:
+            if results != expected:
                 return f"{results} in version {version}"
-        known = {one.name for one in brokers.send(node, _metadata_request(None)).topics}
+        known = {topic.name for topic in brokers.send(node, _metadata_request(None)).topics}
         return f"{name in known} {len(brokers.send(node, _metadata_request([])).topics)}"
 
     return by_all(brokers, observe, "True 0")
@@ -131,12 +141,14 @@ def _find_several_coordinators(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def entry_request(kind: int) -> dict[str, Any]:
         request = FindCoordinatorRequest[4](key_type=kind, coordinator_keys=keys)
-        return {one.key: one for one in brokers.send(node, request).coordinators}
+        return {
+            coordinator.key: coordinator for coordinator in brokers.send(node, request).coordinators
+        }
 
     result = entry_request(GROUP)
-    check("FindCoordinator", max(one.error_code for one in result.values()))
+    check("FindCoordinator", max(coordinator.error_code for coordinator in result.values()))
     same = all(result[key].node_id == brokers.coordinator(key) for key in keys)
-    errors = names(one.error_code for one in entry_request(OF_NOTHING).values())
+    errors = names(coordinator.error_code for coordinator in entry_request(OF_NOTHING).values())
     return node, f"{'as one by one' if same else 'elsewhere'}, {errors}"
 
 
@@ -188,15 +200,17 @@ def _read_committed_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     """An existing and a missing committed offset, in all versions of OffsetFetch except
     the first."""
     brokers.create(name, [[brokers.nodes[0]]] * 2)
-    one = member(brokers, name)
-    check("OffsetCommit", one.commit(name, {0: 17})[0])
+    committer = member(brokers, name)
+    check("OffsetCommit", committer.commit(name, {0: 17})[0])
     results = set()
     for version in range(1, 10):
-        for topic in _topics_of(one.send(_offset_fetch_request(name, version)), version, name):
+        for topic in _topics_of(
+            committer.send(_offset_fetch_request(name, version)), version, name
+        ):
             results.add(
                 str(sorted((p.partition_index, p.committed_offset) for p in topic.partitions))
             )
-    return one.node, " ".join(sorted(results))
+    return committer.node, " ".join(sorted(results))
 
 
 def _offset_fetch_request(name: str, version: int) -> Any:
@@ -217,7 +231,7 @@ def _topics_of(response: Any, version: int, name: str) -> Sequence[Any]:
     if version < 8:
         check("OffsetFetch", response.error_code or 0)
         return list(response.topics)
-    (group,) = [one for one in response.groups if one.group_id == name]
+    (group,) = [group for group in response.groups if group.group_id == name]
     check("OffsetFetch", group.error_code)
     return list(group.topics)
 

@@ -80,8 +80,8 @@ def _replace_configs(brokers: Brokers, name: str) -> BrokerAnswer:
     for tried, answer in ((True, TRIED), (False, DONE)):
         request = AlterConfigsRequest[1](resources=[entry_request], validate_only=tried)
         check("AlterConfigs", brokers.send(brokers.controller, request).responses[0].error_code)
-        node, one = by_all(brokers, observe, answer)
-        results.append(one)
+        node, result = by_all(brokers, observe, answer)
+        results.append(result)
     return node, "; ".join(results)
 
 
@@ -121,9 +121,9 @@ def _validate_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [[brokers.nodes[0]]])
     kinds = CreatePartitionsRequest.CreatePartitionsTopic
     results = []
-    for wanted, tried in ((3, True), (2, False)):
+    for number, tried in ((3, True), (2, False)):
         request = CreatePartitionsRequest[1](
-            topics=[kinds(name=name, count=wanted, assignments=None)],
+            topics=[kinds(name=name, count=number, assignments=None)],
             timeout_ms=5_000, validate_only=tried,
         )  # fmt: skip
         results.append(brokers.send(brokers.controller, request).results[0].error_code)
@@ -141,12 +141,16 @@ def _create_with_defaults(brokers: Brokers, name: str) -> BrokerAnswer:
     node = brokers.controller
     keys = ("num.partitions", "default.replication.factor")
     result = read_configs(brokers, node, OF_BROKER, str(node), keys)
-    wanted = [int(one.split()[0]) for one in result.split(", ")]
+    expected = [int(size.split()[0]) for size in result.split(", ")]
 
     def observe(node: int) -> str:
-        parts = brokers.metadata(node, name).partitions
-        sizes = {len(one.replica_nodes) for one in parts}
-        return "as set" if [len(parts), *sizes] == wanted else f"{len(parts)} {sizes} for {wanted}"
+        partitions = brokers.metadata(node, name).partitions
+        sizes = {len(partition.replica_nodes) for partition in partitions}
+        return (
+            "as set"
+            if [len(partitions), *sizes] == expected
+            else f"{len(partitions)} {sizes} for {expected}"
+        )
 
     return by_all(brokers, observe, "as set")
 

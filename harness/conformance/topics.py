@@ -35,15 +35,23 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 KEPT_MS, LARGEST = "123456789", "54321"
 
 
-def check_placement(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]]) -> BrokerAnswer:
+def check_placement(
+    brokers: Brokers, topic: str, expected: Sequence[Sequence[int]]
+) -> BrokerAnswer:
     def observe(node: int) -> str:
         results = [
-            [one.leader_id, *one.replica_nodes, *sorted(one.isr_nodes), *one.offline_replicas]
-            for one in sorted(
-                brokers.metadata(node, topic).partitions, key=lambda one: int(one.partition_index)
+            [
+                partition.leader_id,
+                *partition.replica_nodes,
+                *sorted(partition.isr_nodes),
+                *partition.offline_replicas,
+            ]
+            for partition in sorted(
+                brokers.metadata(node, topic).partitions,
+                key=lambda partition: int(partition.partition_index),
             )
         ]
-        requests = [[ids[0], *ids, *sorted(ids)] for ids in wanted]
+        requests = [[ids[0], *ids, *sorted(ids)] for ids in expected]
         return "as asked for" if results == requests else f"{results} for {requests}"
 
     return by_all(brokers, observe, "as asked for")
@@ -51,9 +59,9 @@ def check_placement(brokers: Brokers, topic: str, wanted: Sequence[Sequence[int]
 
 def _create_assigned(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
-    wanted = [[*nodes[at:], *nodes[:at]] for at in range(len(nodes))]
-    brokers.create(name, wanted)
-    return check_placement(brokers, name, wanted)
+    assigned = [[*nodes[at:], *nodes[:at]] for at in range(len(nodes))]
+    brokers.create(name, assigned)
+    return check_placement(brokers, name, assigned)
 
 
 def _create_spread(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -62,7 +70,9 @@ def _create_spread(brokers: Brokers, name: str) -> BrokerAnswer:
     check("CreateTopics", brokers.create_errors(name, partitions=count, replication=2)[0])
 
     def observe(node: int) -> str:
-        results = [list(one.replica_nodes) for one in brokers.metadata(node, name).partitions]
+        results = [
+            list(partition.replica_nodes) for partition in brokers.metadata(node, name).partitions
+        ]
         columns = [sorted(column) for column in zip(*results, strict=True)]
         return "one each" if columns == [brokers.nodes] * 2 else str(results)
 
@@ -93,7 +103,8 @@ def _delete_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     brokers.create(name, [brokers.nodes])
     request = DeleteTopicsRequest[4](topic_names=[name, f"{name}-never"], timeout_ms=5_000)
     by_name = {
-        one.name: one.error_code for one in brokers.send(brokers.controller, request).responses
+        result.name: result.error_code
+        for result in brokers.send(brokers.controller, request).responses
     }
     errors = names([by_name[name], by_name[f"{name}-never"]])
     answer = f"{errors}, then UnknownTopicOrPartition"
@@ -106,8 +117,8 @@ def _delete_topic(brokers: Brokers, name: str) -> BrokerAnswer:
 
 def _add_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     nodes = brokers.nodes
-    wanted = [nodes[:2], [nodes[2], nodes[1]], [nodes[1], nodes[0]]]  # none as it would be else
-    brokers.create(name, wanted[:1])
+    expected = [nodes[:2], [nodes[2], nodes[1]], [nodes[1], nodes[0]]]  # none as it would be else
+    brokers.create(name, expected[:1])
     kinds = CreatePartitionsRequest.CreatePartitionsTopic
 
     def entry_request(count: int, given: Sequence[Sequence[int]] | None) -> int:
@@ -119,9 +130,9 @@ def _add_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
         (entry,) = brokers.send(brokers.controller, request).results
         return int(entry.error_code)
 
-    check("CreatePartitions", entry_request(3, wanted[1:]))
+    check("CreatePartitions", entry_request(3, expected[1:]))
     fewer = name_of(entry_request(2, None))
-    node, result = check_placement(brokers, name, wanted)
+    node, result = check_placement(brokers, name, expected)
     return node, f"{result}, {fewer}"
 
 
@@ -132,7 +143,7 @@ def read_configs(brokers: Brokers, node: int, kind: int, name: str, keys: Sequen
     request = DescribeConfigsRequest[1](resources=[entry_request], include_synonyms=False)
     (result,) = brokers.send(node, request).results
     check("DescribeConfigs", result.error_code)
-    by_name = {one.name: one for one in result.configs}
+    by_name = {config.name: config for config in result.configs}
     return ", ".join(f"{by_name[key].value} by {by_name[key].config_source}" for key in keys)
 
 
@@ -214,11 +225,11 @@ def _describe_internal_topics(brokers: Brokers, name: str) -> BrokerAnswer:
         kept = [
             read_configs(brokers, node, OF_TOPIC, topic, ["cleanup.policy"]) for topic in INTERNAL
         ]
-        wanted = read_configs(
+        expected = read_configs(
             brokers, node, OF_BROKER, str(node), ["transaction.state.log.min.isr"]
         )
         result = read_configs(brokers, node, OF_TOPIC, INTERNAL[1], ["min.insync.replicas"])
-        same = result.split()[0] == wanted.split()[0]
+        same = result.split()[0] == expected.split()[0]
         return f"{', '.join(kept)}, {'as set' if same else result}"
 
     return by_all(brokers, observe, KEPT)
@@ -257,7 +268,7 @@ def _describe_cluster(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def observe(node: int) -> str:
         response = brokers.send(node, DescribeClusterRequest[0]())
-        known = sorted(one.broker_id for one in response.brokers) == brokers.nodes
+        known = sorted(broker.broker_id for broker in response.brokers) == brokers.nodes
         same = (response.cluster_id, response.controller_id) == (
             first.cluster_id,
             first.controller_id,

@@ -90,8 +90,14 @@ class TransactionalProducer:
                 ],
             ),
         )
-        results = sorted(response.results_by_topic_v3_and_below, key=lambda one: str(one.name))
-        return [one.partition_error_code for topic in results for one in topic.results_by_partition]
+        results = sorted(
+            response.results_by_topic_v3_and_below, key=lambda result: str(result.name)
+        )
+        return [
+            result.partition_error_code
+            for topic in results
+            for result in topic.results_by_partition
+        ]
 
     def end(self, *, commit: bool = True, epoch: int | None = None) -> int:
         response = self.brokers.send(
@@ -111,7 +117,7 @@ class TransactionalProducer:
         )  # fmt: skip
         check("AddOffsetsToTxn", self.brokers.send(self.node, request).error_code)
         kinds = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        parts = [
+        partitions = [
             kinds.TxnOffsetCommitRequestPartition(
                 partition_index=p, committed_offset=offset, committed_metadata=""
             )
@@ -119,11 +125,11 @@ class TransactionalProducer:
         ]
         commit = TxnOffsetCommitRequest[2](
             transactional_id=self.name, group_id=group, producer_id=self.id,
-            producer_epoch=self.epoch, topics=[kinds(name=topic, partitions=parts)],
+            producer_epoch=self.epoch, topics=[kinds(name=topic, partitions=partitions)],
         )  # fmt: skip
         response = self.brokers.send(self.brokers.coordinator(group), commit)
-        for one in response.topics[0].partitions:
-            check("TxnOffsetCommit", one.error_code)
+        for partition in response.topics[0].partitions:
+            check("TxnOffsetCommit", partition.error_code)
 
     def describe(self) -> str:
         request = DescribeTransactionsRequest[0](transactional_ids=[self.name])
@@ -136,12 +142,16 @@ class TransactionalProducer:
         request = ListTransactionsRequest[0](state_filters=[], producer_id_filters=[self.id])
         response = self.brokers.send(self.node, request)
         check("ListTransactions", response.error_code)
-        results = [one for one in response.transaction_states if one.transactional_id == self.name]
-        return ", ".join(one.transaction_state for one in results)
+        results = [
+            transaction_state
+            for transaction_state in response.transaction_states
+            if transaction_state.transactional_id == self.name
+        ]
+        return ", ".join(result.transaction_state for result in results)
 
-    def await_state(self, wanted: str) -> str:
+    def await_state(self, state: str) -> str:
         """The state of the transaction when its markers are written."""
-        return await_value(self.list_state, wanted)
+        return await_value(self.list_state, state)
 
 
 def make_producer(brokers: Brokers, name: str) -> TransactionalProducer:
@@ -151,65 +161,71 @@ def make_producer(brokers: Brokers, name: str) -> TransactionalProducer:
 
 
 def start_producer(brokers: Brokers, name: str) -> TransactionalProducer:
-    one = make_producer(brokers, name)
-    check("InitProducerId", one.init())
-    return one
+    producer = make_producer(brokers, name)
+    check("InitProducerId", producer.init())
+    return producer
 
 
 def _initialise_with_timeouts(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = make_producer(brokers, name)
-    results = [one.init(MOST_TRANSACTION_MS + 1), one.init(0), one.init(MOST_TRANSACTION_MS)]
-    return one.node, names(results)
+    producer = make_producer(brokers, name)
+    results = [
+        producer.init(MOST_TRANSACTION_MS + 1),
+        producer.init(0),
+        producer.init(MOST_TRANSACTION_MS),
+    ]
+    return producer.node, names(results)
 
 
 def _exceed_timeout(brokers: Brokers, name: str) -> BrokerAnswer:
     """A transaction that adds partitions beyond its timeout; its id had another
     transaction before."""
     create_led_topic(brokers, name, LONG_PARTITIONS)
-    one = start_producer(brokers, name)
-    check("InitProducerId", one.init(LONG_MS))
+    producer = start_producer(brokers, name)
+    check("InitProducerId", producer.init(LONG_MS))
     began_s, errors = time.monotonic(), []
     for p in range(LONG_PARTITIONS):
-        errors = one.add({name: [p]})
+        errors = producer.add({name: [p]})
         if max(errors) not in (0, BEING_ENDED):
             break
         threading.Event().wait(LONG_EVERY_S)
     early = time.monotonic() - began_s < LONG_MS / 1000
-    return one.node, f"{names(errors)}{', too early' if early else ''}"
+    return producer.node, f"{names(errors)}{', too early' if early else ''}"
 
 
 def _describe_transaction(brokers: Brokers, name: str) -> BrokerAnswer:
     """A transaction over two partitions, described while it is open and afterwards."""
     leader, _ = create_led_topic(brokers, name, 2)
-    one = start_producer(brokers, name)
-    check("AddPartitionsToTxn", max(one.add({name: [0, 1]})))
+    producer = start_producer(brokers, name)
+    check("AddPartitionsToTxn", max(producer.add({name: [0, 1]})))
     for p in range(2):
-        data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch))
+        data = make_batch(b"x", transactional=True, producer=(producer.id, producer.epoch))
         response = produce(brokers, leader, name, p, data, transactional_id=name)
         check("Produce", produced_partition(response).error_code)
-    during = (
-        f"{one.describe()} {one.list_state()} {_find_open_offsets(brokers, leader, name, one.id)}"
-    )
+    open_offsets = _find_open_offsets(brokers, leader, name, producer.id)
+    during = f"{producer.describe()} {producer.list_state()} {open_offsets}"
     for readers, committed in (("all", False), ("committed", True)):
-        parts = _fetch_both(brokers, leader, name, committed=committed)
-        during += f", {readers} {sum(bool(part.records) for part in parts)}"
+        answers = _fetch_both(brokers, leader, name, committed=committed)
+        during += f", {readers} {sum(bool(part.records) for part in answers)}"
     ends = [
         read_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
     ]
-    check("EndTxn", one.end())
-    after = one.await_state("CompleteCommit")
+    check("EndTxn", producer.end())
+    after = producer.await_state("CompleteCommit")
     ends += [
         read_offset(brokers, leader, name, LATEST, committed=committed).offset
         for committed in (True, False)
     ]
     shown = [part.last_stable_offset for part in _fetch_both(brokers, leader, name, committed=True)]
-    return one.node, f"{during}, {after}, {ends}, {shown}"
+    return producer.node, f"{during}, {after}, {ends}, {shown}"
 
 
 def _fetch_both(brokers: Brokers, leader: int, name: str, *, committed: bool) -> list[Any]:
     response = fetch(brokers, leader, name, {0: 0, 1: 0}, committed=committed)
-    return sorted(fetched_partitions(response), key=lambda one: int(one.partition_index))
+    return sorted(
+        fetched_partitions(response),
+        key=lambda fetched_partition: int(fetched_partition.partition_index),
+    )
 
 
 def _find_open_offsets(brokers: Brokers, leader: int, name: str, producer_id: int) -> list[int]:
@@ -219,33 +235,37 @@ def _find_open_offsets(brokers: Brokers, leader: int, name: str, producer_id: in
         brokers.send(leader, DescribeProducersRequest[0](topics=[request])).topics[0].partitions
     )
     return [
-        int(one.current_txn_start_offset)
+        int(active_producer.current_txn_start_offset)
         for part in response
-        for one in part.active_producers
-        if one.producer_id == producer_id
+        for active_producer in part.active_producers
+        if active_producer.producer_id == producer_id
     ]
 
 
 def _fence_producer(brokers: Brokers, name: str) -> BrokerAnswer:
     create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    known = (one.id, one.epoch)
-    check("InitProducerId", one.init())
-    later = f"{one.id - known[0]} {one.epoch - known[1]}"
-    errors = [*one.add({name: [0]}, known[1]), one.end(epoch=known[1]), one.init(known=known)]
-    return one.node, f"{later}, {names(errors)}"
+    producer = start_producer(brokers, name)
+    known = (producer.id, producer.epoch)
+    check("InitProducerId", producer.init())
+    later = f"{producer.id - known[0]} {producer.epoch - known[1]}"
+    errors = [
+        *producer.add({name: [0]}, known[1]),
+        producer.end(epoch=known[1]),
+        producer.init(known=known),
+    ]
+    return producer.node, f"{later}, {names(errors)}"
 
 
 def _add_unknown_partition(brokers: Brokers, name: str) -> BrokerAnswer:
     create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
-    result = one.add({name: [0], f"{name}-never": [0]})
-    return one.node, names(result)
+    producer = start_producer(brokers, name)
+    result = producer.add({name: [0], f"{name}-never": [0]})
+    return producer.node, names(result)
 
 
 def _end_without_begin(brokers: Brokers, name: str) -> BrokerAnswer:
-    one = start_producer(brokers, name)
-    return one.node, name_of(one.end())
+    producer = start_producer(brokers, name)
+    return producer.node, name_of(producer.end())
 
 
 def _get_producer_ids(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -261,10 +281,10 @@ def _get_producer_ids(brokers: Brokers, name: str) -> BrokerAnswer:
         )
         for node in (*brokers.nodes, *brokers.nodes)
     ]  # fmt: skip
-    for one in results:
-        check("InitProducerId", one.error_code)
-    ids = [one.producer_id for one in results]
-    epochs = {one.producer_epoch for one in results}
+    for result in results:
+        check("InitProducerId", result.error_code)
+    ids = [result.producer_id for result in results]
+    epochs = {result.producer_epoch for result in results}
     return brokers.nodes[0], "each its own" if len(set(ids)) == len(ids) and epochs == {0} else (
         f"{ids} with {epochs}"
     )
@@ -275,20 +295,23 @@ def _fetch_aborted(brokers: Brokers, name: str) -> BrokerAnswer:
     transaction, in an aborted one, and after both. (Each batch has a segment of its own, because
     its timestamp is years before its marker's.)"""
     leader, _ = create_led_topic(brokers, name)
-    one = start_producer(brokers, name)
+    producer = start_producer(brokers, name)
     for number, commit in enumerate((True, False)):
-        check("AddPartitionsToTxn", max(one.add({name: [0]})))
-        data = make_batch(b"x", transactional=True, producer=(one.id, one.epoch), sequence=number)
+        check("AddPartitionsToTxn", max(producer.add({name: [0]})))
+        data = make_batch(
+            b"x", transactional=True, producer=(producer.id, producer.epoch), sequence=number
+        )
         response = produce(brokers, leader, name, 0, data, transactional_id=name)
         check("Produce", produced_partition(response).error_code)
-        check("EndTxn", one.end(commit=commit))
-        one.await_state("CompleteCommit" if commit else "CompleteAbort")
+        check("EndTxn", producer.end(commit=commit))
+        producer.await_state("CompleteCommit" if commit else "CompleteAbort")
     results = []
     for at in (0, 2, 4):
         (part,) = fetched_partitions(fetch(brokers, leader, name, {0: at}, committed=True))
         values = [
-            f"{'its' if gone.producer_id == one.id else gone.producer_id} from {gone.first_offset}"
-            for gone in part.aborted_transactions
+            f"{'its' if txn.producer_id == producer.id else txn.producer_id} "
+            f"from {txn.first_offset}"
+            for txn in part.aborted_transactions
         ]
         results.append(" ".join(values) or "none")
     return leader, ", ".join(results)
@@ -297,13 +320,13 @@ def _fetch_aborted(brokers: Brokers, name: str) -> BrokerAnswer:
 def _commit_offsets(brokers: Brokers, name: str) -> BrokerAnswer:
     """Offsets of two partitions: before the end, after a commit, after an abort."""
     create_led_topic(brokers, name, 2)
-    reader, one = member(brokers, name), start_producer(brokers, name)
+    reader, producer = member(brokers, name), start_producer(brokers, name)
     results = []
     for turn, commit in enumerate((True, False)):
-        one.move(name, name, {0: 10 + turn, 1: 20 + turn})
+        producer.move(name, name, {0: 10 + turn, 1: 20 + turn})
         results.append(reader.positions())
-        check("EndTxn", one.end(commit=commit))
-        one.await_state("CompleteCommit" if commit else "CompleteAbort")
+        check("EndTxn", producer.end(commit=commit))
+        producer.await_state("CompleteCommit" if commit else "CompleteAbort")
         results.append(reader.positions())
     return reader.node, "; ".join(results)
 

@@ -45,8 +45,8 @@ def describe_faketime() -> Dependency:
 
 
 def _find_library() -> Path | None:
-    places = (Path(one) for one in FOLDERS)
-    return next((path for one in places for path in sorted(one.glob(f"*/{FILE}"))), None)
+    places = (Path(folder) for folder in FOLDERS)
+    return next((path for place in places for path in sorted(place.glob(f"*/{FILE}"))), None)
 
 
 def _version() -> str:

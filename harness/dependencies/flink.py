@@ -46,8 +46,10 @@ def _target() -> Path:
 def _fetch(folder: Path) -> None:
     wheel = download_wheel(NAME, f"apache-flink-libraries=={VERSION}", folder / "wheel", how=HOW)
     with zipfile.ZipFile(wheel) as archive:
-        wanted = ("pyflink/lib/", "pyflink/opt/")
-        archive.extractall(folder, [one for one in archive.namelist() if one.startswith(wanted)])
+        prefixes = ("pyflink/lib/", "pyflink/opt/")
+        archive.extractall(
+            folder, [name for name in archive.namelist() if name.startswith(prefixes)]
+        )
     for part in ("lib", "opt"):
         (folder / "pyflink" / part).rename(folder / part)
     shutil.rmtree(folder / "wheel")

@@ -57,8 +57,8 @@ def _sources(name: str) -> list[Path]:
 
 
 def _target(name: str, version: str) -> Path:
-    parts = (path.read_bytes() for path in (compose_pom(name), *_sources(name)))
-    digest = hashlib.sha256(b"\0".join(parts))
+    contents = (path.read_bytes() for path in (compose_pom(name), *_sources(name)))
+    digest = hashlib.sha256(b"\0".join(contents))
     return cache_dir() / f"{name}-{version}-{digest.hexdigest()[:12]}"
 
 

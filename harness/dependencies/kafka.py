@@ -86,7 +86,7 @@ def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> 
 def describe_kafka(version: str = VERSION) -> Dependency:
     """The release `version`, and the older ones that this machine has."""
     is_installed = _target(version).exists()
-    others = [one for one in releases() if one != version and _target(one).exists()]
+    others = [release for release in releases() if release != version and _target(release).exists()]
     installed = [version] * is_installed + others
     return Dependency(
         name="kafka",

@@ -44,8 +44,8 @@ def _sources() -> list[Path]:
 
 
 def _target(version: str) -> Path:
-    parts = [path.read_bytes() for path in (compose_pom("mirror"), *_sources())]
-    digest = hashlib.sha256(b"".join([*parts, repr(LOGGING).encode()]))
+    contents = [path.read_bytes() for path in (compose_pom("mirror"), *_sources())]
+    digest = hashlib.sha256(b"".join([*contents, repr(LOGGING).encode()]))
     return cache_dir() / f"mirror-{version}-{digest.hexdigest()[:12]}"
 
 

@@ -51,16 +51,18 @@ def _candidates() -> Iterator[str]:
     home = Path.home()
     versions = [home / ".pyenv" / "versions"]
     roots = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep) if part]
-    versions += [one.parent / "versions" for one in roots if one.name == "shims"]
+    versions += [root.parent / "versions" for root in roots if root.name == "shims"]
     for minor in MINORS:
         name = f"python3.{minor}"
         folders = [
             *roots,
-            *(bins for one in versions for bins in sorted(one.glob(f"3.{minor}.*/bin"))),
+            *(bins for version in versions for bins in sorted(version.glob(f"3.{minor}.*/bin"))),
             *sorted(home.glob(f".local/share/uv/python/cpython-3.{minor}.*/bin")),
         ]
-        yield from dict.fromkeys(str(one / name) for one in folders if (one / name).exists())
-    yield from (str(one / "python3") for one in roots if (one / "python3").exists())
+        yield from dict.fromkeys(
+            str(folder / name) for folder in folders if (folder / name).exists()
+        )
+    yield from (str(root / "python3") for root in roots if (root / "python3").exists())
 
 
 def _read_version(path: str) -> tuple[tuple[int, ...], str] | None:

@@ -74,7 +74,7 @@ class Archive:
             ).lastrowid
             db.executemany(
                 "INSERT INTO signatures VALUES (?, ?)",
-                [(run_id, one) for one in dict.fromkeys(row.signatures)],
+                [(run_id, signature) for signature in dict.fromkeys(row.signatures)],
             )
             return list(_known_signatures(db, row, before=run_id or 0))
 

@@ -93,7 +93,7 @@ def bug_table(bugs: Iterable[KnownBug], rows: Sequence[Row]) -> BugTable:
 def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
     broken = [row for row in rows if row.job.target == bug.broken_target]
     fixed = [row for row in rows if row.job.target == bug.fixed_target]
-    found = [row for row in broken if bug.is_shown_by(row.shows)]
+    showing = [row for row in broken if bug.is_shown_by(row.shows)]
     seconds = [row.seconds for row in rows]
     return BugLine(
         bug=bug.name,
@@ -104,13 +104,13 @@ def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
         broken=bug.broken,
         fixed=bug.fixed,
         tries=sorted(row.job.seed for row in broken),
-        found=len(found),
+        found=len(showing),
         unknown=sum(row.verdict == "UNKNOWN" for row in broken),
         fixed_tries=sorted(row.job.seed for row in fixed),
         fixed_found=sum(bug.is_shown_by(row.shows) for row in fixed),
         fixed_unknown=sum(row.verdict == "UNKNOWN" for row in fixed),
-        at_least=round(lower_bound(len(found), len(broken)), 4),
-        first_s=[s for row in found if (s := row.first_s.get(bug.guarantee)) is not None],
+        at_least=round(lower_bound(len(showing), len(broken)), 4),
+        first_s=[s for row in showing if (s := row.first_s.get(bug.guarantee)) is not None],
         seconds=round(median(seconds), 1) if seconds else 0.0,
         violated=_count_violations(broken),
         fixed_violated=_count_violations(fixed),
@@ -146,10 +146,10 @@ def _cells(line: BugLine) -> list[str]:
     ]
 
 
-def _count(found: int, tries: int, unknown: int) -> str:
+def _count(count: int, tries: int, unknown: int) -> str:
     if not tries:
         return "not played"
-    return f"{found} of {tries}" + (f", {unknown} UNKNOWN" if unknown else "")
+    return f"{count} of {tries}" + (f", {unknown} UNKNOWN" if unknown else "")
 
 
 def first_finding(line: BugLine) -> str:

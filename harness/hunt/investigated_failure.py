@@ -74,5 +74,5 @@ def rule_for(hits: int, tries: int) -> Rule:
     return Rule(hits=1, tries=min(MOST_TRIES, tries_needed))
 
 
-def _fault_text(one: Entry) -> str:
-    return f"{one.fault} {one.target} for {one.duration_s:.1f} s"
+def _fault_text(entry: Entry) -> str:
+    return f"{entry.fault} {entry.target} for {entry.duration_s:.1f} s"

@@ -104,7 +104,7 @@ def _failure_rate(row: Row, signature: str, reruns: Sequence[Row]) -> Failure:
 def _other_anomalies(report: Report) -> list[str]:
     """The other violations of the smallest schedule's runs."""
     kept_steps = [step for step in report.steps if step.kept]
-    return [one.name for one in kept_steps[-1].others] if kept_steps else []
+    return [anomaly.name for anomaly in kept_steps[-1].others] if kept_steps else []
 
 
 def _with_shrink_report(failure: Failure, report: Report | None, folder: Path) -> Failure:

@@ -76,8 +76,10 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
         first_s={name: value for name, value in first.items() if value is not None},
         must_find=result.must_find,
         mutant_ran=facts.mutant_ran,
-        shows=[one.name for one in outcome_of(run, result, seconds).shows],
-        signatures=[one for g in result.guarantees if (one := _signature(g, facts.run))],
+        shows=[anomaly.name for anomaly in outcome_of(run, result, seconds).shows],
+        signatures=[
+            signature for g in result.guarantees if (signature := _signature(g, facts.run))
+        ],
     )
 
 
@@ -87,7 +89,7 @@ def _signature(guarantee: GuaranteeResult, run: str) -> str:
     In a standing cluster topics are named after the run; the signature has the name without the
     run.
     """
-    first = next((one for one in guarantee.findings if one.permitted is None), None)
+    first = next((finding for finding in guarantee.findings if finding.permitted is None), None)
     if guarantee.status != "violated" or first is None:
         return ""
     kinds = sorted({fault.split(" ", 1)[0] for fault in first.faults})
@@ -96,9 +98,11 @@ def _signature(guarantee: GuaranteeResult, run: str) -> str:
     return f"{name} under {'+'.join(kinds) or 'no fault'} in {topic}"
 
 
-def _first_s(run: Path, one: GuaranteeResult, facts: RunFacts) -> float | None:
+def _first_s(run: Path, guarantee_result: GuaranteeResult, facts: RunFacts) -> float | None:
     begins = [phase.begin_ns for phase in facts.phases if phase.name == "before"]
-    times = [at_ns for at_ns in violated_sub_kinds(run, one).values() if at_ns is not None]
+    times = [
+        at_ns for at_ns in violated_sub_kinds(run, guarantee_result).values() if at_ns is not None
+    ]
     if not begins or not times:
         return None
     return round((min(times) - begins[0]) / _SECOND_NS, 1)

@@ -203,13 +203,13 @@ class Night:
         """
         verdicts = {row.verdict for row in self.ledger.rows if row.job.is_plain}
         verdicts |= {"UNKNOWN"} if self.uncaught_mutants() or not verdicts else set()
-        return next((one for one in ("FAIL", "UNKNOWN") if one in verdicts), "PASS")
+        return next((verdict for verdict in ("FAIL", "UNKNOWN") if verdict in verdicts), "PASS")
 
     def uncaught_mutants(self) -> list[str]:
         """The mixed-in mutants that were played and never caught."""
         mixed = [row for row in self.ledger.rows if row.job.mutant in self.mixed_in]
         caught = {row.job.mutant for row in mixed if self._is_caught(row)}
-        return sorted({str(row.job.mutant) for row in mixed} - {str(one) for one in caught})
+        return sorted({str(row.job.mutant) for row in mixed} - {str(mutant) for mutant in caught})
 
     def write(self) -> None:
         """Write table.md, completely or not at all."""
@@ -255,4 +255,6 @@ class Night:
 def _by_time(row: Row) -> list[str]:
     """The signatures of a run, the earliest finding first."""
     last = float("inf")
-    return sorted(row.signatures, key=lambda one: row.first_s.get(guarantee_of(one), last))
+    return sorted(
+        row.signatures, key=lambda signature: row.first_s.get(guarantee_of(signature), last)
+    )

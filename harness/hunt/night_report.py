@@ -23,21 +23,21 @@ def night_text(
 ) -> str:
     """table.md: the summary first, every run last."""
     plain = [row for row in rows if row.job.is_plain]
-    parts = ["# The night", _count_line(rows), summary(plain)]
+    sections = ["# The night", _count_line(rows), summary(plain)]
     if left_out:
-        parts.append("Not played: " + "; ".join(left_out) + ".\n")
+        sections.append("Not played: " + "; ".join(left_out) + ".\n")
     if any(row.job.mutant for row in rows):
         tried = {row.job.mutant for row in rows}
-        met = [one for one in mutants if one.name in tried]
-        parts += ["## Mutants", text_of(matrix_of(met, rows))]
+        met = [mutant for mutant in mutants if mutant.name in tried]
+        sections += ["## Mutants", text_of(matrix_of(met, rows))]
     if any(row.job.bug for row in rows):
         tried = {row.job.bug for row in rows}
         table = bug_table([bug for bug in bugs if bug.name in tried], rows)
-        parts += ["## Published bugs", bug_table_text(table)]
+        sections += ["## Published bugs", bug_table_text(table)]
     if failures:
-        parts += ["## Failures", _failures(failures)]
-    parts += ["## What is not PASS", _findings_table(plain), "## All runs", _run_table(rows)]
-    return "\n".join(parts)
+        sections += ["## Failures", _failures(failures)]
+    sections += ["## What is not PASS", _findings_table(plain), "## All runs", _run_table(rows)]
+    return "\n".join(sections)
 
 
 def summary(rows: Sequence[Row]) -> str:
@@ -89,9 +89,10 @@ def _failures(failures: Sequence[tuple[Failure, int]]) -> str:
     return markdown(
         heads,
         (
-            [one.signature, one.job.mutant or one.job.target,
-             f"{one.job.scenario}, seed {one.job.seed}", one.at, str(count), one.rate, one.shortest]
-            for one, count in failures
+            [failure.signature, failure.job.mutant or failure.job.target,
+             f"{failure.job.scenario}, seed {failure.job.seed}", failure.at,
+             str(count), failure.rate, failure.shortest]
+            for failure, count in failures
         ),
     )  # fmt: skip
 

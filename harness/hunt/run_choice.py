@@ -105,10 +105,10 @@ def next_of(
     Among equals comes the one played least often for its weight. `now_s` is wall clock.
     """
 
-    def due(one: Candidate) -> tuple[bool, float, float]:
-        at = last_played(one)
+    def due(candidate: Candidate) -> tuple[bool, float, float]:
+        at = last_played(candidate)
         age_s = max(0.0, now_s - seconds_of(at)) if at else 1.0
-        return not at, one.weight * age_s, -plays(one) / one.weight
+        return not at, candidate.weight * age_s, -plays(candidate) / candidate.weight
 
     return max(candidates, key=due, default=None)
 
@@ -128,10 +128,10 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
     if target.startswith(PREFIX):
         return _unsupported_there(scenario, target)
     reasons = [
-        FAULTS[one.fault].unsupported_reason(
-            runtime=scenario.runtime, target=target, selector=one.target, options=one.options
+        FAULTS[fault.fault].unsupported_reason(
+            runtime=scenario.runtime, target=target, selector=fault.target, options=fault.options
         )
-        for one in scenario.faults
+        for fault in scenario.faults
     ]
     return next(filter(None, reasons), "")
 

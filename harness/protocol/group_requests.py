@@ -15,12 +15,12 @@ SESSION_MS, REBALANCE_MS = 60_000, 5_000
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 
 
-def join_request(group: str, member_id: str, wanted: bytes = b"") -> bytes:
+def join_request(group: str, member_id: str, metadata: bytes = b"") -> bytes:
     """JoinGroup 2 of the only member. Without a member id the broker assigns one; with the leader's
     id a new generation begins. `wanted` is the encoded subscription."""
     times = struct.pack(">ii", SESSION_MS, REBALANCE_MS)
     protocols = (
-        struct.pack(">i", 1) + encode_string(PROTOCOL) + struct.pack(">i", len(wanted)) + wanted
+        struct.pack(">i", 1) + encode_string(PROTOCOL) + struct.pack(">i", len(metadata)) + metadata
     )
     return encode_request(
         JOIN,

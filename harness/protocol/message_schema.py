@@ -95,7 +95,7 @@ class MessageSchema:
 
     def __init__(self, text: str) -> None:
         raw = json.loads(_COMMENT.sub("", text))
-        structs = {one["name"]: one["fields"] for one in raw.get("commonStructs", [])}
+        structs = {struct["name"]: struct["fields"] for struct in raw.get("commonStructs", [])}
         self.name: str = raw["name"]
         self.api_key: int | None = raw.get("apiKey")
         self.valid = Versions.parse(raw["validVersions"])

@@ -31,11 +31,11 @@ EMPTY, NONE = struct.pack(">i", 0), struct.pack(">i", -1)
 def _request_error(connection: Connection, api: tuple[int, int], body: bytes, layout: str) -> int:
     """Send a request. Returns the error code behind fields of this layout (`s`: a string)."""
     answer = ResponseReader(connection.call(encode_request(api, 1, body)))
-    for one in layout:
-        if one == "s":
+    for letter in layout:
+        if letter == "s":
             answer.read_string()
         else:
-            answer.read(f">{one}")
+            answer.read(f">{letter}")
     return answer.read(">h")
 
 

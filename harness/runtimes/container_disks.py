@@ -63,13 +63,13 @@ class ContainerDisks(ProcessDisks):
                 raise LabFailure(f"files of {node} can be taken away {REQUIREMENT}")
 
     def _log_dirs_below(self, home: Path, node: str) -> list[Path]:
-        return [home.joinpath(*_below_home(node, one)) for one in self._log_dirs(node)]
+        return [home.joinpath(*_below_home(node, log_dir)) for log_dir in self._log_dirs(node)]
 
 
 def _below_home(node: str, log_dir: Path) -> tuple[str, ...]:
     """`nodes/b1/data/disk1` of the run is `data/disk1` of the broker's home."""
-    parts = log_dir.parts
-    return parts[len(parts) - parts[::-1].index(node) :]
+    path_parts = log_dir.parts
+    return path_parts[len(path_parts) - path_parts[::-1].index(node) :]
 
 
 def _names(folders: Sequence[Path]) -> set[Path]:

@@ -134,7 +134,9 @@ class DockerRuntime:
         state = self._node_state(node)
         with _lab_failures(node):
             state.container.reload()
-        places = {one["Destination"]: one["Source"] for one in state.container.attrs["Mounts"]}
+        places = {
+            mount["Destination"]: mount["Source"] for mount in state.container.attrs["Mounts"]
+        }
         return Path(places[HOME]) if os.access(places[HOME], os.R_OK | os.W_OK | os.X_OK) else None
 
     @contextlib.contextmanager
@@ -293,10 +295,10 @@ class DockerRuntime:
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         """Raises LabFailure when a container or a pod was removed from outside."""
         with self._lock:
-            nodes = {one.container.id: node for node, one in self._nodes.items()}
+            nodes = {container.container.id: node for node, container in self._nodes.items()}
             pods = {self._pods.pod(node).id: f"the pod of {node}" for node in self.plan.nodes}
             with _lab_failures("the engine"):
-                states = {one["Id"]: one["State"] for one in self._list()}
+                states = {container["Id"]: container["State"] for container in self._list()}
             for identity, name in {**nodes, **pods}.items():
                 if identity not in states:
                     raise LabFailure(f"the container of {name} was removed in the middle of a run")
@@ -305,7 +307,9 @@ class DockerRuntime:
                     raise LabFailure(
                         f"{name} is {states[identity]}: the lab did not end its container"
                     )
-            ended = [node for one, node in nodes.items() if states[one] not in STATES]
+            ended = [
+                node for container_id, node in nodes.items() if states[container_id] not in STATES
+            ]
             return [self.status(node) for node in ended if not self._nodes[node].ended_by_us]
 
     def log(self, node: str) -> str:
@@ -322,7 +326,7 @@ class DockerRuntime:
             nodes = list(self._nodes.items())
             self._nodes.clear()
             failures: list[str] = []
-            all_at_once(lambda one: self._give_back(*one, failures), nodes)
+            all_at_once(lambda entry: self._give_back(*entry, failures), nodes)
             with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
                 self._pods.close()
             self._engine.client.close()
@@ -368,7 +372,9 @@ class DockerRuntime:
         """Create another container on the same volume. The log of the earlier one is kept."""
         before = state.container
         state.earlier_output = _read_output(state)
-        home = next(one["Name"] for one in before.attrs["Mounts"] if one["Destination"] == HOME)
+        home = next(
+            mount["Name"] for mount in before.attrs["Mounts"] if mount["Destination"] == HOME
+        )
         state.container = self._create(node, image, argv, env, home=home)
         state.image = image
         before.remove()
@@ -438,10 +444,10 @@ def _pack_folder(folder: Path, *, is_complete: bool) -> bytes:
     """An archive of a node's folder as HOME, for the image's user; not `whole`: without data."""
     buffer = io.BytesIO()
 
-    def set_owner(one: tarfile.TarInfo) -> tarfile.TarInfo:
-        one.uid = one.gid = USER_ID
-        one.uname = one.gname = ""
-        return one
+    def set_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = USER_ID
+        entry.uname = entry.gname = ""
+        return entry
 
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         if is_complete:
@@ -468,13 +474,13 @@ def _extract(file: IO[bytes], folder: Path) -> None:
     tarfile's own filters came with Python 3.11.4; Debian 12 has 3.11.2.
     """
     with tarfile.open(fileobj=file) as tar:
-        for one in tar:
-            place = (folder / one.name.partition("/")[2]).resolve()
+        for member in tar:
+            place = (folder / member.name.partition("/")[2]).resolve()
             if not place.is_relative_to(folder.resolve()):
-                raise OSError(f"an archive with a file outside of its folder: {one.name}")
-            if one.isdir():
+                raise OSError(f"an archive with a file outside of its folder: {member.name}")
+            if member.isdir():
                 place.mkdir(parents=True, exist_ok=True)
-            elif (source := tar.extractfile(one)) is not None:
+            elif (source := tar.extractfile(member)) is not None:
                 with source, place.open("wb") as target:
                     shutil.copyfileobj(source, target)
 

@@ -34,8 +34,8 @@ class StateChange:
 
 
 STATE_CHANGES = {
-    one.api: one
-    for one in (
+    scenario.api: scenario
+    for scenario in (
         StateChange(api="Produce", weight=3),
         StateChange(api="InitProducerId", weight=0.5),
         StateChange(api="AddPartitionsToTxn", weight=1.5),

@@ -30,7 +30,7 @@ def _scenario(name: str, about: str, *suites: str, topics: int = 1, rate: float 
         cluster=cluster(),
         workload=WorkloadSpec(
             kind="application",
-            topics=tuple(TopicSpec(name=one, config=SAFE) for one in names),
+            topics=tuple(TopicSpec(name=name, config=SAFE) for name in names),
             rate_records_per_s=rate,
             isolation="read_committed",
             options={"application": name},

@@ -68,13 +68,13 @@ def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingClus
         lab_bootstrap=cluster.bootstrap,
         metrics=cluster.metrics,
         zookeeper=",".join(
-            "{}:{}".format(*plan.zookeeper_for_users(one)) for one in plan.zookeepers
+            "{}:{}".format(*plan.zookeeper_for_users(zookeeper)) for zookeeper in plan.zookeepers
         ),
         ports=sorted(plan.fixed_ports().values()),
         racks={
             name: rack
-            for name, one in cluster.nodes.items()
-            if (rack := cluster.access.properties(one).get("broker.rack"))
+            for name, node in cluster.nodes.items()
+            if (rack := cluster.access.properties(node).get("broker.rack"))
         },
         defaults=broker_defaults(cluster),
         protocol=security.protocol,

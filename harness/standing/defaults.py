@@ -55,4 +55,4 @@ def _describe_broker(bootstrap: list[str], broker_id: int) -> dict[str, str | No
         resource = ConfigResource(ConfigResourceType.BROKER, str(broker_id))
         answer = admin.describe_configs([resource], config_filter="all")
     settings = next(iter(answer.values()))[str(broker_id)]
-    return {name: one["value"] for name, one in settings.items()}
+    return {name: setting["value"] for name, setting in settings.items()}

@@ -49,9 +49,15 @@ def _holder(port: int) -> str:
     """The process that holds the port, where visible."""
     try:
         connections = [
-            one for one in psutil.net_connections("tcp") if one.laddr and one.laddr.port == port
+            connection
+            for connection in psutil.net_connections("tcp")
+            if connection.laddr and connection.laddr.port == port
         ]
-        names_by_pid = {one.pid: psutil.Process(one.pid).name() for one in connections if one.pid}
+        names_by_pid = {
+            connection.pid: psutil.Process(connection.pid).name()
+            for connection in connections
+            if connection.pid
+        }
     except psutil.Error:
         return ""
     return "".join(f" by {name} (pid {pid})" for pid, name in list(names_by_pid.items())[:1])

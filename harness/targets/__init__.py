@@ -39,7 +39,7 @@ def parse_target(name: str) -> Target | Mix:
     Raises ValueError with the known ones otherwise, also for an unknown release.
     """
     if name.startswith(PREFIX):
-        return Mix(tuple(_kind(one) for one in name.removeprefix(PREFIX).split(",")))
+        return Mix(tuple(_kind(kind) for kind in name.removeprefix(PREFIX).split(",")))
     return _kind(name)
 
 

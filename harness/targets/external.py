@@ -149,16 +149,16 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
 
 
 def _problems(file: ExternalFile) -> list[str]:
-    addresses = {f"bootstrap {one}": one for one in file.bootstrap}
-    addresses |= {f"zookeeper {one}": one for one in file.zookeeper.split(",")}
+    addresses = {f"bootstrap {address}": address for address in file.bootstrap}
+    addresses |= {f"zookeeper {address}": address for address in file.zookeeper.split(",")}
     addresses |= {f"nodes.{name}.direct": node.direct for name, node in file.nodes.items()}
     for link in file.links:
         addresses[f"the toxiproxy of {link.src}->{link.dst}"] = link.toxiproxy
         addresses[f"the probe of {link.src}->{link.dst}"] = link.probe
     problems = [] if file.bootstrap else ["bootstrap names no broker"]
     problems += [
-        f"{field}: {one!r} is no host:port" for field, one in addresses.items()
-        if not ADDRESS.fullmatch(one) or int(one.rpartition(":")[2]) > HIGHEST_PORT
+        f"{field}: {address!r} is no host:port" for field, address in addresses.items()
+        if not ADDRESS.fullmatch(address) or int(address.rpartition(":")[2]) > HIGHEST_PORT
     ]  # fmt: skip
     problems += [
         f"nodes.{name}: a broker is named b and its broker.id, a ZooKeeper zk1, zk2, ..."
@@ -191,14 +191,14 @@ def _in_commands(file: ExternalFile) -> Iterator[str]:
         without = min(name for name, has_copy in copied.items() if not has_copy)
         yield f"nodes.{without} has no copy: judged are the logs of all brokers or of none"
     for name, node in file.nodes.items():
-        commands = {one: command for one in COMMANDS if (command := getattr(node, one))}
+        commands = {action: command for action in COMMANDS if (command := getattr(node, action))}
         needs = NEEDS | ({"copy": ("stop",)} if name[0] == "b" else {})
-        for one, command in commands.items():
+        for action, command in commands.items():
             if why := _no_command(command):
-                yield f"nodes.{name}.{one} is no command: {why}"
-            for other in needs.get(one, ()):
+                yield f"nodes.{name}.{action} is no command: {why}"
+            for other in needs.get(action, ()):
                 if other not in commands:
-                    yield f"nodes.{name} has {one}, which needs {other} too"
+                    yield f"nodes.{name} has {action}, which needs {other} too"
         if node.copy and "{into}" not in node.copy:
             yield f"nodes.{name}.copy names no {{into}}, the folder to copy into"
 

@@ -65,8 +65,10 @@ class BrokerNode:
         internal = Listener(
             name="INTERNAL", port=self.internal_port, advertised=(self.name, self.internal_port)
         )
-        secured = tuple(one for one in self.further if one.protocol != client.protocol)
-        plain = tuple(one for one in self.further if one.protocol == client.protocol)
+        secured = tuple(
+            listener for listener in self.further if listener.protocol != client.protocol
+        )
+        plain = tuple(listener for listener in self.further if listener.protocol == client.protocol)
         return (*secured, client, *plain, internal, *self._controller_listeners())
 
     def _controller_listeners(self) -> tuple[Listener, ...]:
@@ -174,13 +176,15 @@ class Target(Protocol):
 
 def common_properties(node: BrokerNode) -> dict[str, str]:
     """Settings of every target: its listeners, and timeouts low enough for short scenarios."""
-    bound = [f"{one.name}://{node.address}:{one.port}" for one in node.listeners]
-    advertised = ["{}://{}:{}".format(one.name, *one.advertised) for one in node.listeners]
+    bound = [f"{listener.name}://{node.address}:{listener.port}" for listener in node.listeners]
+    advertised = [
+        "{}://{}:{}".format(listener.name, *listener.advertised) for listener in node.listeners
+    ]
     return {
         **_metadata_properties(node),
         "listeners": ",".join(bound),
         "advertised.listeners": ",".join(advertised),
-        _PROTOCOLS: ",".join(f"{one.name}:{one.protocol}" for one in node.listeners),
+        _PROTOCOLS: ",".join(f"{listener.name}:{listener.protocol}" for listener in node.listeners),
         "inter.broker.listener.name": "INTERNAL",
         "log.dirs": str(node.data),
         "replica.lag.time.max.ms": "3000",

@@ -70,7 +70,8 @@ class OAuthBearerExchange:
         if authorization_id and authorization_id != token.subject:
             raise Denied(
                 "Authentication failed: Client requested an authorization id "
-                f"({authorization_id}) that is different from the token's principal name ({token.subject})"
+                f"({authorization_id}) that is different from the token's principal name "
+                f"({token.subject})"
             )
         self.is_complete = True
         self.principal = Principal(USER, token.subject)

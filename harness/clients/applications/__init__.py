@@ -19,11 +19,15 @@ from urteil.harness.scenario import WorkloadSpec
 def applications() -> Mapping[str, Application]:
     """All declared applications by name."""
     modules = (
-        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
     )
     declared = (getattr(module, "APPLICATION", None) for module in modules)
-    found = [one for one in declared if isinstance(one, Application)]
-    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+    instances = [instance for instance in declared if isinstance(instance, Application)]
+    return {
+        application.name: application
+        for application in sorted(instances, key=lambda application: application.name)
+    }
 
 
 def application_of(load: WorkloadSpec) -> Application | None:

@@ -178,7 +178,7 @@ class Application:
     def process(self, name: str) -> AppProcess:
         """The kind of the process with this name."""
         letters = re.sub(r"\d.*", "", base_name(name))
-        return next(one for one in self.processes if one.prefix == letters)
+        return next(process for process in self.processes if process.prefix == letters)
 
     def names(self, scenario: Scenario) -> list[str]:
         """The names of all processes that the scenario starts."""

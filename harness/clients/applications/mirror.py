@@ -98,8 +98,8 @@ def properties(context: Context, name: str) -> dict[str, str]:
         "topics": "urteil.*",
         "groups": "urteil.*",
         "replication.factor": str(REPLICAS),
-        **{f"{one}.topic.replication.factor": str(REPLICAS) for one in internal},
-        **{f"{one}.storage.replication.factor": str(REPLICAS) for one in stores},
+        **{f"{topic}.topic.replication.factor": str(REPLICAS) for topic in internal},
+        **{f"{store}.storage.replication.factor": str(REPLICAS) for store in stores},
         "offset.storage.partitions": "3",
         "status.storage.partitions": "1",
         "sync.group.offsets.enabled": "true",
@@ -111,13 +111,13 @@ def properties(context: Context, name: str) -> dict[str, str]:
         "sync.topic.acls.interval.seconds": "3",
         "offset.lag.max": "10",
         "tasks.max": "2",
-        **{f"{one}.{key}": value for one in (EAST, WEST) for key, value in WORKER.items()},
+        **{f"{cluster}.{key}": value for cluster in (EAST, WEST) for key, value in WORKER.items()},
         f"{EAST}.consumer.metadata.max.age.ms": "3000",
     }
     settings |= BUGS.get(ApplicationOptions.of(context.load).variant, {})
     if options.exactly_once:
         settings |= {
-            **{f"{one}.producer.transaction.timeout.ms": "6000" for one in (EAST, WEST)},
+            **{f"{cluster}.producer.transaction.timeout.ms": "6000" for cluster in (EAST, WEST)},
             f"{WEST}.exactly.once.source.support": "enabled",
             f"{EAST}.exactly.once.source.support": "enabled",
             "dedicated.mode.enable.internal.rest": "true",
@@ -184,11 +184,11 @@ def followed(context: Context) -> dict[str, str]:
         (described,) = admin.describe_topics([topic])
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         configs: Any = admin.describe_configs([resource], config_filter="all")
-        wanted = ACLFilter(
+        acl_filter = ACLFilter(
             None, None, ACLOperation.ANY, ACLPermissionType.ANY,
             ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.LITERAL),
         )  # fmt: skip
-        acls, _ = admin.describe_acls(wanted)
+        acls, _ = admin.describe_acls(acl_filter)
     values = configs["topic"][topic]
     return {
         "partitions": str(len(described["partitions"])),
@@ -206,10 +206,10 @@ def expected_settings() -> dict[str, str]:
 def remaining(context: Context) -> set[str]:
     """Records without a copy, and settings that have not followed."""
     try:
-        found = followed(context)
+        settings = followed(context)
     except KafkaError as error:
         return {f"{WEST} does not answer: {error}"}
-    late = {name for name, value in expected_settings().items() if found.get(name) != value}
+    late = {name for name, value in expected_settings().items() if settings.get(name) != value}
     return uncopied_values(context) | late
 
 

@@ -168,11 +168,12 @@ def read_outputs(context: Context) -> Iterator[Output]:
         rows = {
             **unknown_ids(context, ids),
             **other_schemas(context, seen),
-            **{f"incompatible schema {one.schema_id}": one.kind for one in seen
-               if one.kind == "accepted"},
+            **{f"incompatible schema {observation.schema_id}": observation.kind
+               for observation in seen
+               if observation.kind == "accepted"},
             "schemas": "compared",
         }  # fmt: skip
-    if any(one.kind == "refused" for one in seen):
+    if any(observation.kind == "refused" for observation in seen):
         rows["incompatible schema"] = "refused"
     for position, (key, value) in enumerate(rows.items()):
         yield Output(sink=SINK, position=position, key=key, value=value)
@@ -199,10 +200,12 @@ def unknown_ids(context: Context, ids: Counter[int]) -> dict[str, str]:
 def other_schemas(context: Context, seen: list[Observation]) -> dict[str, str]:
     """The ids that now have another schema than the one that they were assigned to."""
     others = {}
-    for one in seen:
-        schema = schema_of(context, one.schema_id) if one.kind == "assigned" else None
-        if schema is not None and schema != json.loads(avro_copy.schema_text(one.fields)):
-            others[f"schema id {one.schema_id} has another schema"] = json.dumps(schema)
+    for observation in seen:
+        schema = (
+            schema_of(context, observation.schema_id) if observation.kind == "assigned" else None
+        )
+        if schema is not None and schema != json.loads(avro_copy.schema_text(observation.fields)):
+            others[f"schema id {observation.schema_id} has another schema"] = json.dumps(schema)
     return others
 
 

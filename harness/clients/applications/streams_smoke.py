@@ -123,9 +123,9 @@ def driver_result(log: Path) -> Iterator[Output]:
     """The rows of the driver's own verification."""
     text = log.read_text(errors="replace")
     for position, (key, words) in enumerate({"result": RESULT, "delivery": DELIVERY}.items()):
-        found = words.findall(text)
+        matches = words.findall(text)
         yield Output(
-            sink=VERIFICATION, position=position, key=key, value=found[-1] if found else "none"
+            sink=VERIFICATION, position=position, key=key, value=matches[-1] if matches else "none"
         )
 
 

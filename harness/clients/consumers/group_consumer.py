@@ -255,7 +255,11 @@ class Member:
     def commit_as_zombie(self) -> None:
         """Commit again in each generation that has ended; the coordinator must reject it."""
         generation, _ = self._identity()
-        for ended in [one for one in self._ended_memberships if one.generation < (generation or 0)]:
+        for ended in [
+            ended_membership
+            for ended_membership in self._ended_memberships
+            if ended_membership.generation < (generation or 0)
+        ]:
             self._ended_memberships.remove(ended)
             with commit_identity(self._kafka, ended.generation, ended.member_id):
                 self._commit(ended.positions, ended.generation, ended.member_id)

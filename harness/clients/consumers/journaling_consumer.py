@@ -189,7 +189,8 @@ class JournalingConsumer:
         return Slice(
             tp.topic, tp.partition, self._pass[tp], before, self._position[tp],
             self._event.pop(tp, None),
-            [journal_entry(self._run, one, copied=tp.topic in self._copies) for one in records],
+            [journal_entry(self._run, record, copied=tp.topic in self._copies)
+             for record in records],
         )  # fmt: skip
 
     def _reset(self, error: KafkaError) -> None:

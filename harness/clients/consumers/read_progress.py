@@ -64,9 +64,9 @@ class ReadProgress:
                     self._record(_DECODER.decode(line))
 
     def _record(self, poll: _Poll) -> None:
-        for one in poll.slices:
-            slot = (one.topic, one.partition)
-            self.reached[slot] = max(self.reached.get(slot, 0), one.after or 0)
+        for piece in poll.slices:
+            slot = (piece.topic, piece.partition)
+            self.reached[slot] = max(self.reached.get(slot, 0), piece.after or 0)
 
     def is_below(self, ends: Mapping[Slot, int]) -> bool:
         return any(self.reached.get(slot, 0) < end for slot, end in ends.items())

@@ -103,29 +103,29 @@ class AiokafkaProducer:
 
     def send(self, op: int) -> None:
         """Send record `op`."""
-        one = self._records.record(op)
+        record = self._records.record(op)
         self._journal.write(
-            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
-                 one.value is None)
+            Send(op, time.monotonic_ns(), record.topic, record.partition, record.key,
+                 record.timestamp_ms, record.value is None)
         )  # fmt: skip
-        asyncio.run_coroutine_threadsafe(self._send(op, one), self._loop)
+        asyncio.run_coroutine_threadsafe(self._send(op, record), self._loop)
 
-    async def _send(self, op: int, one: Record) -> None:
+    async def _send(self, op: int, record: Record) -> None:
         assert self._kafka is not None
         try:
-            async with self._turns[one.topic, one.partition]:
+            async with self._turns[record.topic, record.partition]:
                 future = await self._kafka.send(
-                    one.topic, one.value, one.key.encode(), one.partition, one.timestamp_ms,
-                    one.headers,
+                    record.topic, record.value, record.key.encode(), record.partition,
+                    record.timestamp_ms, record.headers,
                 )  # fmt: skip
         except (KafkaError, ValueError, AssertionError) as error:
             self._complete(
                 completion_without_attempts(
-                    Fail, op, type(error).__name__, one.partition, attempts=0
+                    Fail, op, type(error).__name__, record.partition, attempts=0
                 )
             )
             return
-        future.add_done_callback(partial(self._complete_send, op, one.partition))
+        future.add_done_callback(partial(self._complete_send, op, record.partition))
 
     def _complete_send(self, op: int, partition: int, future: asyncio.Future[Any]) -> None:
         error = asyncio.CancelledError() if future.cancelled() else future.exception()

@@ -94,23 +94,23 @@ class ConfluentProducer:
     def send(self, op: int) -> None:
         """Send record `op`."""
         assert self._kafka is not None
-        one = self._records.record(op)
+        record = self._records.record(op)
         self._journal.write(
-            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
-                 one.value is None)
+            Send(op, time.monotonic_ns(), record.topic, record.partition, record.key,
+                 record.timestamp_ms, record.value is None)
         )  # fmt: skip
         self._open += 1
-        headers: list[tuple[str, str | bytes | None]] = [*one.headers]
+        headers: list[tuple[str, str | bytes | None]] = [*record.headers]
         try:
             self._kafka.produce(
-                one.topic, one.value, one.key.encode(), one.partition,
-                on_delivery=partial(self._on_delivery, op, one.partition),
-                timestamp=one.timestamp_ms, headers=headers,
+                record.topic, record.value, record.key.encode(), record.partition,
+                on_delivery=partial(self._on_delivery, op, record.partition),
+                timestamp=record.timestamp_ms, headers=headers,
             )  # fmt: skip
         except (KafkaException, BufferError, ValueError) as error:
             self._open -= 1
             self._journal.write(
-                completion_without_attempts(Fail, op, name_of(error), one.partition, attempts=0)
+                completion_without_attempts(Fail, op, name_of(error), record.partition, attempts=0)
             )
 
     def close(self, flush_deadline_s: float) -> None:

@@ -108,7 +108,8 @@ class VerifiableConsumer:
 
     def _entry(self, message: ToolMessage) -> Got:
         key, value = (
-            None if one is None else one.encode() for one in (message["key"], message["value"])
+            None if field is None else field.encode()
+            for field in (message["key"], message["value"])
         )
         payload = decode(self._run, value, key)
         return Got(message["offset"], message["key"], payload.value_id, payload.intact, None, None)

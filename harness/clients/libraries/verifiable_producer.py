@@ -65,8 +65,8 @@ class VerifiableProducer:
         """Journal the sends of the near future and process messages. ToolExited if the
         tool exited."""
         self._note_sends()
-        for one in self._tool.messages():
-            self._process(one)
+        for message in self._tool.messages():
+            self._process(message)
         if self._spec.records is None:
             self._tool.check(stop)
 

@@ -69,10 +69,10 @@ class Tool:
     def messages(self, wait_s: float = STEP_S) -> Iterator[ToolMessage]:
         """The messages since the last call; waits for the first one."""
         try:
-            one = self._messages.get(timeout=wait_s)
-            while one is not None:
-                yield one
-                one = self._messages.get_nowait()
+            message = self._messages.get(timeout=wait_s)
+            while message is not None:
+                yield message
+                message = self._messages.get_nowait()
             self.ended = True
         except queue.Empty:
             return
@@ -105,8 +105,8 @@ class Tool:
 
 def check_faults(scenario: Scenario) -> None:
     """ValueError if the scenario has a fault, named or drawn, that these clients do not support."""
-    faults = [one.fault for one in scenario.faults]
-    faults += [one.fault for one in scenario.draw.choices] if scenario.draw else []
+    faults = [fault.fault for fault in scenario.faults]
+    faults += [choice.fault for choice in scenario.draw.choices] if scenario.draw else []
     for fault in faults:
         for effect in sorted(named_effects(fault) & UNSUPPORTED_EFFECTS.keys()):
             raise ValueError(f"{scenario.name} has {fault}: {UNSUPPORTED_EFFECTS[Effect(effect)]}")

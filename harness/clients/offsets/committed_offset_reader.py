@@ -102,7 +102,7 @@ def read_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
     kafka = KafkaConsumer(**consumer_config(spec))
     back_off(kafka._manager)
     reader = CommittedOffsetReader(kafka, journal, are_tagged=spec.workload.kind == "commits")
-    partitions = [TopicPartition(*one) for one in spec.partitions()]
+    partitions = [TopicPartition(*partition) for partition in spec.partitions()]
     every_s = OffsetReadOptions.of(spec.workload).offset_reads_ms / 1000
     while not stop.is_set():
         reader.read(partitions, None, None)

@@ -133,7 +133,7 @@ class OffsetDeleter:
         """Send a commit with a number of its own, or a deletion, once. OutcomeUnknown unless it
         succeeded."""
         number = self._next_number()
-        entries = [CommitEntry(self._topic, one, number, number) for one in partitions]
+        entries = [CommitEntry(self._topic, partition, number, number) for partition in partitions]
         begun = Commit(number, time.monotonic_ns(), None, None, entries, None, group, deletes)
         self._journal.write(begun)
         failure_text: str | None = None

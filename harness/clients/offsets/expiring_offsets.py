@@ -73,12 +73,12 @@ class ExpiringOffsets(OffsetDeleter):
         if now_ns >= self._next_ns:
             self._next_ns = now_ns + EVERY_NS
             self._commit_new_group()
-        for one in self._groups_by_age:
-            self._note_expiry(one, time.monotonic_ns())
+        for group in self._groups_by_age:
+            self._note_expiry(group, time.monotonic_ns())
         if self._groups_by_age:
-            one = self._random.choice(self._groups_by_age)
-            until_ns = one.until_ns if one.number is None else None
-            self._at_coordinator(one.name, lambda at, group: self._read(at, group, until_ns))
+            group = self._random.choice(self._groups_by_age)
+            until_ns = group.until_ns if group.number is None else None
+            self._at_coordinator(group.name, lambda at, group: self._read(at, group, until_ns))
 
     def _commit_new_group(self) -> None:
         """Commit for a new group. A group whose commit may have failed is never read."""
@@ -99,18 +99,25 @@ class ExpiringOffsets(OffsetDeleter):
         if self._at_coordinator(name, commit):
             self._groups_by_age.append(ExpiringGroup(name, until_ns))
 
-    def _note_expiry(self, one: ExpiringGroup, now_ns: int) -> None:
+    def _note_expiry(self, expiring_group: ExpiringGroup, now_ns: int) -> None:
         """Journal the deletion by expiry."""
-        if one.number is None and now_ns >= one.until_ns:
-            one.number = self._next_number()
+        if expiring_group.number is None and now_ns >= expiring_group.until_ns:
+            expiring_group.number = self._next_number()
             entries = [
-                CommitEntry(self._topic, p, one.number, one.number) for p in self._partitions
+                CommitEntry(self._topic, p, expiring_group.number, expiring_group.number)
+                for p in self._partitions
             ]
-            begun = Commit(one.number, now_ns, None, None, entries, None, one.name, True)
+            begun = Commit(
+                expiring_group.number, now_ns, None, None, entries, None, expiring_group.name, True
+            )
             self._journal.write(begun)
-        elif one.number is not None and not one.is_deleted and now_ns >= one.until_ns + LATE_NS:
-            one.is_deleted = True
-            self._journal.write(Committed(one.number, now_ns, "ok", None))
+        elif (
+            expiring_group.number is not None
+            and not expiring_group.is_deleted
+            and now_ns >= expiring_group.until_ns + LATE_NS
+        ):
+            expiring_group.is_deleted = True
+            self._journal.write(Committed(expiring_group.number, now_ns, "ok", None))
 
 
 def commit_expiring_offsets(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:

@@ -84,21 +84,21 @@ class Producer:
         missing."""
         assert self._kafka is not None
         assert self._watch is not None
-        one = self._records.record(op)
+        record = self._records.record(op)
         self._journal.write(
-            Send(op, time.monotonic_ns(), one.topic, one.partition, one.key, one.timestamp_ms,
-                 one.value is None)
+            Send(op, time.monotonic_ns(), record.topic, record.partition, record.key,
+                 record.timestamp_ms, record.value is None)
         )  # fmt: skip
         try:
             future = self._kafka.send(
-                one.topic, one.value, key=one.key.encode(), headers=one.headers,
-                partition=one.partition, timestamp_ms=one.timestamp_ms,
+                record.topic, record.value, key=record.key.encode(), headers=record.headers,
+                partition=record.partition, timestamp_ms=record.timestamp_ms,
             )  # fmt: skip
         except (KafkaError, AssertionError, ValueError) as error:
-            self._record_rejected(op, one.partition, error)
+            self._record_rejected(op, record.partition, error)
             return
         future.add_callback(partial(self._on_ok, op, self._watch, future))
-        future.add_errback(partial(self._on_error, op, one.partition, self._watch, future))
+        future.add_errback(partial(self._on_error, op, record.partition, self._watch, future))
 
     def process_completions(self) -> None:
         """Completions arrive in the sender's thread."""

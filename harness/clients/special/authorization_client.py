@@ -199,8 +199,8 @@ class BrokerAttempts:
             self._log_in(number, password)
 
     def close(self) -> None:
-        for one in self._connections.values():
-            one.close()
+        for connection in self._connections.values():
+            connection.close()
         self._connections.clear()
 
     def _try(self, user: str, attempt: Attempt) -> None:
@@ -235,10 +235,10 @@ class BrokerAttempts:
         except (AuthenticationFailed, *BROKEN):
             self._close(ROOT)
             return
-        for one in self._attempts["visitor"]:
-            permissions = {permission for acl, permission in acls if acl == one.acl}
+        for attempt in self._attempts["visitor"]:
+            permissions = {permission for acl, permission in acls if acl == attempt.acl}
             shown = "shows grant" if permissions == {auth.ALLOW} else "shows none"
-            self._note(at_ns, subject("visitor", one.what), shown, None)
+            self._note(at_ns, subject("visitor", attempt.what), shown, None)
 
     def _log_in(self, number: int, password: str) -> None:
         at_ns = time.monotonic_ns()
@@ -283,26 +283,29 @@ class Administrator:
             admin.close()
         for user, password in {**PASSWORDS, ROOT: ROOT}.items():
             self._retry(auth.set_password, user, password)
-        for acl in [replace(one.acl, host=NOT_HERE) for one in granted_attempts("stranger", 0)]:
+        for acl in [
+            replace(granted_attempt.acl, host=NOT_HERE)
+            for granted_attempt in granted_attempts("stranger", 0)
+        ]:
             self._retry(auth.create_acl, acl, auth.ALLOW)
         for kind in (auth.DENY, auth.ALLOW):
             for acl in denied_acls("stranger"):
                 self._retry(auth.create_acl, acl, kind)
-        for one in self._attempts[::2]:
-            self._grant(one)
+        for attempt in self._attempts[::2]:
+            self._grant(attempt)
 
     def revoke_all(self) -> None:
         """Grant all permissions, wait until they are in effect, and revoke them: first by denials,
         then by removals. Two permissions belong to one topic and are revoked in different ways."""
-        for one in self._attempts:
-            if self._name(one) not in self._granted:
-                self._grant(one)
+        for attempt in self._attempts:
+            if self._name(attempt) not in self._granted:
+                self._grant(attempt)
         self._stop.wait(CHANGES_EVERY_S)
-        for one in self._attempts[1::2]:
-            self._revoke(one, by_denial=True)
+        for attempt in self._attempts[1::2]:
+            self._revoke(attempt, by_denial=True)
         self._stop.wait(CHANGES_EVERY_S)
-        for one in self._attempts[::2]:
-            self._revoke(one, by_denial=False)
+        for attempt in self._attempts[::2]:
+            self._revoke(attempt, by_denial=False)
         if self._password is not None:
             self._set_password(None)
 
@@ -314,33 +317,33 @@ class Administrator:
         else:
             self._change_acl(self._attempts[chosen])
 
-    def _change_acl(self, one: Attempt) -> None:
-        if self._name(one) in self._granted:
-            self._revoke(one, by_denial=not one.implied and self._random.random() < 0.5)
+    def _change_acl(self, attempt: Attempt) -> None:
+        if self._name(attempt) in self._granted:
+            self._revoke(attempt, by_denial=not attempt.implied and self._random.random() < 0.5)
         else:
-            self._grant(one)
+            self._grant(attempt)
 
-    def _grant(self, one: Attempt) -> None:
-        what = self._name(one)
+    def _grant(self, attempt: Attempt) -> None:
+        what = self._name(attempt)
         if what in self._denied:
-            self._act([(what, True)], lambda at: auth.delete_acl(at, one.acl, auth.DENY))
+            self._act([(what, True)], lambda at: auth.delete_acl(at, attempt.acl, auth.DENY))
             self._denied.discard(what)
         else:
-            self._act([(what, True)], lambda at: auth.create_acl(at, one.acl, auth.ALLOW))
+            self._act([(what, True)], lambda at: auth.create_acl(at, attempt.acl, auth.ALLOW))
         self._granted.add(what)
 
-    def _revoke(self, one: Attempt, *, by_denial: bool) -> None:
-        what = self._name(one)
+    def _revoke(self, attempt: Attempt, *, by_denial: bool) -> None:
+        what = self._name(attempt)
         if by_denial:
-            self._act([(what, False)], lambda at: auth.create_acl(at, one.acl, auth.DENY))
+            self._act([(what, False)], lambda at: auth.create_acl(at, attempt.acl, auth.DENY))
             self._denied.add(what)
         else:
-            self._act([(what, False)], lambda at: auth.delete_acl(at, one.acl, auth.ALLOW))
+            self._act([(what, False)], lambda at: auth.delete_acl(at, attempt.acl, auth.ALLOW))
         self._granted.discard(what)
 
     @staticmethod
-    def _name(one: Attempt) -> str:
-        return subject("visitor", one.what)
+    def _name(attempt: Attempt) -> str:
+        return subject("visitor", attempt.what)
 
     def _change_password(self) -> None:
         """Change to the other password or to none."""
@@ -348,8 +351,14 @@ class Administrator:
         self._set_password(self._random.choice(others))
 
     def _set_password(self, chosen: int | None) -> None:
-        changes = [(password_subject(one), False) for one in (self._password,) if one is not None]
-        changes += [(password_subject(one), True) for one in (chosen,) if one is not None]
+        changes = [
+            (password_subject(password), False)
+            for password in (self._password,)
+            if password is not None
+        ]
+        changes += [
+            (password_subject(password), True) for password in (chosen,) if password is not None
+        ]
         password = None if chosen is None else GUEST[chosen]
         self._act(changes, lambda at: auth.set_password(at, "guest", password))
         self._password = chosen

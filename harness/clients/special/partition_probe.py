@@ -130,7 +130,7 @@ class BrokerProbe:
                 for topic, partition, leader, epoch, _ in result
                 if leader == node
             }
-            known = {(one[0], one[1]) for one in result}
+            known = {(topic_partition[0], topic_partition[1]) for topic_partition in result}
             unknown = [(*slot, -1, -1, -1) for slot in self._slots if slot not in known]
             for view in [*result, *unknown]:
                 self._journal.write(View(at_ns, node, *view))

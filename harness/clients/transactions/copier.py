@@ -74,7 +74,7 @@ class Copier:
     def _step(self) -> None:
         invoke_ns = time.monotonic_ns()
         messages = self._kafka.consume(BATCH, POLL_S)
-        valid = [one for one in messages if one.error() is None]
+        valid = [message for message in messages if message.error() is None]
         if not valid:
             self._journal.poll(invoke_ns, messages)
             return
@@ -84,10 +84,10 @@ class Copier:
             self._return_to_committed()
 
     def _copy(self, messages: list[Message], slots: list[Slot]) -> str:
-        for one in messages:
-            source = decode(self._run_id, one.value(), one.key()).value_id
-            partition = (one.partition() or 0) % self._partitions
-            key = (one.key() or b"").decode()
+        for message in messages:
+            source = decode(self._run_id, message.value(), message.key()).value_id
+            partition = (message.partition() or 0) % self._partitions
+            key = (message.key() or b"").decode()
             if not self._transactions.send(self._sink, partition, key, source):
                 break
         positions = {slot: self._journal.position[slot] for slot in slots}
@@ -101,8 +101,8 @@ class Copier:
             assigned = self._kafka.assignment()
             try:
                 committed = self._kafka.committed(assigned, ASK_S) if assigned else []
-                for one in committed:
-                    self._seek(one)
+                for position in committed:
+                    self._seek(position)
                 return
             except KafkaException:
                 self._stop.wait(RETRY_S)
@@ -121,7 +121,7 @@ class Copier:
         self._journal.event[slot] = "seek"
 
     def _note(self, event: str, partitions: list[TopicPartition]) -> None:
-        slots = sorted((one.topic, one.partition) for one in partitions)
+        slots = sorted((partition.topic, partition.partition) for partition in partitions)
         member = self._kafka.memberid() or None
         self._journal.write(Assigned(time.monotonic_ns(), event, None, member, slots))
         self._pass += 1

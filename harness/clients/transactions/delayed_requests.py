@@ -310,9 +310,15 @@ class DelayedRequests:
 
     def _begin(self) -> int:
         self._txns += 1
-        one = self._producer
+        producer = self._producer
         self._journal.write(
-            TxnBegin(self._txns, time.monotonic_ns(), *self._init_ns, one.producer_id, one.epoch)
+            TxnBegin(
+                self._txns,
+                time.monotonic_ns(),
+                *self._init_ns,
+                producer.producer_id,
+                producer.epoch,
+            )
         )
         return self._txns
 
@@ -321,12 +327,12 @@ class DelayedRequests:
 
     def _send(self, txn: int, slot: tuple[str, int]) -> None:
         """Send one record, after AddPartitionsToTxn for its partition."""
-        one = self._producer
+        producer = self._producer
         topic, partition = slot
-        self._request(ADD_PARTITIONS, add_partitions_request(one, topic, partition))
+        self._request(ADD_PARTITIONS, add_partitions_request(producer, topic, partition))
         op, now_ms, request = self._record(txn, slot)
-        sequence = one.sequences.get(slot, 0)
-        fields = (None, one.producer_id, one.epoch, sequence, now_ms)
+        sequence = producer.sequences.get(slot, 0)
+        fields = (None, producer.producer_id, producer.epoch, sequence, now_ms)
         try:
             answer = self._request(PRODUCE, request)
         except RequestFailed as failure_reason:
@@ -335,21 +341,21 @@ class DelayedRequests:
                 Info(op, now_ns, str(failure_reason), -1, True, partition, None, *fields)
             )
             raise
-        one.sequences[slot] = sequence + 1
+        producer.sequences[slot] = sequence + 1
         offset = read_base_offset(answer, topic)
         self._journal.write(Ok(op, time.monotonic_ns(), None, -1, True, partition, offset, *fields))
 
     def _record(self, txn: int, slot: tuple[str, int]) -> tuple[int, int, bytes]:
         """Journal the next record as sent. Returns its number, its timestamp and the request."""
-        one, op, self._ops = self._producer, self._ops, self._ops + 1
+        producer, op, self._ops = self._producer, self._ops, self._ops + 1
         topic, partition = slot
         key, now_ms = f"late{partition}", time.time_ns() // 1_000_000
         value = self._encoder.encode(op, key.encode(), partition, now_ms)
-        content = batch(one, one.sequences.get(slot, 0), key.encode(), value, now_ms)
+        content = batch(producer, producer.sequences.get(slot, 0), key.encode(), value, now_ms)
         self._journal.write(
             Send(op, time.monotonic_ns(), topic, partition, key, now_ms, False, txn)
         )
-        return op, now_ms, produce_request(one, topic, partition, content)
+        return op, now_ms, produce_request(producer, topic, partition, content)
 
     def _request(self, api: tuple[int, int], request: bytes) -> bytes:
         """Send a request to all brokers in turn until one succeeds. RequestFailed for a permanent

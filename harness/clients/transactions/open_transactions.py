@@ -34,7 +34,10 @@ def _find_open(bootstrap: Sequence[str], slots: Collection[Slot]) -> list[Slot]:
     leader responds without an error."""
     ordered, closed = sorted(slots), set()
     for address in bootstrap:
-        stable, latest = (_request_ends(address, ordered, committed=one) for one in (True, False))
+        stable, latest = (
+            _request_ends(address, ordered, committed=is_committed)
+            for is_committed in (True, False)
+        )
         closed |= {slot for slot in stable if stable[slot] == latest.get(slot)}
     return [slot for slot in ordered if slot not in closed]
 

@@ -36,9 +36,11 @@ def initialise_ids(
     acts: dict[str, dict[str, Any]] = {}
 
     def initialise_remaining() -> bool:
-        for one in sorted(ids):
-            if one not in acts or acts[one]["outcome"] != "ok":
-                acts[one] = _initialise(bootstrap, one, timeout_ms) | {"invoke_ns": began_ns}
+        for transactional_id in sorted(ids):
+            if transactional_id not in acts or acts[transactional_id]["outcome"] != "ok":
+                acts[transactional_id] = _initialise(bootstrap, transactional_id, timeout_ms) | {
+                    "invoke_ns": began_ns
+                }
         return all(act["outcome"] == "ok" for act in acts.values())
 
     until(initialise_remaining, deadline_s=deadline_s, poll_s=POLL_S)

@@ -45,7 +45,7 @@ def outcome_of(run_dir: Path, result: Result, seconds: float) -> Outcome:
     return Outcome(
         run=str(run_dir),
         verdict=str(result.verdict),
-        shows=tuple(sorted({one for one, _ in _shown_anomalies(run_dir, result)})),
+        shows=tuple(sorted({anomaly for anomaly, _ in _shown_anomalies(run_dir, result)})),
         seconds=round(seconds, 1),
     )
 
@@ -80,8 +80,8 @@ def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:
 def _shown_anomalies(run_dir: Path, result: Result) -> list[tuple[Anomaly, int | None]]:
     """All anomalies, without permitted findings and guarantees that are not judged."""
     return [
-        (Anomaly(one.name, kind), at_ns)
-        for one in result.guarantees
-        if one.status == "violated"
-        for kind, at_ns in sorted(violated_sub_kinds(run_dir, one).items())
+        (Anomaly(guarantee.name, kind), at_ns)
+        for guarantee in result.guarantees
+        if guarantee.status == "violated"
+        for kind, at_ns in sorted(violated_sub_kinds(run_dir, guarantee).items())
     ]

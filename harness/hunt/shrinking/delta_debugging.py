@@ -19,23 +19,23 @@ def minimise(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool]) -> tupl
     results lead to the same tries.
     """
     items_kept = tuple(items)
-    parts = 2
+    count = 2
     while len(items_kept) >= 2:
-        chunks = _split(items_kept, parts)
+        chunks = _split(items_kept, count)
         smaller = next((chunk for chunk in chunks if fails(chunk)), None)
         if smaller is not None:
-            items_kept, parts = smaller, 2
+            items_kept, count = smaller, 2
             continue
         remainders = (
-            [_without_chunk(items_kept, chunks, n) for n in range(len(chunks))] if parts > 2 else []
+            [_without_chunk(items_kept, chunks, n) for n in range(len(chunks))] if count > 2 else []
         )
         remainder = next((remainder for remainder in remainders if fails(remainder)), None)
         if remainder is not None:
-            items_kept, parts = remainder, max(parts - 1, 2)
-        elif parts >= len(items_kept):
+            items_kept, count = remainder, max(count - 1, 2)
+        elif count >= len(items_kept):
             break
         else:
-            parts = min(len(items_kept), 2 * parts)
+            count = min(len(items_kept), 2 * count)
     return items_kept
 
 
@@ -46,10 +46,10 @@ def halve(value: float, least: float, fails: Callable[[float], bool]) -> float:
     return value
 
 
-def _split(items: tuple[T, ...], parts: int) -> list[tuple[T, ...]]:
-    edges = [round(n * len(items) / parts) for n in range(parts + 1)]
+def _split(items: tuple[T, ...], count: int) -> list[tuple[T, ...]]:
+    edges = [round(n * len(items) / count) for n in range(count + 1)]
     return [items[a:b] for a, b in pairwise(edges) if a < b]
 
 
 def _without_chunk(items: tuple[T, ...], chunks: list[tuple[T, ...]], n: int) -> tuple[T, ...]:
-    return tuple(one for m, chunk in enumerate(chunks) if m != n for one in chunk)
+    return tuple(item for m, chunk in enumerate(chunks) if m != n for item in chunk)

@@ -41,7 +41,9 @@ def keep_faults(schedule: Schedule, places: Collection[int]) -> Schedule:
             moved[n] = _replace(faults[n], at_s=at_s, played=None)
         clock_s = max(_latest_end_s(moved[n]) for n in kept_places)
     entries = [
-        moved.get(n) or _replace(one, played=None) for n, one in enumerate(faults) if n in places
+        moved.get(n) or _replace(fault, played=None)
+        for n, fault in enumerate(faults)
+        if n in places
     ]
     return trim_load(_replace(schedule, faults=tuple(entries)), schedule)
 
@@ -54,7 +56,7 @@ def trim_load(schedule: Schedule, before: Schedule) -> Schedule:
     """
     if not schedule.faults:
         return schedule
-    ends = [_latest_end_s(one) for one in schedule.faults if one.after_acks is None]
+    ends = [_latest_end_s(fault) for fault in schedule.faults if fault.after_acks is None]
     needs_s = max(ends, default=0.0) + TAIL_S
     return _replace(schedule, duration_s=round(min(before.duration_s or 0.0, needs_s), 3))
 
@@ -67,21 +69,21 @@ def with_fault_duration(schedule: Schedule, n: int, duration_s: float) -> Schedu
 
 
 def fault_seconds(schedule: Schedule) -> float:
-    return round(sum(one.duration_s for one in schedule.faults), 1)
+    return round(sum(fault.duration_s for fault in schedule.faults), 1)
 
 
-def _begin_s(one: Entry) -> float:
-    return one.at_s or 0.0
+def _begin_s(entry: Entry) -> float:
+    return entry.at_s or 0.0
 
 
-def _latest_end_s(one: Entry) -> float:
+def _latest_end_s(entry: Entry) -> float:
     """The latest possible end of a fault, waits for events included."""
-    return _begin_s(one) + (one.within_s or 0.0) + one.duration_s
+    return _begin_s(entry) + (entry.within_s or 0.0) + entry.duration_s
 
 
 def _groups(schedule: Schedule) -> list[list[int]]:
     """Places of overlapping faults, by time, without those anchored to acknowledgements."""
-    timed = [n for n, one in enumerate(schedule.faults) if one.after_acks is None]
+    timed = [n for n, fault in enumerate(schedule.faults) if fault.after_acks is None]
     groups: list[list[int]] = []
     end_s = -1.0
     for n in sorted(timed, key=lambda n: _begin_s(schedule.faults[n])):

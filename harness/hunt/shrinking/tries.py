@@ -94,14 +94,16 @@ class Tries:
         """The tally of a schedule's first tries, or of all."""
         outcomes = self._outcomes(schedule)[:first]
         other_anomalies = {
-            one for outcome in outcomes for one in outcome.shows if one != self.anomaly
+            anomaly for outcome in outcomes for anomaly in outcome.shows if anomaly != self.anomaly
         }
         return Tally(
             hits=sum(self.anomaly in outcome.shows for outcome in outcomes),
             tries=len(outcomes),
             others=tuple(sorted(other_anomalies)),
             seconds=round(sum(outcome.seconds for outcome in outcomes), 1),
-            run=next((one.run for one in reversed(outcomes) if self.anomaly in one.shows), ""),
+            run=next(
+                (outcome.run for outcome in reversed(outcomes) if self.anomaly in outcome.shows), ""
+            ),
         )
 
     def _outcomes(self, schedule: Schedule) -> list[Outcome]:
@@ -128,6 +130,6 @@ class Tries:
 
 def key_of(schedule: Schedule) -> str:
     """A key that is equal for schedules that play alike."""
-    entries = tuple(msgspec.structs.replace(one, played=None) for one in schedule.faults)
+    entries = tuple(msgspec.structs.replace(fault, played=None) for fault in schedule.faults)
     plain = msgspec.structs.replace(schedule, faults=entries)
     return hashlib.sha256(msgspec.json.encode(plain)).hexdigest()[:16]

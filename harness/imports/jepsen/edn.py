@@ -157,14 +157,14 @@ class _Reader:
 
     def _qualified_map(self, namespace: str) -> dict[Any, Any]:
         """`#:ns{:a 1}`: keywords without a namespace have this one, those in `_` have none."""
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in self._read_value(f"#:{namespace}").items():
             if isinstance(key, (Keyword, Symbol)) and key.startswith("_/"):
                 key = type(key)(key[2:])
             elif isinstance(key, (Keyword, Symbol)) and "/" not in key and namespace:
                 key = type(key)(f"{namespace}/{key}")
-            found[key] = value
-        return found
+            entries[key] = value
+        return entries
 
     def _read_value(self, what: str) -> Any:
         value = self.value()
@@ -231,7 +231,7 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_hashable, value))
     if isinstance(value, dict):
-        return tuple((key, _hashable(one)) for key, one in value.items())
+        return tuple((key, _hashable(nested)) for key, nested in value.items())
     return value
 
 

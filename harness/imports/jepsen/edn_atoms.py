@@ -61,22 +61,22 @@ def atom(word: str) -> Any:
 def number(word: str) -> int | float | Decimal | Fraction:
     """The value of `12`, `-0x1F`, `017`, `2r101`, `12N`, `1.0E6`, `1.5M`, `1/3`."""
     try:
-        if found := _INTEGER.fullmatch(word):
-            return _integer(found)
+        if match := _INTEGER.fullmatch(word):
+            return _integer(match)
         if _FLOAT.fullmatch(word):
             return float(word)
-        if found := _DECIMAL.fullmatch(word):
-            return Decimal(found[1])
-        if (found := _RATIO.fullmatch(word)) and int(found[2]):
-            ratio = Fraction(int(found[1]), int(found[2]))
+        if match := _DECIMAL.fullmatch(word):
+            return Decimal(match[1])
+        if (match := _RATIO.fullmatch(word)) and int(match[2]):
+            ratio = Fraction(int(match[1]), int(match[2]))
             return int(ratio) if ratio.denominator == 1 else ratio
     except (ValueError, InvalidOperation):
         pass
     raise AtomError(f"{word[:40]} is no number; expected is one as 12, 0x1F, 1.5, 1.0E6, 1/3")
 
 
-def _integer(found: re.Match[str]) -> int:
-    sign, plain, hexadecimal, octal, radix, digits = found.groups()
+def _integer(match: re.Match[str]) -> int:
+    sign, plain, hexadecimal, octal, radix, digits = match.groups()
     if plain is not None:
         value = int(plain)
     elif radix is not None:
@@ -94,8 +94,8 @@ def string(inner: str) -> str:
     return _join_surrogates(text) if _SURROGATE.search(text) else text
 
 
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
     if code[0] == "u":
         return chr(int(code[1:], 16)) if len(code) == 5 else _unknown(code)
     if code.isdigit():
@@ -119,8 +119,8 @@ def character(name: str) -> str:
         return name
     if name in _CHARACTERS:
         return _CHARACTERS[name]
-    if found := _CODED.fullmatch(name):
-        code = chr(int(found[1], 16) if found[1] else int(found[2], 8))
+    if match := _CODED.fullmatch(name):
+        code = chr(int(match[1], 16) if match[1] else int(match[2], 8))
         return _join_surrogates(code)
     raise AtomError(f"\\{name} is no character; expected is one as \\a, \\newline, \\u0041")
 

@@ -150,19 +150,19 @@ class Import:
         log = done.get("rebalance-log")
         if not log:
             return set()
-        if any(not isinstance(one, dict) or "keys" not in one for one in log):
+        if any(not isinstance(entry, dict) or "keys" not in entry for entry in log):
             return None
-        return {self._key(key) for one in log for key in one["keys"] or ()}
+        return {self._key(key) for entry in log for key in entry["keys"] or ()}
 
     def _records(self, step: Step) -> list[Polled]:
         """The records of one poll."""
-        found: list[Polled] = []
+        records: list[Polled] = []
         for key, pairs in (step[1] or {}).items():
             name = self._key(key)
             for offset, value in pairs or ():
                 if offset is not None and value is not None:
-                    found.append((name, offset, self._value(name, value)))
-        return found
+                    records.append((name, offset, self._value(name, value)))
+        return records
 
     def value_of(self, step: Step) -> str:
         """The value id of a send."""
@@ -221,7 +221,7 @@ class Import:
     def repeated_hashes(self) -> set[int]:
         """The hashes of values that were sent more than once. Different values may share a hash."""
         values = np.sort(np.frombuffer(self._values, np.int64))
-        return {int(one) for one in values[1:][values[1:] == values[:-1]]}
+        return {int(value) for value in values[1:][values[1:] == values[:-1]]}
 
     def finish(self) -> list[Row]:
         """Close all tables. Returns the rows of `clients`."""
@@ -256,9 +256,9 @@ class Import:
 
     def counts(self) -> dict[str, int]:
         """The rows of each table."""
-        found = {"sends": self.sends.rows, "reads": self.polls.reads.rows}
-        found |= {"polls": self.polls.polls.rows, "passes": self.polls.passes.rows}
-        return found | ({"txns": self.txns.rows} if self.transactional else {})
+        row_lists = {"sends": self.sends.rows, "reads": self.polls.reads.rows}
+        row_lists |= {"polls": self.polls.polls.rows, "passes": self.polls.passes.rows}
+        return row_lists | ({"txns": self.txns.rows} if self.transactional else {})
 
 
 def _reason(op: Row) -> str:

@@ -51,7 +51,7 @@ def export(run_dir: Path, path: Path) -> int:
     """
     names = _Names()
     ops = [*_sends(run_dir, names), *_polls(run_dir, names)]
-    rows = sorted(_events(_processes(ops)), key=lambda one: (one[0], one[1]))
+    rows = sorted(_events(_processes(ops)), key=lambda event: (event[0], event[1]))
     part = path.with_name(path.name + ".part")
     with part.open("w", encoding="utf-8") as out:
         for line in names.legend():
@@ -88,12 +88,12 @@ class _Names:
 
 
 def _rows(run_dir: Path, table: str, columns: str) -> list[Row]:
-    parts = sorted((run_dir / "evidence" / table).glob("*.parquet"))
-    if not parts:
+    paths = sorted((run_dir / "evidence" / table).glob("*.parquet"))
+    if not paths:
         return []
-    dataset = ds.dataset([str(part) for part in parts], schema=SCHEMAS[table])
-    found: list[Row] = dataset.to_table(columns=columns.split()).to_pylist()
-    return found
+    dataset = ds.dataset([str(part) for part in paths], schema=SCHEMAS[table])
+    rows: list[Row] = dataset.to_table(columns=columns.split()).to_pylist()
+    return rows
 
 
 def _is_complete_id(value_id: str | None) -> bool:
@@ -129,16 +129,16 @@ def _transactions(
         mine = sent.get((row["client"], row["session"], row["txn"]), [])
         if not mine:
             continue
-        steps = [(names.key(one), names.value(one["value_id"]), one) for one in mine]
-        times = [one["complete_ns"] or one["invoke_ns"] for one in mine]
+        steps = [(names.key(send), names.value(send["value_id"]), send) for send in mine]
+        times = [send["complete_ns"] or send["invoke_ns"] for send in mine]
         end_ns = max(times) if row["end_ns"] is None else row["end_ns"]
         send = Keyword("send")
         yield _Op(owner=(row["client"], row["session"]), f="txn", begin_ns=row["begin_ns"],
                   end_ns=end_ns, type=_TXN_TYPES.get(row["outcome"], "info"),
                   asked=[[send, key, value] for key, value, _ in steps],
                   answered=[
-                      [send, key, [one["offset"], value] if one["outcome"] == "ok" else value]
-                      for key, value, one in steps
+                      [send, key, [row["offset"], value] if row["outcome"] == "ok" else value]
+                      for key, value, row in steps
                   ])  # fmt: skip
 
 
@@ -200,14 +200,14 @@ def _reader(
     last_pass = None
     now_ns = 0
     passed: dict[int, Any] = {}
-    for (number, poll), found in by_poll.items():
+    for (number, poll), polled in by_poll.items():
         asked = times.get((*owner, poll), {})
-        end_ns = max(now_ns, max(row["read_ns"] for row in found))
+        end_ns = max(now_ns, max(row["read_ns"] for row in polled))
         begin_ns = max(now_ns, min(end_ns, asked.get("invoke_ns") or end_ns))
         process = (f"{owner[0]}/{number}", owner[1]) if final else owner
         moved = sorted({names.key(row) for row in events.get((*owner, poll), [])})
-        turned = {names.key(row): row["pass"] for row in found}
-        anew = moved or any(passed.get(key, one) != one for key, one in turned.items())
+        turned = {names.key(row): row["pass"] for row in polled}
+        anew = moved or any(passed.get(key, turn) != turn for key, turn in turned.items())
         passed |= turned
         if number != last_pass or anew:
             keys = sorted(keys_of[number])
@@ -217,7 +217,7 @@ def _reader(
                       more=more)  # fmt: skip
             last_pass = number
         records: dict[int, list[Any]] = defaultdict(list)
-        for row in found:
+        for row in polled:
             records[names.key(row)].append([row["offset"], names.value(row["value_id"])])
         more = {"rebalance-log": [{Keyword("keys"): moved}]} if moved else {}
         yield _Op(owner=process, f="poll", begin_ns=begin_ns, end_ns=end_ns, type="ok",

@@ -81,8 +81,8 @@ class FastReader:
 
     def run(self, text: str, at: int) -> int:
         """The end of the run of maps that begins at a position."""
-        found = _RUN.match(text, at)
-        return found.end() if found else at
+        match = _RUN.match(text, at)
+        return match.end() if match else at
 
     def operations(self, text: str) -> Iterator[tuple[list[Row], int]]:
         """The operations of a run, in lists with the position of their text.
@@ -116,23 +116,23 @@ class FastReader:
                 elif type(value.get("process")) is int:
                     self._named = self._named or _has_keyword(value[key])
         elif isinstance(value, list):
-            for one in value[:LEARNED]:
-                self.learn(one)
+            for item in value[:LEARNED]:
+                self.learn(item)
         elif isinstance(value, Keyword) and _NAME.fullmatch(value) and value not in self._keys:
             self._words.setdefault(value, f'"{value}"')
-            longest = sorted(self._words.items(), key=lambda one: -len(one[0]))
+            longest = sorted(self._words.items(), key=lambda word: -len(word[0]))
             self._words = dict(longest)
 
     def _decode_rows(self, text: str) -> list[Row] | None:
         try:
             json, keys = self._json(text)
-            found: list[Any] = _decode(json)
-            if keys != sum(map(_finish, found)):
+            rows: list[Any] = _decode(json)
+            if keys != sum(map(_finish, rows)):
                 return None
             if self._named and NAMED in json:
-                for op in found:
+                for op in rows:
                     op |= {name: _with_keywords(op[name]) for name in OPEN if name in op}
-            return found if "{" in text else None
+            return rows if "{" in text else None
         except (msgspec.MsgspecError, ValueError):
             return None
 
@@ -144,14 +144,14 @@ class FastReader:
         kept: list[str] = []
         counts = [0, 0, 0, 0]
         if '"' in text or ":error " in text:
-            text = _TEXT.sub(lambda found: _replace_string(found, kept), text)
+            text = _TEXT.sub(lambda match: _replace_string(match, kept), text)
         text = text.replace("#jepsen.history.Op{", "{")
         text = text.replace(", ", " ").replace("\r\n", " ").replace("\n", " ")
         text = _NIL.sub("null", text) if self._named else text.replace("nil", "null")
         for name, quoted in self._keys.items():
             text = text.replace(f":{name} ", quoted)
         if self._named:
-            if "\\u0002" in text or any("\\u0002" in one for one in kept):
+            if "\\u0002" in text or any("\\u0002" in piece for piece in kept):
                 raise ValueError("a text that is taken for a keyword")
             text = _KEYWORD.sub(r'"\\u0002\1"', text)
             text, counts[0] = _FIRST_NAME.subn(r"{\1:[", text)
@@ -169,14 +169,14 @@ class FastReader:
         return f"[{text}]".encode("latin-1"), sum(counts)
 
 
-def _replace_string(found: re.Match[str], kept: list[str]) -> str:
+def _replace_string(match: re.Match[str], kept: list[str]) -> str:
     """A mark in place of a string, or of an error's EDN as a string."""
-    if found[1] is None:
-        if "\\/" in found[2]:
+    if match[1] is None:
+        if "\\/" in match[2]:
             raise ValueError("an escape that JSON has and EDN has not")
-        kept.append(found[2])
+        kept.append(match[2])
         return _MARK
-    kept.append(msgspec.json.encode(found[1].encode("latin-1").decode("utf-8")).decode("utf-8")
+    kept.append(msgspec.json.encode(match[1].encode("latin-1").decode("utf-8")).decode("utf-8")
                 .encode("utf-8").decode("latin-1"))  # fmt: skip
     return f":error {_MARK}"
 
@@ -220,9 +220,9 @@ def _has_keyword(value: Any) -> bool:
 def _with_keywords(value: Any) -> Any:
     """The value with its marked strings as keywords."""
     if type(value) is list:
-        return [_with_keywords(one) for one in value]
+        return [_with_keywords(item) for item in value]
     if type(value) is dict:
-        return {_with_keywords(key): _with_keywords(one) for key, one in value.items()}
+        return {_with_keywords(key): _with_keywords(item) for key, item in value.items()}
     return Keyword(value[1:]) if type(value) is str and value[:1] == NAME_MARK else value
 
 

@@ -93,8 +93,8 @@ class Stream:
 
     def _begin(self) -> int:
         """The begin of the next value, behind spaces and comments."""
-        found = _BETWEEN.match(self._text, self._at)
-        return found.end() if found else self._at
+        match = _BETWEEN.match(self._text, self._at)
+        return match.end() if match else self._at
 
     def _general(self) -> Any:
         """The next value, with as much text as it needs."""
@@ -159,7 +159,10 @@ def _texts(path: Path) -> Iterator[str]:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(path, "rb") if packed else path.open("rb") as file:
         first = file.read(CHUNK)
-        mark, coding = next((one for one in _MARKS if first.startswith(one[0])), (b"", "utf-8"))
+        mark, coding = next(
+            (byte_order_mark for byte_order_mark in _MARKS if first.startswith(byte_order_mark[0])),
+            (b"", "utf-8"),
+        )
         pieces = iter(lambda: file.read(CHUNK), b"")
         if coding == "utf-8":
             yield first[len(mark) :].decode("latin-1")

@@ -75,27 +75,27 @@ def load(
     settings = {"acks": acks, "idempotent": idempotent, "isolation": isolation}
     try:
         with without_cycle_collector():
-            found, count, nemesis = _read(path, evidence, settings)
-            clients = found.finish()
-        if not found.sends.rows:
+            history, count, nemesis = _read(path, evidence, settings)
+            clients = history.finish()
+        if not history.sends.rows:
             raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
                                "history of jepsen.tests.kafka")  # fmt: skip
-        if twice := found.repeated_hashes():
-            check_unique(path, found, twice)
+        if twice := history.repeated_hashes():
+            check_unique(path, history, twice)
     except HistoryError:
         shutil.rmtree(run_dir if made else evidence)
         raise
-    end_ns = max(reader.end_ns for reader in found.readers.values())
-    begin_ns = min(reader.begin_ns for reader in found.readers.values())
-    _describe(found, run_dir, path, command, (begin_ns, end_ns))
+    end_ns = max(reader.end_ns for reader in history.readers.values())
+    begin_ns = min(reader.begin_ns for reader in history.readers.values())
+    _describe(history, run_dir, path, command, (begin_ns, end_ns))
     small = {"clients": clients, "faults": _faults(nemesis, end_ns)}
     small["manifest"] = [
         {"file": f"evidence/{name}", "kind": "table", "rows": rows, "ended_properly": True}
-        for name, rows in ({**found.counts(), "clients": len(clients)}).items()
+        for name, rows in ({**history.counts(), "clients": len(clients)}).items()
     ]
     for table in SCHEMAS:
         if not (evidence / table).exists():
-            rows = [{"run": found.run} | row for row in small.get(table, ())]
+            rows = [{"run": history.run} | row for row in small.get(table, ())]
             write_rows(evidence / table, SCHEMAS[table], rows)
     return count
 
@@ -119,28 +119,28 @@ def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import,
     A later operation may show that operations are transactions: then everything is read again.
     """
     run, nemesis, count = secrets.token_hex(4), list[Row](), 0
-    found = Import(evidence, run, **settings)
+    history = Import(evidence, run, **settings)
     try:
         for invoked, done in pairs(path):
             count += 1
             if isinstance(done["process"], int):
-                found.take(invoked, done)
+                history.take(invoked, done)
             else:
                 nemesis.append(done)
     except IsTransactional:
-        found.finish()
+        history.finish()
         return _read(path, evidence, settings | {"transactional": True})
-    return found, count, nemesis
+    return history, count, nemesis
 
 
-def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
+def check_unique(path: Path, history: Import, hashes: set[int]) -> None:
     """Raise HistoryError for a value that was sent twice, among those with these hashes."""
     writers: dict[str, Row] = {}
     for invoked, done in pairs(path):
         if done["f"] not in STEPS or not isinstance(done["process"], int):
             continue
         for step in steps_of(invoked, done):
-            value_id = found.value_of(step) if step[0] == "send" else ""
+            value_id = history.value_of(step) if step[0] == "send" else ""
             if hash(value_id) not in hashes or not value_id:
                 continue
             before = writers.setdefault(value_id, done)
@@ -153,7 +153,7 @@ def check_unique(path: Path, found: Import, hashes: set[int]) -> None:
 
 
 def _describe(
-    found: Import, run_dir: Path, path: Path, command: str, span_ns: tuple[int, int]
+    history: Import, run_dir: Path, path: Path, command: str, span_ns: tuple[int, int]
 ) -> None:
     """Write the run's facts and scenario."""
     topics = [
@@ -162,21 +162,21 @@ def _describe(
             topic_id=key,
             partitions=1,
             replication_factor=1,
-            config={LOG: "reads"} | found.end_of(key),
+            config={LOG: "reads"} | history.end_of(key),
         )
-        for key in found.keys
+        for key in history.keys
     ]
     facts = RunFacts(
-        run=found.run, seed=0, scenario="jepsen", target="jepsen", runtime=IMPORTED, boot_id=BOOT,
+        run=history.run, seed=0, scenario="jepsen", target="jepsen", runtime=IMPORTED, boot_id=BOOT,
         command=command, versions={"history": path.name}, topics=topics,
         phases=[Phase(name="before", begin_ns=span_ns[0], end_ns=span_ns[1])],
-        withheld=[*WITHHELD, *(name for name in POLLED if not found.counts()[name])],
+        withheld=[*WITHHELD, *(name for name in POLLED if not history.counts()[name])],
     )  # fmt: skip
     scenario = Scenario(
         name="jepsen", about=f"a history of jepsen.tests.kafka, {path.name}",
         cluster=ClusterSpec(brokers=1), workload=WorkloadSpec(
-            kind="jepsen", acks=found.acks, idempotent=found.idempotent, isolation=found.isolation,
-            client="jepsen", rate_records_per_s=0, in_flight=5),
+            kind="jepsen", acks=history.acks, idempotent=history.idempotent,
+            isolation=history.isolation, client="jepsen", rate_records_per_s=0, in_flight=5),
         guarantees=GUARANTEES, minimum_acks=1, target="jepsen", runtime=IMPORTED,
     )  # fmt: skip
     save(run_dir / "scenario.json", scenario)
@@ -185,14 +185,14 @@ def _describe(
 
 def _faults(nemesis: list[Row], end_ns: int) -> list[Row]:
     """Faults of the nemesis: from one act to the next that heals, or to the end of the history."""
-    until_ns, found = end_ns, list[Row]()
+    until_ns, faults = end_ns, list[Row]()
     for op in reversed(nemesis):
         name = str(op["f"])
         if HEALS.search(name):
             until_ns = op["time"]
         elif op["type"] != "invoke":
-            found.append(_fault(op, until_ns))
-    return found[::-1]
+            faults.append(_fault(op, until_ns))
+    return faults[::-1]
 
 
 def _fault(op: Row, until_ns: int) -> Row:

@@ -32,13 +32,13 @@ def history_in(path: Path) -> Path:
     """The history in the folder of a store, or the file itself."""
     if not path.is_dir():
         return path
-    found = [path / name for name in NAMES if (path / name).is_file()]
-    if not found:
+    paths = [path / name for name in NAMES if (path / name).is_file()]
+    if not paths:
         raise HistoryError(
             f"{path} holds no history.edn and no sends.parquet; expected is the folder of one test "
             "in a store, a history itself, or a folder of tables (docs/guide/own.md)"
         )
-    return found[0]
+    return paths[0]
 
 
 def pairs(path: Path) -> Iterator[tuple[Row | None, Row]]:
@@ -116,7 +116,7 @@ def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
     stream = Stream(path, quick=quick)
     try:
         for values, checked in stream.values():
-            yield from values if checked else (_operation(one, stream) for one in values)
+            yield from values if checked else (_operation(value, stream) for value in values)
     except EdnError as error:
         raise HistoryError(f"{path}: {error}") from None
     except UnicodeDecodeError as error:
@@ -137,10 +137,10 @@ def _operation(value: Any, stream: Stream) -> Row:
         raise HistoryError(f"{stream.place()}: {place_of(value)}: :type "
                            f"{show_value(value['type'])} is none of :invoke, :ok, :fail and "
                            ":info")  # fmt: skip
-    found = {name: value[name] for name in FIELDS if name in value}
-    if (process := as_integer(found["process"])) is not None:
-        found["process"] = process
-    return found
+    values = {name: value[name] for name in FIELDS if name in value}
+    if (process := as_integer(values["process"])) is not None:
+        values["process"] = process
+    return values
 
 
 def _add_times(ops: Iterable[Row]) -> Iterator[Row]:
@@ -172,7 +172,7 @@ def _nanoseconds(op: Row) -> int:
 def name_part(value: Any) -> str:
     """A key, value or process as part of a name. Different ones have different names."""
     text = value if isinstance(value, str) else show_value(value)
-    return re.sub(r"[^\w.-]", lambda found: f"~{ord(found[0]):x}", text)
+    return re.sub(r"[^\w.-]", lambda match: f"~{ord(match[0]):x}", text)
 
 
 def place_of(op: Row) -> str:

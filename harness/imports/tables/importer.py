@@ -51,15 +51,15 @@ def tables_in(folder: Path) -> dict[str, list[Path]]:
     """
     ends = [".parquet", *text_tables.SUFFIXES, *(f"{suffix}.gz" for suffix in text_tables.SUFFIXES)]
     for place in (folder / "evidence", folder):
-        found = {
+        tables = {
             name: [
-                *(one for end in ends for one in sorted((place / name).glob(f"*{end}"))),
-                *(one for end in ends for one in place.glob(f"{name}{end}")),
+                *(path for end in ends for path in sorted((place / name).glob(f"*{end}"))),
+                *(path for end in ends for path in place.glob(f"{name}{end}")),
             ]
             for name in SCHEMAS
         }
-        if found["sends"] or found["reads"]:
-            return {name: files for name, files in found.items() if files}
+        if tables["sends"] or tables["reads"]:
+            return {name: files for name, files in tables.items() if files}
     return {}
 
 
@@ -80,20 +80,22 @@ def load(
     have = {name: _read(name, files) for name, files in brought.items()
             if name in READ or not _is_parquet(files)}  # fmt: skip
     for name in SHARED:
-        if any(name not in have[one].column_names for one in NEEDED if one in have):
-            have |= {one: drop_columns(have[one], [name]) for one in NEEDED if one in have}
+        if any(name not in have[table].column_names for table in NEEDED if table in have):
+            have |= {table: drop_columns(have[table], [name]) for table in NEEDED if table in have}
     run = _run_of(have["sends"])
     whole = {
-        one for one, files in brought.items()
-        if _is_parquet(files) and (one not in NEEDED or _has_all_columns(one, files))
-        if one != "sends" or not any(have[one][name].null_count for name in settings)
+        table for table, files in brought.items()
+        if _is_parquet(files) and (table not in NEEDED or _has_all_columns(table, files))
+        if table != "sends" or not any(have[table][name].null_count for name in settings)
     }  # fmt: skip
     stretched = "reads" in have and "pass" not in have["reads"].column_names
     ids = _ids(brought, have)
     have |= {
-        one: fill_columns(one, _add_topic_ids(have[one], ids, brought[one][0]), run, settings)
-        for one in NEEDED
-        if one in have
+        table: fill_columns(
+            table, _add_topic_ids(have[table], ids, brought[table][0]), run, settings
+        )
+        for table in NEEDED
+        if table in have
     }
     if "clients" not in have:
         defaults = settings | {"isolation": isolation, "boot_id": BOOT}
@@ -117,9 +119,9 @@ def load(
 
 def _read(name: str, files: list[Path]) -> pa.Table:
     try:
-        parts = [pq.read_table(one) if _is_parquet([one]) else text_tables.read(name, one)
-                 for one in files]  # fmt: skip
-        have = pa.concat_tables(parts, promote_options="permissive")
+        tables = [pq.read_table(file) if _is_parquet([file]) else text_tables.read(name, file)
+                 for file in files]  # fmt: skip
+        have = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
         text = " ".join(str(error).split())[:200]
         raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, CSV "
@@ -158,13 +160,13 @@ def _as_text(have: pa.Table, column: pa.Field, file: Path) -> pa.Table:
 def _ids(brought: dict[str, list[Path]], have: dict[str, pa.Table]) -> dict[str, set[str]]:
     """The topic ids of each topic name, in any table."""
     others = [file for name, files in brought.items() if name not in have for file in files]
-    found: dict[str, set[str]] = defaultdict(set)
+    ids: dict[str, set[str]] = defaultdict(set)
     for pairs in chain(have.values(), _pairs(others)):
         if {"topic", "topic_id"} <= {*pairs.column_names}:
             for row in pairs.group_by(["topic", "topic_id"]).aggregate([]).to_pylist():
                 if None not in row.values():
-                    found[row["topic"]].add(row["topic_id"])
-    return found
+                    ids[row["topic"]].add(row["topic_id"])
+    return ids
 
 
 def _pairs(files: list[Path]) -> Iterator[pa.Table]:
@@ -230,7 +232,7 @@ def _convert_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _run_of(sends: pa.Table) -> str:
     runs = pc.unique(sends["run"]).to_pylist() if "run" in sends.column_names else []
-    return next((str(one) for one in runs if one), secrets.token_hex(4))
+    return next((str(run) for run in runs if run), secrets.token_hex(4))
 
 
 def _configs(folder: Path) -> dict[str, dict[str, str]]:

@@ -32,9 +32,9 @@ def fill_columns(table: str, have: pa.Table, run: str, settings: Settings) -> pa
     names = set(have.column_names)
     own = {column.name: column.import_default for column in TABLES[table].columns}
     own |= {"run": run, **(settings if table == "sends" else {})}
-    for one, other in (("topic_id", "topic"), ("topic", "topic_id")):
-        if one not in names and other in names:
-            have = have.append_column(one, have[other])
+    for name, other in (("topic_id", "topic"), ("topic", "topic_id")):
+        if name not in names and other in names:
+            have = have.append_column(name, have[other])
     if table == "sends" and "partition_intended" not in names:
         have = have.append_column("partition_intended", have["partition"])
     for column in SCHEMAS[table]:
@@ -96,14 +96,14 @@ def _stretches(reads: pa.Table) -> list[int]:
         known[place[2:]].add(offset or 0)
     rows = {place: sorted(there) for place, there in known.items()}
     last: dict[tuple[Any, ...], tuple[int, int]] = {}
-    found = [1] * len(places)
+    stretches = [1] * len(places)
     for at in sorted(range(len(places)), key=order.__getitem__):
         offset, others = offsets[at] or 0, rows[places[at][2:]]
         number, before = last.get(places[at], (1, offset - 1))
         is_next = before < offset and bisect_right(others, before) == bisect_left(others, offset)
-        found[at] = number if is_next else number + 1
-        last[places[at]] = found[at], offset
-    return found
+        stretches[at] = number if is_next else number + 1
+        last[places[at]] = stretches[at], offset
+    return stretches
 
 
 def _row_numbers(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) -> list[int]:
@@ -113,8 +113,8 @@ def _row_numbers(have: pa.Table, whose: tuple[str, ...], by: tuple[str, ...]) ->
     columns = ([time or 0 for time in have[name].to_pylist()] for name in by)
     times = list(zip(*columns, strict=True))
     counts: dict[tuple[Any, ...], int] = defaultdict(int)
-    found = [0] * len(keys)
+    numbers = [0] * len(keys)
     for at in sorted(range(len(keys)), key=times.__getitem__):
-        found[at] = counts[keys[at]]
+        numbers[at] = counts[keys[at]]
         counts[keys[at]] += 1
-    return found
+    return numbers

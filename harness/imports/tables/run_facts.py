@@ -90,8 +90,8 @@ def _span(have: Tables) -> tuple[int, int]:
         if name.endswith("_ns") and pa.types.is_integer(rows[name].type)
     )  # fmt: skip
     ends = [pc.min_max(column).as_py() for column in columns]
-    known = [one for one in ends if one["min"] is not None]
-    return min(one["min"] for one in known), max(one["max"] for one in known)
+    known = [bounds for bounds in ends if bounds["min"] is not None]
+    return min(bounds["min"] for bounds in known), max(bounds["max"] for bounds in known)
 
 
 def _topics(have: Tables, configs: Configs, *, made: bool) -> Iterator[TopicFact]:

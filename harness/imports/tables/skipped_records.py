@@ -40,14 +40,14 @@ def find_skipped_records(sends: pa.Table, reads: pa.Table, compacted: set[str]) 
         last[place][offset] = max(read_ns, last[place].get(offset, read_ns))
         own.add((client, place, offset))
         stretches[client, session, place].append((offset, read_ns))
-    found: dict[Place, int] = {}
+    skipped: dict[Place, int] = {}
     for (client, _, place), given in stretches.items():
         known = sorted(last[place])
         for (before, since_ns), (offset, _) in pairwise(given):
             for gone in known[bisect_left(known, before + 1) : bisect_left(known, offset)]:
                 if last[place][gone] < since_ns and (client, place, gone) not in own:
-                    found[place] = min(gone, found.get(place, gone))
-    for place, offset in sorted(found.items(), key=str):
+                    skipped[place] = min(gone, skipped.get(place, gone))
+    for place, offset in sorted(skipped.items(), key=str):
         yield (
             f"{names[place]}-{place[1]}: the record at offset {offset} was read, and passed over "
             "by every later reader: it is lost, or a seek or rebalance moved them past it "

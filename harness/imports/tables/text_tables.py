@@ -35,16 +35,16 @@ def read(name: str, file: Path) -> pa.Table:
     Rows are counted from 1, without a header.
     """
     lines = _csv(file) if ".csv" in file.suffixes else _json(file)
-    wanted = {column.name: column for column in SCHEMAS[name]}
+    columns = {column.name: column for column in SCHEMAS[name]}
     with _reject_empty(file):
         header = [column.strip().lower() for column in next(lines)]
         if len({*header}) < len(header):
             raise TablesError(f"{file}: it has a column twice ({', '.join(header)})")
         rows = [_row(file, number, header, row) for number, row in enumerate(lines, 1)]
-    kept = {column: at for at, column in enumerate(header) if column in wanted}
+    kept = {column: at for at, column in enumerate(header) if column in columns}
     return pa.table(
         {
-            column: to_column([row[at] for row in rows], wanted[column], file)
+            column: to_column([row[at] for row in rows], columns[column], file)
             for column, at in kept.items()
         }
     )
@@ -52,16 +52,16 @@ def read(name: str, file: Path) -> pa.Table:
 
 def to_column(values: Sequence[Any], column: pa.Field, file: Path) -> pa.Array:
     """Texts or JSON values as the type of `column`. Empty ones are null."""
-    found = []
+    cells = []
     for number, value in enumerate(values, 1):
         try:
-            found.append(_value(value, column))
+            cells.append(_value(value, column))
         except (ValueError, OverflowError, pa.ArrowException):
             kind = f"{column.type}, or a time by ISO 8601" if _unit(column) else column.type
             raise TablesError(
                 f"{file}, row {number}: {column.name} is {str(value)[:60]!r}, should be {kind}"
             ) from None
-    return pa.array(found, column.type)
+    return pa.array(cells, column.type)
 
 
 def _value(value: Any, column: pa.Field) -> Any:
@@ -147,10 +147,10 @@ def _json(file: Path) -> Iterator[list[Any]]:
     """A header with the names of all objects, then their values."""
     with _open(file) as text:
         objects = list(_objects(file, text))
-    names = list(dict.fromkeys(name for one in objects for name in one))
+    names = list(dict.fromkeys(name for row in objects for name in row))
     yield [str(name) for name in names]
-    for one in objects:
-        yield [one.get(name) for name in names]
+    for row in objects:
+        yield [row.get(name) for name in names]
 
 
 def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
@@ -168,7 +168,7 @@ def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             where = f", line {number}" if number else ""
             raise TablesError(f"{file}{where}: it is no JSON ({error})") from None
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, dict):
-                raise TablesError(f"{file}: expected are objects, one a record, not {one!r:.60}")
-            yield one
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, dict):
+                raise TablesError(f"{file}: expected are objects, one a record, not {item!r:.60}")
+            yield item

@@ -147,9 +147,9 @@ def _node(plan: PodPlan, node: str) -> str:
     is_zookeeper = node in plan.zookeepers
     files = ["zoo.cfg", "hosts", "log4j2.properties", "data/myid"] if is_zookeeper else [
         "server.properties", "hosts"]  # fmt: skip
-    after = [f"toxiproxy-{one}: {{condition: service_started}}" for one in plan.nodes]
+    after = [f"toxiproxy-{node}: {{condition: service_started}}" for node in plan.nodes]
     if not is_zookeeper:
-        after += [f"{one}: {{condition: service_healthy}}" for one in plan.zookeepers]
+        after += [f"{zookeeper}: {{condition: service_healthy}}" for zookeeper in plan.zookeepers]
     own = (
         f"healthcheck: {json.dumps(_health_check(plan, node))}"
         if is_zookeeper
@@ -162,7 +162,7 @@ def _node(plan: PodPlan, node: str) -> str:
         extra=[
             f"network_mode: service:pod-{node}",
             own,
-            f"volumes: {json.dumps([f'./nodes/{node}/{one}:{HOME}/{one}:ro' for one in files])}",
+            f"volumes: {json.dumps([f'./nodes/{node}/{file}:{HOME}/{file}:ro' for file in files])}",
             f"depends_on: {{{', '.join(after)}}}",
         ],
     )
@@ -223,7 +223,9 @@ def _external_node(plan: PodPlan, node: str) -> str:
         "copy": f"docker cp {container}:{HOME}/data {{into}}",
         "log": f"docker logs {container}",
     }
-    return f"\n[nodes.{node}]\n" + "".join(f'{name} = "{it}"\n' for name, it in commands.items())
+    return f"\n[nodes.{node}]\n" + "".join(
+        f'{name} = "{command}"\n' for name, command in commands.items()
+    )
 
 
 def _join_address(address: Address) -> str:

@@ -52,12 +52,12 @@ def ensure_images(
     """
     recipes = {name: recipe(name) for name in names}
     with _engine_failures():
-        stale = [one for one in recipes.values() if not _is_current(engine, one)]
+        stale = [recipe for recipe in recipes.values() if not _is_current(engine, recipe)]
         if stale:
             with install_lock("images"):
-                for one in stale:
-                    _build(engine, one, base, report)
-    return {name: one.reference for name, one in recipes.items()}
+                for stale_recipe in stale:
+                    _build(engine, stale_recipe, base, report)
+    return {name: recipe.reference for name, recipe in recipes.items()}
 
 
 def image_states(engine: Engine) -> list[ImageState]:
@@ -75,13 +75,13 @@ def _engine_failures() -> Iterator[None]:
         raise MissingDependency("docker", f"the engine failed: {error}; look at its log") from error
 
 
-def _build(engine: Engine, one: Recipe, base: str | None, report: Report) -> None:
-    if _is_current(engine, one):
+def _build(engine: Engine, recipe: Recipe, base: str | None, report: Report) -> None:
+    if _is_current(engine, recipe):
         return  # another process built it while this one waited
-    base = (base or base_image(engine, report)) if one.on_base else None
-    report(f"building {one.moving}")
-    build(engine, one, base)
-    _remove_replaced(engine, one)
+    base = (base or base_image(engine, report)) if recipe.on_base else None
+    report(f"building {recipe.moving}")
+    build(engine, recipe, base)
+    _remove_replaced(engine, recipe)
 
 
 def _is_current(engine: Engine, image_recipe: Recipe) -> bool:

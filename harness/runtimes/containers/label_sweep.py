@@ -45,8 +45,8 @@ def _remove_labelled(url: str, filters: dict[str, str]) -> bool:
         ]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(_remove, containers))
-        for one in networks_and_volumes:
-            _remove(one)
+        for leftover in networks_and_volumes:
+            _remove(leftover)
         return bool(containers or networks_and_volumes)
     finally:
         client.close()
@@ -62,15 +62,17 @@ def _client(url: str) -> docker.DockerClient:
     )
 
 
-def _remove(one: Any) -> None:
+def _remove(leftover: Any) -> None:
     """Remove one object. Failures are retried: containers may still be starting or ending.
 
     Containers of others are disconnected from a network first.
     """
     try:
-        for container in one.attrs.get("Containers") or {} if hasattr(one, "disconnect") else {}:
-            one.disconnect(container, force=True)
-        one.remove(force=True, v=True) if hasattr(one, "kill") else one.remove()
+        for container in (
+            leftover.attrs.get("Containers") or {} if hasattr(leftover, "disconnect") else {}
+        ):
+            leftover.disconnect(container, force=True)
+        leftover.remove(force=True, v=True) if hasattr(leftover, "kill") else leftover.remove()
     except (docker.errors.APIError, requests.RequestException):
         return
 

@@ -70,7 +70,9 @@ class PodPlan(Plan):
 
     def network_zookeeper(self) -> list[str]:
         """The ensemble for other containers on the network of the layout."""
-        return [f"{one}:{NETWORK_ZOOKEEPER + int(one[2:])}" for one in self.zookeepers]
+        return [
+            f"{zookeeper}:{NETWORK_ZOOKEEPER + int(zookeeper[2:])}" for zookeeper in self.zookeepers
+        ]
 
     def metrics_listen(self, broker: str) -> Address:
         return EVERYWHERE, self.ports.metrics
@@ -109,8 +111,11 @@ class PodPlan(Plan):
     def host_ports(self, node: str) -> dict[int, int | None]:
         """The same, each with the port of the engine's machine; None where that may choose."""
         fixed = {
-            (CLIENT if port == self.users_port else one, self._published_as(one, port)): outside
-            for (one, port), outside in self.fixed_ports().items()
+            (
+                CLIENT if port == self.users_port else own_port,
+                self._published_as(own_port, port),
+            ): outside
+            for (own_port, port), outside in self.fixed_ports().items()
         }
         return {inside: fixed.get((node, inside)) for inside in self.published_ports(node)}
 

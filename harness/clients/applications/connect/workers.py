@@ -173,10 +173,10 @@ def _not_running(context: Context, name: str) -> str:
         return str(refused)
     if not status["tasks"]:
         return "it has no tasks"
-    parts = [status["connector"], *status["tasks"]]
+    worker_states = [status["connector"], *status["tasks"]]
     return "; ".join(
         f"{part['state']} {part.get('trace', '')[:500]}"
-        for part in parts
+        for part in worker_states
         if part["state"] != "RUNNING"
     )
 
@@ -186,16 +186,18 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
     idle = []
     for name in connectors:
         try:
-            found = states(request(addresses(context), "GET", f"/connectors/{name}/status"))
-            if "FAILED" in found.values() and _may_restart(context):
+            states_by_part = states(
+                request(addresses(context), "GET", f"/connectors/{name}/status")
+            )
+            if "FAILED" in states_by_part.values() and _may_restart(context):
                 path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
                 request(addresses(context), "POST", path)
                 with (context.folder / ADMIN_LOG).open("a") as log:
-                    log.write(f"restarted {name}: {found}\n")
+                    log.write(f"restarted {name}: {states_by_part}\n")
         except RequestRejected as refused:
             idle.append(str(refused))
         else:
-            idle += [f"{name} {part} is {state}" for part, state in found.items()
+            idle += [f"{name} {part} is {state}" for part, state in states_by_part.items()
                      if state != "RUNNING"]  # fmt: skip
     return ", ".join(idle)
 
@@ -238,7 +240,7 @@ def leader(context: Context, running: Sequence[str]) -> str | None:
     last = ("", "")
     for name in running:
         for line in context.log(name).read_text(errors="replace").splitlines():
-            found = re.search(r"Joined group .*leaderUrl='http://127\.0\.0\.1:(\d+)/'", line)
-            if found:
-                last = max(last, (line[:23], found[1]))
+            match = re.search(r"Joined group .*leaderUrl='http://127\.0\.0\.1:(\d+)/'", line)
+            if match:
+                last = max(last, (line[:23], match[1]))
     return next((name for name in running if str(context.port(name)) == last[1]), None)

@@ -86,8 +86,8 @@ def main(path: str) -> None:
     consumer.subscribe([job.source])
     print(READY, flush=True)
     while True:
-        records = [one for one in consumer.consume(BATCH, POLL_S) if one.error() is None]
-        copies = [(one.key(), convert(one)) for one in records]
+        records = [record for record in consumer.consume(BATCH, POLL_S) if record.error() is None]
+        copies = [(record.key(), convert(record)) for record in records]
         send(producer, job.sink, [copy for copy in copies if copy[1] is not None])
         if records:
             commit(consumer, records)
@@ -114,8 +114,8 @@ def commit(consumer: Consumer, records: list[Message]) -> None:
     from confluent_kafka import KafkaException
 
     try:
-        for one in records:
-            consumer.store_offsets(one)
+        for record in records:
+            consumer.store_offsets(record)
         consumer.commit(asynchronous=False)
     except KafkaException as error:
         print(f"not committed: {error}", flush=True)

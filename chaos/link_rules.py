@@ -77,7 +77,7 @@ class LinkRule:
     def _typed_fields(self) -> tuple[dict[str, Value], dict[str, Value], Value | None]:
         """`fields`, `request_fields` and the value of a rewritten field."""
 
-        def typed(direction: str, fields: Mapping[str, Value]) -> dict[str, Value]:
+        def read_values(direction: str, fields: Mapping[str, Value]) -> dict[str, Value]:
             return {
                 path: typed_value(self._api, direction, path, value)
                 for path, value in fields.items()
@@ -85,9 +85,9 @@ class LinkRule:
 
         rewritten = {} if self.value is None else {self.path: self.value}
         return (
-            typed(self.direction, self.fields),
-            typed(REQUEST, self.request_fields),
-            next(iter(typed(self.direction, rewritten).values()), None),
+            read_values(self.direction, self.fields),
+            read_values(REQUEST, self.request_fields),
+            next(iter(read_values(self.direction, rewritten).values()), None),
         )
 
     def _check_error_path(self) -> None:

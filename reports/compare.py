@@ -42,8 +42,8 @@ def compare(a: Path, b: Path) -> list[Line]:
         *_pairs("run", _run(first), _run(second)),
         *_pairs("versions", first.result.versions, second.result.versions),
         *_differing_lines("settings", _settings(first), _settings(second)),
-        *_numbers("load", _load(a), _load(b)),
-        *_numbers("unavailability", _faults(first), _faults(second)),
+        *_figure_lines("load", _load(a), _load(b)),
+        *_figure_lines("unavailability", _faults(first), _faults(second)),
         *_differing_lines("guarantees", _statuses(first), _statuses(second)),
     ]
 
@@ -127,13 +127,13 @@ def _differing_lines(part: str, a: dict[str, str], b: dict[str, str]) -> Iterato
     return (line for line in _pairs(part, a, b) if line.differs)
 
 
-def _numbers(
+def _figure_lines(
     part: str, a: dict[str, tuple[float, str]], b: dict[str, tuple[float, str]]
 ) -> Iterator[Line]:
     for what in dict.fromkeys([*a, *b]):
-        left, other = a.get(what), b.get(what)
-        change = _change(other[0] / left[0]) if left and other and left[0] else ""
-        yield Line(part=part, what=what, a=_value_text(left), b=_value_text(other), change=change)
+        left, right = a.get(what), b.get(what)
+        change = _change(right[0] / left[0]) if left and right and left[0] else ""
+        yield Line(part=part, what=what, a=_value_text(left), b=_value_text(right), change=change)
 
 
 def _change(ratio: float) -> str:

@@ -62,7 +62,7 @@ class ListedRun:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.at_s))
 
     @property
-    def violated(self) -> dict[str, int]:
+    def violations(self) -> dict[str, int]:
         guarantees = self.summary.guarantees if self.summary else []
         return {
             guarantee.name: guarantee.violations

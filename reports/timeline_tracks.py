@@ -148,10 +148,10 @@ def _partitions(run: EvidenceViews, series: Series) -> list[Band]:
     widest: dict[str, int] = {}
     for topic, partition, _, _, _, isr, _ in rows:
         lane = f"{topic}-{partition}"
-        widest[lane] = max(widest.get(lane, 0), len(_numbers(isr)))
+        widest[lane] = max(widest.get(lane, 0), len(_read_brokers(isr)))
     bands = []
     for topic, partition, at_ns, leader, epoch, isr_json, until_ns in rows:
-        lane, isr = f"{topic}-{partition}", _numbers(isr_json)
+        lane, isr = f"{topic}-{partition}", _read_brokers(isr_json)
         begin, end = _clip(series, at_ns, until_ns)
         if end <= begin:
             continue
@@ -240,7 +240,7 @@ def _clients(run: EvidenceViews, series: Series) -> list[Band]:
     return bands
 
 
-def _numbers(text: str | None) -> list[int]:
+def _read_brokers(text: str | None) -> list[int]:
     """The brokers of a JSON list; none where it is damaged."""
     try:
         numbers = json.loads(text or "[]")

@@ -37,7 +37,7 @@ def trend(runs: Sequence[ListedRun]) -> tuple[str, str]:
             "acknowledged": [_rate(run) for run in known],
             "unavailable": [_maximum(run, "unavailable_s") for run in known],
             "recovery": [_maximum(run, "recovery_s") for run in known],
-            "violations": [sum(run.violated.values()) for run in known],
+            "violations": [sum(run.violations.values()) for run in known],
         }
     )
     times = [run.at_s * 1000 for run in known]

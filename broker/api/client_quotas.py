@@ -51,7 +51,7 @@ async def describe_client_quotas(
             DescribeClientQuotasResponse.EntryData(
                 entity=[
                     DescribeClientQuotasResponse.EntityData(entity_type=type, entity_name=name)
-                    for type, name in entity.parts
+                    for type, name in entity.components
                 ],
                 values=[
                     DescribeClientQuotasResponse.ValueData(key=quota, value=value)

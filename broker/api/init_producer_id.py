@@ -27,7 +27,7 @@ async def init_producer_id(
     COORDINATOR_LOAD_IN_PROGRESS, after which every client retries, while the controller provides
     no new block of ids (`RPCProducerIdManager.generateProducerId`).
     """
-    error = _forbidden(broker, context, request)
+    error = _authorization_error(broker, context, request)
     if error is ErrorCode.NONE and (request.producer_id == NONE) != (
         request.producer_epoch == NONE
     ):
@@ -56,7 +56,7 @@ async def init_producer_id(
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
-def _forbidden(
+def _authorization_error(
     broker: BrokerParts, context: RequestContext, request: InitProducerIdRequest
 ) -> ErrorCode:
     """Idempotence requires IDEMPOTENT_WRITE, or WRITE on any topic (KIP-679)."""

@@ -30,7 +30,7 @@ async def handle_in_parts(
         return await handle(request)
     elements, results = getattr(request, array), fields[array]
     responses = []
-    for part in _parts(elements):
+    for part in _split_elements(elements):
         responses.append(await handle(replace(request, **{array: part})))
         await asyncio.sleep(0)
     return await _join_responses(responses, results)
@@ -88,7 +88,7 @@ def _weight(elements: Any, nested: list[Field]) -> int:
     )
 
 
-def _parts(elements: Any) -> Iterator[list[Any]]:
+def _split_elements(elements: Any) -> Iterator[list[Any]]:
     nested = _nested_arrays(elements[0])
     part: list[Any] = []
     weight = 0

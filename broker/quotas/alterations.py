@@ -86,7 +86,7 @@ class QuotaAdmin:
         about = {component.type for component in components}
         described = {}
         for entity, settings in (await self._configs.read_all()).items():
-            types = {type for type, _ in entity.parts}
+            types = {type for type, _ in entity.components}
             if about and (IP in about) != (IP in types):
                 continue
             if not all(component.fits(entity) for component in components) or (
@@ -104,7 +104,7 @@ class QuotaAdmin:
     ) -> None:
         """Set quotas, and remove those that are None. Raises RejectedChange."""
         await check_entity(entity)
-        _check_names(name for _, name in entity.parts)
+        _check_names(name for _, name in entity.components)
         kinds = (Quota.CONNECTION,) if entity.has_type(IP) else OF_CLIENTS
         async with self._configs.turn:
             settings = await self._configs.read(entity)
@@ -134,15 +134,15 @@ def _check_names(names: Iterable[str | None]) -> None:
 
 async def check_entity(entity: Entity) -> None:
     """Raise RejectedChange for an invalid entity. May wait for the name server."""
-    if not entity.parts:
+    if not entity.components:
         raise _invalid("Invalid empty client quota entity")
-    for type, name in entity.parts:
+    for type, name in entity.components:
         if type not in (USER, CLIENT, IP):
             raise _invalid(f"Unhandled client quota entity type: {type}")
         if name == "":
             raise _invalid(f"Empty {type} not supported")
     if entity.has_type(IP):
-        if len(entity.parts) > 1:
+        if len(entity.components) > 1:
             raise _invalid(
                 "Invalid quota entity combination, IP entity should not be used with user/client "
                 "ID entity."

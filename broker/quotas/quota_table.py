@@ -28,14 +28,14 @@ class Entity:
     """The subject of a quota: pairs of a type (`user`, `client-id`, `ip`) and a name, where None is
     the default of the type."""
 
-    parts: tuple[tuple[str, str | None], ...]
+    components: tuple[tuple[str, str | None], ...]
 
     def name(self, type: str) -> str | None:
         """Return the name of a type. Raises KeyError if the entity lacks the type."""
-        return dict(self.parts)[type]
+        return dict(self.components)[type]
 
     def has_type(self, type: str) -> bool:
-        return any(component == type for component, _ in self.parts)
+        return any(component == type for component, _ in self.components)
 
 
 USER, CLIENT, IP = "user", "client-id", "ip"

@@ -93,7 +93,7 @@ class QuotaConfigs:
     async def write(self, entity: Entity, settings: Mapping[str, str]) -> None:
         """Write settings, apply them here at once, and notify other brokers."""
         await self._configs.write(*place(entity), settings)
-        self._put(Entity(tuple(sorted(entity.parts, reverse=True))), settings)
+        self._put(Entity(tuple(sorted(entity.components, reverse=True))), settings)
 
     def _taker(self, kind: str) -> Callback:
         return lambda node, settings: self._put(entity_at(kind, node), settings)
@@ -102,6 +102,6 @@ class QuotaConfigs:
         try:
             quotas = quotas_in(settings)
         except ValueError as error:
-            log.error("quotas of %s are rejected: %s", entity.parts, error)
+            log.error("quotas of %s are rejected: %s", entity.components, error)
             return
         self.table.put(entity, quotas)

@@ -28,10 +28,10 @@ Resolve = Callable[[Topic, FetchRequest.FetchPartition, str], FetchTarget]
 class _Cached:
     """One partition of a session. Sessions have many: nothing is stored that can be looked up."""
 
-    __slots__ = ("sent_high_watermark", "sent_log_start", "wanted")
+    __slots__ = ("sent_high_watermark", "sent_log_start", "target")
 
     def __init__(self, fetch_target: FetchTarget) -> None:
-        self.wanted = fetch_target
+        self.target = fetch_target
         self.sent_high_watermark = self.sent_log_start = -1
 
     def note(self, read: PartitionRead) -> bool:
@@ -53,8 +53,8 @@ class _Cached:
 
     def idle_read(self) -> PartitionRead | None:
         """Return the watermarks of an idle partition, if they moved without new records."""
-        assert self.wanted.partition is not None
-        log = self.wanted.partition.log
+        assert self.target.partition is not None
+        log = self.target.partition.log
         if (log.high_watermark, log.log_start_offset) == (
             self.sent_high_watermark,
             self.sent_log_start,
@@ -107,11 +107,11 @@ class FetchSession:
         """Apply the partitions that the request adds, changes and forgets."""
         for key, asked in requested_partitions(request, by_id=self.uses_ids):
             known = self._cached.get(key)
-            target = resolve(key[0], asked, known.wanted.topic if known else "")
+            target = resolve(key[0], asked, known.target.topic if known else "")
             if known is None:
                 self._cached[key] = _Cached(target)
             else:
-                known.wanted = target
+                known.target = target
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if self.uses_ids else forgotten.topic
             for index in forgotten.partitions:
@@ -120,9 +120,9 @@ class FetchSession:
     def fetch_targets(self, resolve: Resolve) -> list[FetchTarget]:
         """Return all partitions of the session."""
         for key, cached in self._cached.items():
-            if cached.wanted.is_outdated:
-                cached.wanted = resolve(key[0], cached.wanted.request, cached.wanted.topic)
-        return [cached.wanted for cached in self._cached.values()]
+            if cached.target.is_outdated:
+                cached.target = resolve(key[0], cached.target.request, cached.target.topic)
+        return [cached.target for cached in self._cached.values()]
 
     def advance(self) -> int:
         """Accept a request of the current epoch; return the epoch of the next one."""
@@ -141,7 +141,7 @@ class FetchSession:
         for (key, cached), read in zip(self._cached.items(), reads, strict=True):
             news = cached.idle_read() if read is IDLE else read
             if news is not None and cached.note(news):
-                yield key[0], cached.wanted, news
+                yield key[0], cached.target, news
             if read.size:
                 served.append(key)
         for key in served:

@@ -59,18 +59,18 @@ class MetadataCache:
         self.controller_id: int | None = None
         self.on_update = Watchers()
         self.terms = (-1, -1)  # epochs of this broker's registration and of the controller
-        self._told = asyncio.Event()
+        self._updated = asyncio.Event()
 
     async def first_word(self, timeout_s: float) -> None:
         """Wait for the first UpdateMetadata, for at most `timeout_s`. A client that gets an empty
         cluster may not refresh for minutes."""
-        if self._told.is_set():
+        if self._updated.is_set():
             return
         try:
             async with asyncio.timeout(timeout_s):
-                await self._told.wait()
+                await self._updated.wait()
         except TimeoutError:
-            self._told.set()  # wait once; a disconnected broker answers from its cache
+            self._updated.set()  # wait once; a disconnected broker answers from its cache
 
     def update(
         self, request: UpdateMetadataRequest, states: States | None = None
@@ -91,7 +91,7 @@ class MetadataCache:
                 deleted.append((topic, index))
             else:
                 self.topics.setdefault(topic, {})[index] = state
-        self._told.set()
+        self._updated.set()
         self.on_update.notify()
         return deleted
 

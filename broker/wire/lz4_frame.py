@@ -69,27 +69,27 @@ def _with_checksum(frame: bytes, start: int) -> bytes:
 
 def _xxh32(data: bytes) -> int:
     """xxHash of 32 bits with seed 0 (its specification, section "XXH32")."""
-    one, two, three, four, five = _PRIMES
+    prime1, prime2, prime3, prime4, prime5 = _PRIMES
     position = 0
     if len(data) >= _SMALL_BYTES:
-        lanes = [(one + two) & _MASK, two, 0, -one & _MASK]
+        lanes = [(prime1 + prime2) & _MASK, prime2, 0, -prime1 & _MASK]
         while len(data) - position >= _SMALL_BYTES:
             for index, word in enumerate(struct.unpack_from("<4I", data, position)):
-                lanes[index] = _rotate(lanes[index] + word * two, 13) * one & _MASK
+                lanes[index] = _rotate(lanes[index] + word * prime2, 13) * prime1 & _MASK
             position += _SMALL_BYTES
         digest = sum(_rotate(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        digest = five
+        digest = prime5
     digest += len(data)
     while len(data) - position >= 4:
         (word,) = struct.unpack_from("<I", data, position)
-        digest = _rotate(digest + word * three, 17) * four
+        digest = _rotate(digest + word * prime3, 17) * prime4
         position += 4
     for byte in data[position:]:
-        digest = _rotate(digest + byte * five, 11) * one
+        digest = _rotate(digest + byte * prime5, 11) * prime1
     digest &= _MASK
-    digest = (digest ^ digest >> 15) * two & _MASK
-    digest = (digest ^ digest >> 13) * three & _MASK
+    digest = (digest ^ digest >> 15) * prime2 & _MASK
+    digest = (digest ^ digest >> 13) * prime3 & _MASK
     return digest ^ digest >> 16
 
 

@@ -2,7 +2,8 @@
 `chaos.controls`.
 
 UpdateMetadata 5 and StopReplica 1 are the first versions with a broker epoch (KIP-380). Older
-brokers get UpdateMetadata 3 and StopReplica 0, which they cannot tell from requests of today.
+brokers get UpdateMetadata 3 and StopReplica 0, which they cannot distinguish from requests of
+today.
 """
 
 from __future__ import annotations

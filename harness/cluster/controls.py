@@ -259,7 +259,7 @@ class ClusterControls:
         return time.monotonic() - began
 
     @property
-    def ended(self) -> list[Ended]:
+    def unexpected_ends(self) -> list[Ended]:
         """Brokers that ended by themselves, as found by `check` and `start`."""
         return list(self._ended.values())
 

@@ -131,8 +131,8 @@ def _validate_partitions(brokers: Brokers, name: str) -> BrokerAnswer:
     def observe_count(node: int) -> str:
         return str(len(brokers.metadata(node, name).partitions))
 
-    node, count_told = by_all(brokers, observe_count, "2")
-    return node, f"{names(results)}, {count_told}"
+    node, known_count = by_all(brokers, observe_count, "2")
+    return node, f"{names(results)}, {known_count}"
 
 
 def _create_with_defaults(brokers: Brokers, name: str) -> BrokerAnswer:

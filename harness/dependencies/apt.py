@@ -152,7 +152,7 @@ def _added_megabytes(output: str) -> float:
 
 if __name__ == "__main__":
     try:
-        for wanted in sys.argv[1:]:
-            install(wanted)
+        for package in sys.argv[1:]:
+            install(package)
     except AptError as failure:
         sys.exit(f"setup: {failure}")

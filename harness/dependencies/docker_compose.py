@@ -25,11 +25,11 @@ def describe_compose() -> Dependency:
     for command in (["docker", "compose"], [str(_target() / PROGRAM)]):
         if version := _version(command):
             where = " ".join(command)
-            return _part(found=True, version=version, where=where)
-    return _part(found=False)
+            return _dependency(found=True, version=version, where=where)
+    return _dependency(found=False)
 
 
-def _part(*, found: bool, version: str = "", where: str = "") -> Dependency:
+def _dependency(*, found: bool, version: str = "", where: str = "") -> Dependency:
     return Dependency(
         name="docker-compose", found=found, version=version, where=where, how=HOW, required=False
     )

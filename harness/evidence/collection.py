@@ -61,7 +61,7 @@ class Collected:
         """Count the rows of one source. Each of its parts has a row in the manifest."""
         for table, rows in evidence.counts().items():
             self.rows[table] = self.rows.get(table, 0) + rows
-        for file, rows in evidence.parts().items():
+        for file, rows in evidence.rows_by_file().items():
             self.note(file, "part", rows)
 
     def count_kept_parts(self, run_dir: Path) -> None:

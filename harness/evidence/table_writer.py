@@ -90,7 +90,7 @@ class Evidence:
         """Rows of each table; complete once closed."""
         return {table: part.rows for table, part in self._parts.items()}
 
-    def parts(self) -> dict[str, int]:
+    def rows_by_file(self) -> dict[str, int]:
         """Rows of each part file by its name within the run; complete once closed."""
         return {
             f"evidence/{table}/{self._source}.parquet": part.rows

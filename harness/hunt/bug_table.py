@@ -125,10 +125,10 @@ def bug_table_text(table: BugTable) -> str:
     """The table in Markdown, a line a bug."""
     heads = ("bug", "scenario", "guarantee", "has it", "found", "at least", "first finding",
              "fixed it", "found there", "s a run", "shows", "shown there")  # fmt: skip
-    return markdown(heads, [_cells(line) for line in table.lines])
+    return markdown(heads, [_line_cells(line) for line in table.lines])
 
 
-def _cells(line: BugLine) -> list[str]:
+def _line_cells(line: BugLine) -> list[str]:
     tries, fixed_tries = len(line.tries), len(line.fixed_tries)
     return [
         line.issue,

@@ -29,7 +29,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the run has neither a mutant nor a published bug."""
         return self.mutant is None and self.bug is None
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """The command line after `urteil`."""
         words = ["run", self.scenario, "--seed", str(self.seed)]
         words += ["--target", self.target] if self.target != "urteil" else []

@@ -105,12 +105,12 @@ def next_of(
     Among equals comes the one played least often for its weight. `now_s` is wall clock.
     """
 
-    def due(candidate: Candidate) -> tuple[bool, float, float]:
+    def order(candidate: Candidate) -> tuple[bool, float, float]:
         at = last_played(candidate)
         age_s = max(0.0, now_s - seconds_of(at)) if at else 1.0
         return not at, candidate.weight * age_s, -plays(candidate) / candidate.weight
 
-    return max(candidates, key=due, default=None)
+    return max(candidates, key=order, default=None)
 
 
 def seconds_of(at: str) -> float:

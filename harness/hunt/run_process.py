@@ -28,7 +28,7 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
     """
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "urteil", *job.words(), "--engine", engine, "--json"]
+    argv = [sys.executable, "-m", "urteil", *job.arguments(), "--engine", engine, "--json"]
     began, at = time.monotonic(), time.strftime("%Y-%m-%d %H:%M:%S")
     process = subprocess.Popen(
         [*argv, "--out", str(out)],
@@ -58,7 +58,7 @@ class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
     into: Path
     seconds: float
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         return [
             "shrink", str(self.run), "--guarantee", self.guarantee, "--sub-kind", self.sub_kind,
             "--hits", str(self.rule.hits), "--tries", str(self.rule.tries),
@@ -70,7 +70,7 @@ def shrink(shrinking: Shrinking, *, engine: str = "auto") -> Report | None:
     """Shrink in a process of its own, with output in `shrink.log`. None when the lab failed."""
     start_reaper()
     shrinking.into.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "urteil", *shrinking.words(), "--engine", engine, "--json"]
+    argv = [sys.executable, "-m", "urteil", *shrinking.arguments(), "--engine", engine, "--json"]
     with (shrinking.into / "shrink.log").open("ab") as log:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, text=True

@@ -189,7 +189,7 @@ class Play:
                 controls.check()
         except LabFailure as failure:
             self._note_problem(str(failure))
-        ended = [end for controls in every for end in controls.ended]
+        ended = [end for controls in every for end in controls.unexpected_ends]
         write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, ended)
 
     def _load(self, opened: Sequence[AnyCluster], workload: Workload) -> None:

@@ -35,8 +35,8 @@ def fit_topics(scenario: Scenario) -> list[TopicSpec]:
     """The topics of a scenario, as its clusters can have them."""
     names = [topic.name for topic in scenario.workload.topics]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"{scenario.name} has two topics named {min(twice)}: names tell the "
-                         "evidence of both clusters apart; rename one")  # fmt: skip
+        raise ValueError(f"{scenario.name} has two topics named {min(twice)}: names "
+                         "distinguish the evidence of both clusters; rename one")  # fmt: skip
     sizes = {name: cluster.brokers for name, cluster in clusters(scenario).items()}
     for topic in scenario.workload.topics:
         if topic.cluster not in sizes:

@@ -39,7 +39,7 @@ def length_s(apis: int) -> float:
     return 4 + apis * len(ACTS) * (EACH_S + PAUSE_S) + 4
 
 
-def after(count: int) -> float:
+def begin_s(count: int) -> float:
     """When the API after `count` others is disturbed."""
     return 4 + count * len(ACTS) * (EACH_S + PAUSE_S)
 
@@ -54,10 +54,10 @@ PRODUCE = Scenario(
         topics=(DURABLE,), rate_records_per_s=150, request_timeout_ms=REQUEST_TIMEOUT_MS
     ),
     faults=(
-        *disturb("Produce", "client->leader", after(0)),
-        fault("answer_error", "client->leader", after(1), EACH_S, api="Produce"),
+        *disturb("Produce", "client->leader", begin_s(0)),
+        fault("answer_error", "client->leader", begin_s(1), EACH_S, api="Produce"),
         fault(
-            "close_at", "client->leader", after(1) + EACH_S + PAUSE_S, EACH_S,
+            "close_at", "client->leader", begin_s(1) + EACH_S + PAUSE_S, EACH_S,
             api="Produce", moment="after request",
         ),
     ),
@@ -73,9 +73,9 @@ REPLICATE = Scenario(
     cluster=ClusterSpec(config=IMPATIENT_BROKERS),
     workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
     faults=(
-        *disturb("Fetch", "follower->leader", after(0)),
-        fault("lose_answer", "all", after(1), 9, api="AlterPartition"),
-        fault("crash", "follower", after(1) + 1, 5),
+        *disturb("Fetch", "follower->leader", begin_s(0)),
+        fault("lose_answer", "all", begin_s(1), 9, api="AlterPartition"),
+        fault("crash", "follower", begin_s(1) + 1, 5),
     ),
     guarantees=(*REPLICATION, "epoch_lineage", "two_leaders"),
     duration_s=length_s(1) + 12,
@@ -95,9 +95,9 @@ TRANSACTIONS = Scenario(
         request_timeout_ms=REQUEST_TIMEOUT_MS,
     ),
     faults=(
-        *disturb("AddPartitionsToTxn", "client->all", after(0)),
-        *disturb("EndTxn", "client->all", after(1)),
-        *disturb("WriteTxnMarkers", "all", after(2)),
+        *disturb("AddPartitionsToTxn", "client->all", begin_s(0)),
+        *disturb("EndTxn", "client->all", begin_s(1)),
+        *disturb("WriteTxnMarkers", "all", begin_s(2)),
     ),
     guarantees=(*REPLICATION, *ENDS),
     duration_s=length_s(3),
@@ -111,12 +111,12 @@ GROUPS = Scenario(
     cluster=ClusterSpec(config=IMPATIENT_BROKERS),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=150),
     faults=(
-        *disturb("OffsetCommit", "client->all", after(0)),
-        *disturb("Heartbeat", "client->all", after(1)),
-        fault("lose_answer", "client->all", after(2), 8, api="JoinGroup"),
-        fault("kill_client", "member", after(2) + 1, 3),
-        fault("lose_answer", "client->all", after(2) + 14, 8, api="SyncGroup"),
-        fault("kill_client", "member", after(2) + 15, 3),
+        *disturb("OffsetCommit", "client->all", begin_s(0)),
+        *disturb("Heartbeat", "client->all", begin_s(1)),
+        fault("lose_answer", "client->all", begin_s(2), 8, api="JoinGroup"),
+        fault("kill_client", "member", begin_s(2) + 1, 3),
+        fault("lose_answer", "client->all", begin_s(2) + 14, 8, api="SyncGroup"),
+        fault("kill_client", "member", begin_s(2) + 15, 3),
     ),
     guarantees=(*REPLICATION, "two_owners", "commit_went_back", "poll_skip"),
     duration_s=length_s(2) + 28,

@@ -54,7 +54,7 @@ def by_number(
     )
 
 
-def killed(number: int, moment: str, target: str) -> FaultSpec:
+def broker_kill(number: int, moment: str, target: str) -> FaultSpec:
     """A broker dies while a frame waits in the proxy: `moment` is API:request or API:answer."""
     return FaultSpec(
         fault="crash",
@@ -73,7 +73,7 @@ def kills_s(count: int) -> float:
 
 def kills(*moments: tuple[str, str]) -> tuple[FaultSpec, ...]:
     """One kill after another: moment and target."""
-    return tuple(killed(number, *moment) for number, moment in enumerate(moments))
+    return tuple(broker_kill(number, *moment) for number, moment in enumerate(moments))
 
 
 OF_EXAMINER = (
@@ -239,9 +239,9 @@ KILLED_COPYING = Scenario(
             ("AddOffsetsToTxn:request", "receiver"),
             ("AddOffsetsToTxn:answer", "receiver"),
         ),
-        killed(2, "TxnOffsetCommit:request", "receiver"),
-        killed(3, "TxnOffsetCommit:answer", "receiver"),
-        killed(4, "InitProducerId:answer", "receiver"),
+        broker_kill(2, "TxnOffsetCommit:request", "receiver"),
+        broker_kill(3, "TxnOffsetCommit:answer", "receiver"),
+        broker_kill(4, "InitProducerId:answer", "receiver"),
         fault("kill_client", "t1,t2,t3", 4.5 + 4 * KILL_EVERY_S, 1),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),

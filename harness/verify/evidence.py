@@ -69,11 +69,11 @@ def _decode_rows(part: Path, table: str) -> list[Row]:
     names = SCHEMAS[table].names
     read = pq.ParquetFile(part).read(use_threads=False)
     have = set(read.column_names)
-    columns = [cells(read[name]) if name in have else [None] * len(read) for name in names]
+    columns = [column_values(read[name]) if name in have else [None] * len(read) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column, as `to_pylist` returns them, in a fraction of its time."""
     if column.null_count == len(column):
         return [None] * len(column)

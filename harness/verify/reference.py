@@ -53,7 +53,7 @@ class Violation(NamedTuple):
     offset: int | None = None
     value_id: str | None = None
     subject: str | None = None
-    """What tells violations of one place apart (`Guarantee.reference_subject`)."""
+    """What distinguishes violations of one place (`Guarantee.reference_subject`)."""
 
 
 _FOREVER_NS = 1 << 62
@@ -106,7 +106,7 @@ class SmallHistory:
         more = {name: [Row(row) for row in some] for name, some in (derived or {}).items()}
         return cls(settings=settings, ends_ns=ends_ns, derived=more, **rows)
 
-    def made(self, table: str) -> list[Row]:
+    def derived_rows(self, table: str) -> list[Row]:
         """The rows of a derived table."""
         return self.derived.get(table, [])
 
@@ -119,7 +119,7 @@ class SmallHistory:
     @cached_property
     def parts_at(self) -> dict[tuple[str, int], Row]:
         """Topic and partition to the row of the derived table `partitions`."""
-        return {(row.topic, row.partition): row for row in self.made("partitions")}
+        return {(row.topic, row.partition): row for row in self.derived_rows("partitions")}
 
     @cached_property
     def partition_by_p(self) -> dict[int, Partition]:
@@ -145,7 +145,7 @@ class SmallHistory:
     @cached_property
     def run_settings(self) -> Row:
         """The one row of the derived table `settings`."""
-        return next(iter(self.made("settings")), Row())
+        return next(iter(self.derived_rows("settings")), Row())
 
     @cached_property
     def partitions(self) -> list[Partition]:
@@ -308,7 +308,7 @@ class Partition:
         """Its row of the derived table `partitions`."""
         return self.history.parts_at[self.topic, self.partition]
 
-    def made(self, table: str) -> list[Row]:
+    def derived_rows(self, table: str) -> list[Row]:
         """Its rows of a derived table."""
         return self.history.made_of.get((table, self.part.p), [])
 
@@ -386,7 +386,7 @@ class Partition:
         return {(row.offset, row.value_id) for row in self.log}
 
     @cached_property
-    def due(self) -> set[tuple[int, str]]:
+    def due_records(self) -> set[tuple[int, str]]:
         """Offset and value of each record that every reader must receive: those in no transaction,
         and acknowledged ones of transactions that were committed."""
         due_rows = set()

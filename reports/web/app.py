@@ -99,7 +99,7 @@ class _Pages:
             "scenario": sorted({run.scenario for run in runs}),
             "target": sorted({run.summary.target for run in runs if run.summary}),
             "verdict": sorted({run.verdict for run in runs}),
-            "guarantee": sorted({name for run in runs for name in run.violated}),
+            "guarantee": sorted({name for run in runs for name in run.violations}),
         }
         return self._render("runs", runs=matching[:SHOWN], count=len(matching), filters=filters,
                             choices=choices, live={run.name for run in matching[:SHOWN]
@@ -212,7 +212,7 @@ def _matches(run: ListedRun, filters: Mapping[str, str]) -> bool:
         filters["verdict"] in ("", run.verdict),
         not filters["since"] or run.date[:10] >= filters["since"],
         not filters["until"] or run.date[:10] <= filters["until"],
-        filters["guarantee"] == "" or filters["guarantee"] in run.violated,
+        filters["guarantee"] == "" or filters["guarantee"] in run.violations,
     ))  # fmt: skip
 
 

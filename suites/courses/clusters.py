@@ -13,13 +13,13 @@ from urteil.harness import standing
 from urteil.harness.kafka_tools import Address
 from urteil.harness.standing import StandingCluster, StandingRequest
 from urteil.suites.courses.lab import LabCluster
-from urteil.suites.courses.player import Desk
+from urteil.suites.courses.player import LearnerPlace
 
 TARGETS = {"ours": "urteil", "kafka": "kafka:3.9.1"}
 
 
 @contextmanager
-def standing_desks(cluster: LabCluster, folder: Path) -> Iterator[list[Desk]]:
+def standing_desks(cluster: LabCluster, folder: Path) -> Iterator[list[LearnerPlace]]:
     """A desk at a cluster of each target. Both clusters end with the block."""
     with ExitStack() as stack:
 
@@ -41,7 +41,7 @@ def standing_desks(cluster: LabCluster, folder: Path) -> Iterator[list[Desk]]:
             started = dict(zip(TARGETS, pool.map(start, TARGETS), strict=True))
         desks = []
         for side, state in started.items():
-            desk = _desk(side, state)
+            desk = _place_of_learner(side, state)
             stack.callback(desk.close)
             desks.append(desk)
         yield desks
@@ -52,7 +52,7 @@ def _stop(name: str) -> None:
         standing.stop_standing(name)
 
 
-def _desk(side: str, state: StandingCluster) -> Desk:
+def _place_of_learner(side: str, state: StandingCluster) -> LearnerPlace:
     addresses = {
         user.name: Address(
             bootstrap=state.bootstrap_servers,
@@ -62,4 +62,4 @@ def _desk(side: str, state: StandingCluster) -> Desk:
         )
         for user in state.users
     }
-    return Desk(side, addresses, Path(state.directory), standing.faults_on(state.name))
+    return LearnerPlace(side, addresses, Path(state.directory), standing.faults_on(state.name))

@@ -45,7 +45,7 @@ UNTIL_S, POLL_S = 120.0, 0.5
 STOPPED_S = 900.0
 
 
-class Desk:
+class LearnerPlace:
     """A cluster at which a learner sits. `files` is its directory; `addresses` are by user."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Desk:
             case End():
                 return self._end(step)
             case File(name=name, text=text):
-                (self._path / name).write_text(self._filled(text))
+                (self._path / name).write_text(self._fill_in(text))
             case StopBroker(broker=broker):
                 assert self._faults is not None, "brokers of this cluster are not stopped"
                 fault = self._faults.fault("shutdown", f"b{broker}", expiry_s=STOPPED_S)
@@ -88,7 +88,7 @@ class Desk:
                 self._stopped.close()
             case Advertise(broker=broker, address=address):
                 properties = self._properties(broker)
-                properties.write_text(with_address(properties.read_text(), self._filled(address)))
+                properties.write_text(with_address(properties.read_text(), self._fill_in(address)))
         return Output(exit_code=0, lines=[])
 
     @property
@@ -98,7 +98,7 @@ class Desk:
     def _properties(self, broker: int) -> Path:
         return self._files / "nodes" / f"b{broker}" / "server.properties"
 
-    def _filled(self, text: str) -> str:
+    def _fill_in(self, text: str) -> str:
         address = next(iter(self._addresses.values()))
         names = {
             "bootstrap": address.bootstrap,
@@ -111,14 +111,14 @@ class Desk:
         return string.Template(text).safe_substitute(names)
 
     def _argv(self, line: str, step: Tool) -> list[str]:
-        name, *args = shlex.split(self._filled(line))
+        name, *args = shlex.split(self._fill_in(line))
         call = TOOLS[name].call(step.release)
         assert call is not None, f"Kafka {step.release} has no {name}"
         address = self._addresses[step.user] if step.user else next(iter(self._addresses.values()))
         return kafka_tool(call.main_class, tool_arguments(call, args, address), step.release)
 
     def _play_tool(self, step: Tool) -> Output:
-        argv, given = self._argv(step.line, step), self._filled(step.given)
+        argv, given = self._argv(step.line, step), self._fill_in(step.given)
         if not step.until:
             return _run(argv, given)
 
@@ -194,7 +194,7 @@ class LabResult:
     findings: list[Finding] = field(default_factory=list)
 
 
-def play_lab(lab: Lab, desks: Sequence[Desk]) -> LabResult:
+def play_lab(lab: Lab, desks: Sequence[LearnerPlace]) -> LabResult:
     """Play the steps in order, each at all desks at once."""
     result = LabResult(lab)
     with ThreadPoolExecutor(len(desks)) as pool:
@@ -206,7 +206,9 @@ def play_lab(lab: Lab, desks: Sequence[Desk]) -> LabResult:
     return result
 
 
-def _judge(step: Tool | End | Python, outputs: dict[Desk, Output], result: LabResult) -> None:
+def _judge(
+    step: Tool | End | Python, outputs: dict[LearnerPlace, Output], result: LabResult
+) -> None:
     findings = [
         Finding(step, f"{desk.name}: {problem}")
         for desk, output in outputs.items()

@@ -193,14 +193,14 @@ def cleaner_loses_of_compressed(mark: Mark) -> None:
     """Drops the last retained record of a compressed batch."""
 
     def make(original: Function) -> Function:
-        def written(retention: Any, header: Any, data: Any, kept: Any, *, without_txn: bool) -> Any:
+        def write(retention: Any, header: Any, data: Any, kept: Any, *, without_txn: bool) -> Any:
             body, scanned, numbers = kept
             if header.compression and 1 < len(numbers) < header.records_count:
                 mark.hit()
                 kept = body, scanned, numbers[:-1]
             return original(retention, header, data, kept, without_txn=without_txn)
 
-        return written
+        return write
 
     replace("urteil.broker.log.cleaner.record_retention:RecordRetention._rewrite", make)
 

@@ -62,13 +62,13 @@ def config_append_replaces(mark: Mark) -> None:
     """Drops the existing list values before an APPEND."""
 
     def make(original: Function) -> Function:
-        def changed(settings: Any, change: Any, key: Any) -> str:
+        def change_setting(settings: Any, change: Any, key: Any) -> str:
             if change.operation != APPEND:
                 return str(original(settings, change, key))
             mark.hit()
             return str(change.value)
 
-        return changed
+        return change_setting
 
     replace("urteil.broker.config.incremental_changes:_change_list", make)
 
@@ -84,12 +84,12 @@ def cluster_defaults_ignored(mark: Mark) -> None:
     """Ignores settings of the default entity."""
 
     def make(original: Function) -> Function:
-        def changed(dynamic: Any, entity: str, settings: Any) -> None:
+        def change_setting(dynamic: Any, entity: str, settings: Any) -> None:
             if entity == "<default>" and settings:
                 mark.hit()
                 return
             original(dynamic, entity, settings)
 
-        return changed
+        return change_setting
 
     replace("urteil.broker.config.dynamic_settings:DynamicSettings._apply_change", make)

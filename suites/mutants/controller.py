@@ -353,9 +353,9 @@ def unclean_election_change_ignored(mark: Mark) -> None:
     """Holds no election when the topic's setting changes."""
 
     def make(_: Function) -> Function:
-        async def allowed(term: Any, topic: str) -> None:
+        async def allow(term: Any, topic: str) -> None:
             mark.hit()
 
-        return allowed
+        return allow
 
     replace("urteil.broker.controller.term:Term.unclean_allowed", make)

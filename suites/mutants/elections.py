@@ -51,10 +51,10 @@ def stale_controller_accepted(mark: Mark) -> None:
         return still_won
 
     def make_fenced(_original: Function) -> Function:
-        async def fenced(store: Any, ops: Any) -> None:
+        async def write_unfenced(store: Any, ops: Any) -> None:
             await store._zk.multi(list(ops))
 
-        return fenced
+        return write_unfenced
 
     def make_fence(original: Function) -> Function:
         def fence(control: Any, controller_epoch: int, broker_epoch: int) -> Any:

@@ -406,7 +406,7 @@ def active_positions_expire(mark: Mark) -> None:
     """Expires offsets of subscribed topics like any other."""
 
     def make(original: Function) -> Function:
-        def expired(
+        def expire(
             administration: Any, shard: Any, group: Any, now_ms: int, retention_ms: int
         ) -> Any:
             gone = original(administration, shard, group, now_ms, retention_ms)
@@ -424,7 +424,7 @@ def active_positions_expire(mark: Mark) -> None:
                 gone = [*gone, *more]
             return gone
 
-        return expired
+        return expire
 
     replace("urteil.broker.groups.maintenance:GroupMaintenance._expired_places", make)
 
@@ -466,11 +466,11 @@ def positions_outlive_topics(mark: Mark) -> None:
     """Ignores the deletion of topics."""
 
     def make(original: Function) -> Function:
-        async def deleted(groups: Any, partitions: Any) -> None:
+        async def ignore_deletion(groups: Any, partitions: Any) -> None:
             if partitions:
                 mark.hit()
 
-        return deleted
+        return ignore_deletion
 
     replace("urteil.broker.groups.maintenance:GroupMaintenance.topics_deleted", make)
 

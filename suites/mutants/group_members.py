@@ -132,7 +132,7 @@ def heartbeats_ignored(mark: Mark) -> None:
     """Leaves the deadline of a member unchanged by its requests."""
 
     def make(original: Function) -> Function:
-        def heard(
+        def renew(
             group: Any, member_id: str, instance_id: str | None, generation: int, now_ms: float
         ) -> Any:
             member = group.members.get(member_id)
@@ -143,7 +143,7 @@ def heartbeats_ignored(mark: Mark) -> None:
                 member.deadline_ms = deadline_ms
             return error
 
-        return heard
+        return renew
 
     replace("urteil.broker.groups.group:Group.heartbeat", make)
     replace("urteil.broker.groups.group:Group.check_commit", make)
@@ -160,14 +160,14 @@ def assignments_swapped(mark: Mark) -> None:
     """Shifts the leader's assignments by one member."""
 
     def make(original: Function) -> Function:
-        def assigned(group: Any, generation: int, assignments: Any, now_ms: float) -> None:
+        def assign(group: Any, generation: int, assignments: Any, now_ms: float) -> None:
             names, meant = list(assignments), list(assignments.values())
             if len(set(meant)) > 1:
                 mark.hit()
                 assignments = dict(zip(names, meant[-1:] + meant[:-1], strict=True))
             original(group, generation, assignments, now_ms)
 
-        return assigned
+        return assign
 
     replace("urteil.broker.groups.group:Group.complete_sync", make)
 
@@ -232,11 +232,11 @@ def session_timeout_tripled(mark: Mark) -> None:
     """Sets each deadline three session timeouts ahead."""
 
     def make(original: Function) -> Function:
-        def heard(member: Any, now_ms: float) -> None:
+        def renew(member: Any, now_ms: float) -> None:
             mark.hit()
             member.deadline_ms = now_ms + 3 * member.session_timeout_ms
 
-        return heard
+        return renew
 
     replace("urteil.broker.groups.member:Member.renew_session", make)
 

@@ -21,14 +21,14 @@ def ack_before_replication(mark: Mark) -> None:
     """Counts every required offset as replicated."""
 
     def make(original: Function) -> Function:
-        def acknowledged(partition: Any, required_offset: int) -> Any:
+        def produce_outcome(partition: Any, required_offset: int) -> Any:
             result = original(partition, required_offset)
             if result is not None:
                 return result
             mark.hit()
             return original(partition, partition.log.high_watermark)
 
-        return acknowledged
+        return produce_outcome
 
     replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
 
@@ -336,14 +336,14 @@ def deposed_leader_acknowledges(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        def acknowledged(partition: Any, required_offset: int) -> Any:
+        def produce_outcome(partition: Any, required_offset: int) -> Any:
             result = original(partition, required_offset)
             if result is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 mark.hit()
                 return ErrorCode.NONE
             return result
 
-        return acknowledged
+        return produce_outcome
 
     replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
 
@@ -387,7 +387,7 @@ def delayed_produces_forgotten(mark: Mark) -> None:
     asked = 0
 
     def make(original: Function) -> Function:
-        def acknowledged(partition: Any, required_offset: int) -> Any:
+        def produce_outcome(partition: Any, required_offset: int) -> Any:
             nonlocal asked
             is_one = partition.partition == 1 and not partition.topic.startswith("__")
             asked += is_one
@@ -396,6 +396,6 @@ def delayed_produces_forgotten(mark: Mark) -> None:
                 return None
             return original(partition, required_offset)
 
-        return acknowledged
+        return produce_outcome
 
     replace("urteil.broker.replication.partition:Partition.acknowledgement", make)

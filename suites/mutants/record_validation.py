@@ -111,12 +111,12 @@ def times_unlimited(mark: Mark) -> None:
     """Accepts every timestamp."""
 
     def make(original: Function) -> Function:
-        def refused(errors: Any) -> Any:
+        def accept_all(errors: Any) -> Any:
             if original(errors) is not None:
                 mark.hit()
             return None
 
-        return refused
+        return accept_all
 
     replace("urteil.broker.log.record_errors:RecordErrors.rejection", make)
 

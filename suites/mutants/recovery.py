@@ -320,10 +320,10 @@ def torn_tail_is_fatal(mark: Mark) -> None:
     """Raises an error for a torn last batch in place of truncating it."""
 
     def make(original: Function) -> Function:
-        def tell_loss(recovery: Any, segment: Any, position: int, offset: int) -> None:
+        def report_loss(recovery: Any, segment: Any, position: int, offset: int) -> None:
             mark.hit()
             raise ValueError(f"{segment}: damaged at byte {position}")
 
-        return tell_loss
+        return report_loss
 
     replace("urteil.broker.log.recovery:_Recovery._log_loss", make)

@@ -23,13 +23,13 @@ def acl_cached_forever(mark: Mark) -> None:
     """Answers every authorisation from a cache that is never invalidated."""
 
     def make(original: Function) -> Function:
-        def decided(authorizer: Any, asker: Any, operation: Any, type: Any, name: str) -> Any:
+        def decide(authorizer: Any, asker: Any, operation: Any, type: Any, name: str) -> Any:
             if authorizer._revision != authorizer.acls.revision:
                 mark.hit()
                 authorizer._revision = authorizer.acls.revision
             return original(authorizer, asker, operation, type, name)
 
-        return decided
+        return decide
 
     replace("urteil.broker.security.authorizer:Authorizer._cached_decision", make)
 
@@ -95,13 +95,13 @@ def old_password_works(mark: Mark) -> None:
     """Ignores changes of credentials that the broker already has."""
 
     def make(original: Function) -> Function:
-        def changed(users: Any, entity: str, settings: Any) -> None:
+        def change_credential(users: Any, entity: str, settings: Any) -> None:
             if users._users.get(entity):
                 mark.hit()
             else:
                 original(users, entity, settings)
 
-        return changed
+        return change_credential
 
     replace("urteil.broker.security.sasl.scram_users:ScramUsers._apply_change", make)
 

@@ -146,13 +146,15 @@ def txn_coordinator_not_unloaded(mark: Mark) -> None:
     """Ignores the loss of a partition of __transaction_state."""
 
     def make(original: Function) -> Function:
-        def changed(ids: Any, topic: str, partition: int, is_leader: bool, epoch: int) -> None:
+        def change_leadership(
+            ids: Any, topic: str, partition: int, is_leader: bool, epoch: int
+        ) -> None:
             if topic == DECISIONS and partition in ids._shards and not is_leader:
                 mark.hit()
             else:
                 original(ids, topic, partition, is_leader, epoch)
 
-        return changed
+        return change_leadership
 
     replace(
         "urteil.broker.transactions.coordinator:TransactionCoordinator.leadership_changed", make
@@ -219,7 +221,7 @@ def marker_lost_in_takeover(mark: Mark) -> None:
     """Omits the first partition of each decision that is read from the log."""
     deciding: set[int] = set()
 
-    def own(original: Function) -> Function:
+    def make_decide(original: Function) -> Function:
         async def decide(ids: Any, shard: Any, transactional_id: str, txn: Any, step: Any) -> Any:
             deciding.add(id(txn))
             try:
@@ -240,7 +242,7 @@ def marker_lost_in_takeover(mark: Mark) -> None:
         return begin_completion
 
     where = "urteil.broker.transactions.coordinator:TransactionCoordinator."
-    replace(where + "_decide", own)
+    replace(where + "_decide", make_decide)
     replace(where + "_begin_completion", complete)
 
 

@@ -42,13 +42,13 @@ def session_end_is_fatal(mark: Mark) -> None:
     """Ends the process when the session expires."""
 
     def make(original: Function) -> Function:
-        def changed(session: Any, state: Any, session_id: int) -> None:
+        def change_state(session: Any, state: Any, session_id: int) -> None:
             original(session, state, session_id)
             if session.state.name == "EXPIRED":
                 mark.hit()
                 os._exit(1)
 
-        return changed
+        return change_state
 
     replace("urteil.broker.zookeeper.session:Session._handle_state_change", make)
 

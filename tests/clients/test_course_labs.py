@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.conformance.pair import Pair
 from urteil.harness.kafka_tools import Address
 from urteil.suites.courses.lab import Lab, Tool
-from urteil.suites.courses.player import Desk, play_lab
+from urteil.suites.courses.player import LearnerPlace, play_lab
 
 
 def ten_commands(topic: str) -> Lab:
@@ -44,7 +44,7 @@ def ten_commands(topic: str) -> Lab:
 
 def test_lab_commands_print_the_course_output(pair: Pair) -> None:
     address = Address(bootstrap=pair.ours.bootstrap, zookeeper=pair.ours.zookeeper, config="")
-    desk = Desk("ours", {"client": address}, Path("unused"), None)
+    desk = LearnerPlace("ours", {"client": address}, Path("unused"), None)
     try:
         result = play_lab(ten_commands(pair.name("labs")), [desk])
     finally:

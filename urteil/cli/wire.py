@@ -89,7 +89,7 @@ def _watch(
             for option in options
         ]  # fmt: skip
         for hit in _hits(recorders, time.monotonic() + (seconds or LONGEST_S), interrupt):
-            click.echo(_shown(hit, as_json))
+            click.echo(_format_hit(hit, as_json))
             printed += 1
             if printed == count:
                 break
@@ -111,7 +111,7 @@ def _hits(recorders: list[HeldFault], end: float, interrupt: WakeupPipe) -> Iter
         interrupt.wait(POLL_S)
 
 
-def _shown(hit: RuleHit, as_json: bool) -> str:
+def _format_hit(hit: RuleHit, as_json: bool) -> str:
     from urteil.harness.wire_lines import wire_line, wire_row
 
     wall_clock_ns = time.time_ns() - time.monotonic_ns()

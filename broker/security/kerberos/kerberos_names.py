@@ -19,7 +19,7 @@ _GROUP = re.compile(r"\$(\d)|\\(.)")
 class _Rule:
     """A rule. `parts` None: DEFAULT, the first part of a name of the broker's own realm."""
 
-    parts: int | None = None
+    components: int | None = None
     shape: str = ""
     match: re.Pattern[str] | None = None
     pattern: re.Pattern[str] | None = None
@@ -30,9 +30,9 @@ class _Rule:
     def apply(self, name: Sequence[str], realm: str) -> str | None:
         """Apply the rule; `name` is realm, service and an optional host. Raises ValueError for a
         result that is no simple name."""
-        if self.parts is None:
+        if self.components is None:
             return name[1] if name[0] == realm else None
-        if self.parts != len(name) - 1:
+        if self.components != len(name) - 1:
             return None
         base = _PARAMETER.sub(lambda match: _part(name, match), self.shape)
         if self.match is not None and not self.match.fullmatch(base):
@@ -88,7 +88,7 @@ def _parse(text: str) -> _Rule:
         return _Rule()
     try:
         return _Rule(
-            parts=int(match[2] or 0),
+            components=int(match[2] or 0),
             shape=match[3],
             match=None if match[4] is None else re.compile(match[4]),
             pattern=None if match[5] is None else re.compile(match[5]),

@@ -84,7 +84,7 @@ class ScramAdmin:
         for user in await run_pipelined(self._describe, names):
             if user.credentials:
                 results[user.user] = user
-        return [user or _unknown(name) async for name, user in yield_items(results.items())]
+        return [user or _unknown_user(name) async for name, user in yield_items(results.items())]
 
     async def _describe(self, name: str) -> Described:
         settings = await self._configs.read_or_empty(USERS, sanitize(name))
@@ -147,7 +147,7 @@ def _user_error(name: str, times: int) -> Described | None:
     return None
 
 
-def _unknown(name: str) -> Described:
+def _unknown_user(name: str) -> Described:
     why = f"Attempt to describe a user credential that does not exist: {name}"
     return Described(name, {}, ErrorCode.RESOURCE_NOT_FOUND, why)
 

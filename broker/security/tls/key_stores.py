@@ -155,7 +155,7 @@ def _identity(where: str, key: bytes, chain: bytes, password: str | None) -> Ide
     try:
         loaded = serialization.load_pem_private_key(block[0], secret)
     except (ValueError, TypeError) as error:
-        raise StoreError(f"Invalid PEM keystore configs: {where}: {_brief(error)}") from None
+        raise StoreError(f"Invalid PEM keystore configs: {where}: {_first_line(error)}") from None
     return Identity(loaded, _certificates(where, chain))
 
 
@@ -226,10 +226,12 @@ class _naming:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, (ValueError, TypeError)) and not isinstance(error, StoreError):
-            raise StoreError(f"Failed to load SSL keystore {self._path}: {_brief(error)}") from None
+            raise StoreError(
+                f"Failed to load SSL keystore {self._path}: {_first_line(error)}"
+            ) from None
 
 
-def _brief(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 

@@ -35,7 +35,7 @@ class Quota(Fault):
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
         rates = {name: getattr(self, name) for name in self.options if name in arguments.options}
-        self._wanted: dict[str, float] = rates or {"producer_byte_rate": DEFAULT_RATE}
+        self._rates: dict[str, float] = rates or {"producer_byte_rate": DEFAULT_RATE}
         self._before: dict[str, str] | None = None
 
     @property
@@ -45,10 +45,10 @@ class Quota(Fault):
     def begin(self, controls: Controls) -> Proof:
         self.targets = (self.arguments.target,)
         self._before = controls.admin.quotas(self._client)
-        controls.admin.set_quotas(self._client, self._wanted)
+        controls.admin.set_quotas(self._client, self._rates)
         current = controls.admin.quotas(self._client)
         acted = current != self._before and all(
-            float(current.get(key, "nan")) == rate for key, rate in self._wanted.items()
+            float(current.get(key, "nan")) == rate for key, rate in self._rates.items()
         )
         return Proof(
             acted=acted,
@@ -58,7 +58,7 @@ class Quota(Fault):
     def heal(self, controls: Controls) -> str:
         if self._before is None:
             return "no quota was set"
-        had = {key: self._before.get(key) for key in self._wanted}
+        had = {key: self._before.get(key) for key in self._rates}
         back = {key: None if rate is None else float(rate) for key, rate in had.items()}
         controls.admin.set_quotas(self._client, back)
         return f"{_describe_quotas(self._before)} again"

@@ -28,7 +28,7 @@ class Reassign(TopicFault):
     deadline_s: float = number(60.0, "time until its end", unit="s", least=0)
     cancel: bool = flag("cancel it at healing")
     _before: Replicas | None = None
-    _wanted: Replicas | None = None
+    _targets: Replicas | None = None
 
     @classmethod
     def required_capabilities(cls, options: Mapping[str, Option]) -> tuple[Capability, ...]:
@@ -38,26 +38,26 @@ class Reassign(TopicFault):
         admin, topic = controls.admin, self.arguments.topic
         self.targets = (topic,)
         self._before = before = self.replicas(admin)
-        self._wanted = {
+        self._targets = {
             partition: self._choose_replicas(controls, partition, nodes)
             for partition, nodes in before.items()
         }
-        admin.reassign(topic, self._wanted)
+        admin.reassign(topic, self._targets)
         acted = until(lambda: admin.replicas(topic) != before, deadline_s=BEGINS_S)
         moves = (
             f"{partition}: {_join_names(before[partition])} to {_join_names(to)}"
-            for partition, to in self._wanted.items()
+            for partition, to in self._targets.items()
         )
         return Proof(acted=acted, text=f"{topic} moves {'; '.join(moves)}")
 
     def heal(self, controls: Controls) -> str:
-        if self._wanted is None or self._before is None:
+        if self._targets is None or self._before is None:
             return "no replica was moved"
         if self.cancel:
             cancelled = controls.admin.cancel_moves(self.arguments.topic, self._before)
             return f"{len(cancelled)} of {len(self._before)} moves cancelled"
         controls.admin.await_reassigned(
-            self.arguments.topic, self._wanted, deadline_s=self.deadline_s
+            self.arguments.topic, self._targets, deadline_s=self.deadline_s
         )
         return "all moved and in sync"
 

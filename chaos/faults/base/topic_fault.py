@@ -36,7 +36,7 @@ class SettingFault(TopicFault):
 
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
-        self.wanted = self.requested_settings()
+        self.requested = self.requested_settings()
         self._before: dict[str, str | None] | None = None
 
     def requested_settings(self) -> dict[str, str]:
@@ -48,10 +48,10 @@ class SettingFault(TopicFault):
         self.targets = (topic,)
         self.replicas(admin)
         own = admin.config(topic)
-        self._before = {name: own.get(name) for name in self.wanted}
-        admin.set_config(topic, self.wanted)
-        current = {name: admin.config(topic).get(name) for name in self.wanted}
-        acted = current == self.wanted and current != self._before
+        self._before = {name: own.get(name) for name in self.requested}
+        admin.set_config(topic, self.requested)
+        current = {name: admin.config(topic).get(name) for name in self.requested}
+        acted = current == self.requested and current != self._before
         return Proof(
             acted=acted,
             text=f"{topic}: {_format(self._before)} before, {_format(current)} now",
@@ -64,7 +64,7 @@ class SettingFault(TopicFault):
 
     def find_residual_effects(self, controls: Controls) -> str:
         own = controls.admin.config(self.arguments.topic)
-        current = {name: own.get(name) for name in self.wanted}
+        current = {name: own.get(name) for name in self.requested}
         return "" if current == self._before else f"{self.arguments.topic} has {_format(current)}"
 
 

@@ -177,7 +177,7 @@ def change_followed(context: Context) -> None:
         admin.create_acls([acl])
 
 
-def followed(context: Context) -> dict[str, str]:
+def mirrored_settings(context: Context) -> dict[str, str]:
     """The mirror of the followed topic as the second cluster describes it."""
     topic = mirror_name(context.topic(FOLLOWED))
     with closing(_admin(context.second_bootstrap)) as admin:
@@ -206,7 +206,7 @@ def expected_settings() -> dict[str, str]:
 def remaining(context: Context) -> set[str]:
     """Records without a copy, and settings that have not followed."""
     try:
-        settings = followed(context)
+        settings = mirrored_settings(context)
     except KafkaError as error:
         return {f"{WEST} does not answer: {error}"}
     late = {name for name, value in expected_settings().items() if settings.get(name) != value}
@@ -215,11 +215,11 @@ def remaining(context: Context) -> set[str]:
 
 def outputs(context: Context) -> Iterable[Output]:
     """The settings of the mirror of the followed topic, a row for each."""
-    for position, (name, value) in enumerate(followed(context).items()):
+    for position, (name, value) in enumerate(mirrored_settings(context).items()):
         yield Output(sink=SINK, position=position, key=name, value=value)
 
 
-def expected(_scenario: Scenario) -> str:
+def expected_rows(_scenario: Scenario) -> str:
     """The rows of `outputs` as they must be."""
     return "\nUNION ALL\n".join(
         f"SELECT '{SINK}' AS sink, '{name}' AS key, '{value}' AS value, 'latest' AS mode, 1 AS due"
@@ -248,7 +248,7 @@ APPLICATION = Application(
     submit=change_followed,
     remaining=remaining,
     outputs=outputs,
-    expected=expected,
+    expected=expected_rows,
     variants=tuple(BUGS),
     bugs_show_in=("mirror-passive",),
 )

@@ -38,6 +38,6 @@ APPLICATION = Application(
     prepare=fetch_parts,
     remaining=lambda context: remaining_with_transactions(context, context.topic(ALERTS)),
     outputs=ALERTED.read,
-    expected=lambda _scenario: ALERTED.expected,
+    expected=lambda _scenario: ALERTED.expected_rows,
     variants=(FIRST, FORGETFUL),
 )

@@ -94,7 +94,10 @@ def open_transactions(context: Context, topics: Iterable[str]) -> dict[str, int]
 
     named = list(topics)
     try:
-        stable, ends = _stable_ends(context, named), _ends(context, named, "read_uncommitted")
+        stable, ends = (
+            _stable_ends(context, named),
+            _end_offsets(context, named, "read_uncommitted"),
+        )
     except (KafkaError, OSError) as error:
         return f"{type(error).__name__}: {error}"
     lags = {f"{place.topic}-{place.partition}": end - stable[place] for place, end in ends.items()}
@@ -115,10 +118,12 @@ def _committed_offsets(context: Context, group: str) -> dict[TopicPartition, int
 
 
 def _stable_ends(context: Context, topics: Iterable[str]) -> dict[TopicPartition, int]:
-    return _ends(context, topics, "read_committed")
+    return _end_offsets(context, topics, "read_committed")
 
 
-def _ends(context: Context, topics: Iterable[str], isolation: str) -> dict[TopicPartition, int]:
+def _end_offsets(
+    context: Context, topics: Iterable[str], isolation: str
+) -> dict[TopicPartition, int]:
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(

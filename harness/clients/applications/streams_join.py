@@ -9,7 +9,7 @@ from urteil.harness.scenario import Scenario
 WITHIN_MS = 300
 
 
-def expected(scenario: Scenario) -> str:
+def expected_rows(scenario: Scenario) -> str:
     """Pairs of records of both topics with the same last digit of the key, at most WITHIN_MS apart.
 
     Records meet in buckets of that length, so that the cost follows the number of pairs.
@@ -34,6 +34,6 @@ APPLICATION = streams_application(
     "streams-join",
     "Kafka Streams joins two topics by key within 300 ms, exactly once",
     topology="join",
-    expected=expected,
+    expected=expected_rows,
     value=text,
 )

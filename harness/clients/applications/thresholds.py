@@ -90,7 +90,7 @@ class Alerts:
         return JOINED.format(alerts=self.alerts, value=value, limit=limit)
 
     @property
-    def expected(self) -> str:
+    def expected_rows(self) -> str:
         """The query of the alerts over `inputs`. The key of an alert is the place of its event."""
         value, limit = (
             text.format(ms=f"{table}.timestamp_ms % 1000")

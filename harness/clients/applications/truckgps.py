@@ -48,7 +48,7 @@ FROM (SELECT i.key, i.partition, i.off,
   FROM inputs i WHERE i.topic = '{POSITIONS}') p
 WHERE p.age = 1
 UNION ALL
-{SPEEDING.expected}
+{SPEEDING.expected_rows}
 """
 
 

@@ -157,7 +157,9 @@ class Reader:
 
     def start(self, stop: Stop) -> None:
         """Begin at the log start offsets."""
-        starts = [TopicPartition(*slot, self._bounds(slot, stop)[0]) for slot in self._partitions]
+        starts = [
+            TopicPartition(*slot, self._watermarks(slot, stop)[0]) for slot in self._partitions
+        ]
         self._kafka.assign(starts)
         for start in starts:
             self._begin((start.topic, start.partition), start.offset)
@@ -178,7 +180,7 @@ class Reader:
             self._end(slot)
         self._kafka.close()
 
-    def _bounds(self, slot: Slot, stop: Stop) -> tuple[int, int]:
+    def _watermarks(self, slot: Slot, stop: Stop) -> tuple[int, int]:
         while not stop.is_set():
             try:
                 low, high = self._kafka.get_watermark_offsets(TopicPartition(*slot), REQUEST_S)
@@ -202,7 +204,7 @@ class Reader:
         )
 
     def _reset(self, slot: Slot, stop: Stop) -> None:
-        low, high = self._bounds(slot, stop)
+        low, high = self._watermarks(slot, stop)
         offset = max(low, min(self._journal.position[slot], high))
         self._end(slot)
         self._kafka.seek(TopicPartition(*slot, offset))

@@ -160,7 +160,7 @@ def parse_records(
         offset = record.offset if snapshot_offset is None else snapshot_offset
         try:
             if batch.is_control:
-                name, version, fields = _control(record, schemas)
+                name, version, fields = _decode_control(record, schemas)
             else:
                 name, version, fields = schemas.decode(record.value)
         except UnreadableMessage as error:
@@ -178,7 +178,7 @@ def parse_records(
         )
 
 
-def _control(record: Any, schemas: RecordSchemas) -> tuple[str, int, dict[str, Any]]:
+def _decode_control(record: Any, schemas: RecordSchemas) -> tuple[str, int, dict[str, Any]]:
     """A control record's key has a version and the type; a leader change has its version first."""
     key, value = record.key, record.value
     name = _CONTROL_TYPES.get(int.from_bytes(key[2:4], "big"), "unknown control record")

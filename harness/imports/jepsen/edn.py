@@ -106,7 +106,7 @@ class _Reader:
         while True:
             token = _TOKEN.match(self._text, self.at)
             if token is None:
-                raise self._unknown()
+                raise self._syntax_error()
             self.at = token.end()
             kind = token.lastgroup
             assert kind is not None
@@ -208,7 +208,7 @@ class _Reader:
         what = f"a {opened} that is never closed; add its {_CLOSES[opened]}"
         return self._error(what, self._outermost, ends=True)
 
-    def _unknown(self) -> EdnError:
+    def _syntax_error(self) -> EdnError:
         begun = re.compile(r"(?:[\s,]+|;[^\n]*)*", re.ASCII).match(self._text, self.at)
         at = begun.end() if begun else self.at
         rest = self._text[at : at + 2]

@@ -97,13 +97,13 @@ def string(inner: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     if code[0] == "u":
-        return chr(int(code[1:], 16)) if len(code) == 5 else _unknown(code)
+        return chr(int(code[1:], 16)) if len(code) == 5 else _unknown_character(code)
     if code.isdigit():
         return chr(int(code, 8))
-    return _ESCAPES[code] if code in _ESCAPES else _unknown(code)
+    return _ESCAPES[code] if code in _ESCAPES else _unknown_character(code)
 
 
-def _unknown(code: str) -> str:
+def _unknown_character(code: str) -> str:
     raise AtomError(f"\\{code} is no escape of a string; those are \\n \\t \\r \\b \\f \\\" \\\\, "
                     "\\u and four digits, and octal ones")  # fmt: skip
 

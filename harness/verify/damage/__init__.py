@@ -11,8 +11,8 @@ from urteil.harness.verify.damage import (
     answers,
     cluster,
     compaction_and_retention,
-    departures,
     groups,
+    member_departures,
     mirrors,
     outputs,
     records,
@@ -29,7 +29,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, decl
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    *(departures, outputs),
+    *(member_departures, outputs),
     mirrors,
 )
 

@@ -22,7 +22,7 @@ from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_o
 from urteil.harness.verify.derived.isr_shrinks import fallen_out
 from urteil.harness.verify.derived.leader_balance import balance_rows
 from urteil.harness.verify.derived.leaderless_partitions import leaderless
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, SECOND_NS
 
@@ -33,7 +33,7 @@ _TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
 _PRESENCE = ("/brokers/ids/", "/controller")
 
 
-def admin_task_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of the table `cluster_tasks`, `late` where one was not done in time though nothing held
     it up: judged while every broker was there, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -82,7 +82,7 @@ def _spans(calm: Stretch, stretch: Stretch) -> bool:
     return calm.begin_ns <= stretch.begin_ns and stretch.end_ns <= calm.end_ns
 
 
-def _elections(small: Small) -> Iterator[Row]:
+def _elections(small: SmallEvidence) -> Iterator[Row]:
     """Preferred leaders whose election was answered as done: each led for a moment at
     least, by ZooKeeper's clock."""
     versions: dict[str, list[Row]] = {}
@@ -121,7 +121,7 @@ def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
     return {(topic, p): int(node.removeprefix("b")) for p, node in leaders.items()}
 
 
-def _undisturbed_stretches(small: Small, end_ns: int) -> Iterator[Stretch]:
+def _undisturbed_stretches(small: SmallEvidence, end_ns: int) -> Iterator[Stretch]:
     """From one coming or going of a broker or controller, or fault that acts, to the next; none
     while a broker is away, or a disk may be hurt."""
     present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]
@@ -144,7 +144,7 @@ def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
     return sorted(earlier, key=lambda row: int(row["zxid"]))
 
 
-def _last_versions(small: Small, at_ns: int) -> dict[str, Row]:
+def _last_versions(small: SmallEvidence, at_ns: int) -> dict[str, Row]:
     """The last version of each znode until then."""
     return {str(row["path"]): row for row in _until(small.states, at_ns)}
 
@@ -161,7 +161,9 @@ def _deletions(last: dict[str, Row]) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _moves(small: Small, last: dict[str, Row], at_ns: int, scenario: Scenario) -> Iterator[Row]:
+def _moves(
+    small: SmallEvidence, last: dict[str, Row], at_ns: int, scenario: Scenario
+) -> Iterator[Row]:
     """The last acknowledged reassignment, or its end before its time, of each partition of a topic
     that stays. Whatever is cancelled may leave the old replicas in another order."""
     due_s = scenario.recovery_deadline_s

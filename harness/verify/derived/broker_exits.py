@@ -12,14 +12,14 @@ from pathlib import Path
 from urteil.harness.evidence.broker_lives import EXIT_CODE, STARTING, STARTS, WHILE
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.impact import acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.validation import cell_checks
 
 _KILLED = (-9, -15, 137, 143, 0)
 
 
-def exit_rows(run_dir: Path, small: Small) -> list[Row]:
+def exit_rows(run_dir: Path, small: SmallEvidence) -> list[Row]:
     """A row a life of a broker, with its `exit_code` where it ended by itself."""
     rows: list[Row] = []
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
@@ -36,7 +36,7 @@ def exit_rows(run_dir: Path, small: Small) -> list[Row]:
     return rows
 
 
-def _has_other_fault(small: Small, broker: str, row: Row) -> bool:
+def _has_other_fault(small: SmallEvidence, broker: str, row: Row) -> bool:
     """Whether a fault acted then that was not meant for the broker."""
     return any(
         acting_stretch(fault).begin_ns <= row["at_ns"] < acting_stretch(fault).end_ns

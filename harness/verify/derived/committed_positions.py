@@ -76,7 +76,7 @@ def commit_break_rows(
     rows = []
     positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
     for (group, p), gone in deletions(
-        evidence.rows(run_dir, "admin_ops"), _numbers(derived)
+        evidence.rows(run_dir, "admin_ops"), _judged_partitions(derived)
     ).items():
         writes = positions[group, p].writes
         writes += settled_deletions(group, list(writes), gone, coordinators, scenario)
@@ -96,7 +96,7 @@ def commit_break_rows(
                 | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
                 | {name: who[read][name] for name in ("client", "session")}
             )
-    below = _resumed_below(run_dir, positions, _numbers(derived), coordinators, kept_ns)
+    below = _resumed_below(run_dir, positions, _judged_partitions(derived), coordinators, kept_ns)
     return [*rows, *below]
 
 
@@ -146,7 +146,7 @@ def _resumed_below(
             )
 
 
-def _numbers(derived: Derived) -> dict[Key, int]:
+def _judged_partitions(derived: Derived) -> dict[Key, int]:
     """The partitions that are judged. In topics with copies an application may commit, too
     (`translated_too_far`)."""
     return {
@@ -158,7 +158,7 @@ def _numbers(derived: Derived) -> dict[Key, int]:
 
 def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
     """By group and partition; with a topic that was deleted its committed positions went, too."""
-    numbers = _numbers(derived)
+    numbers = _judged_partitions(derived)
     positions: dict[Key, Position] = defaultdict(Position)
     joined: dict[str, list[int]] = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):

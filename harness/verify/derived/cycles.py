@@ -143,7 +143,7 @@ def _places(
         for batch in pq.ParquetFile(part).iter_batches(columns=columns):
             rows = batch.filter(pc.is_in(batch["value_id"], value_ids))
             for client, session, topic, number, offset, value_id in zip(
-                *(evidence.cells(rows[name]) for name in columns), strict=True
+                *(evidence.column_values(rows[name]) for name in columns), strict=True
             ):
                 if offset is None:
                     continue
@@ -189,7 +189,7 @@ def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
             continue
         for batch in pq.ParquetFile(part).iter_batches(row_groups=groups, columns=columns):
             rows = batch.filter(batch["txn"].is_valid())
-            cells = [evidence.cells(rows[name]) for name in columns]
+            cells = [evidence.column_values(rows[name]) for name in columns]
             txns, partitions = (zip(*of, strict=True) for of in (cells[:3], cells[3:5]))
             yield from zip(txns, partitions, *cells[5:], strict=True)
 

@@ -52,7 +52,7 @@ from urteil.harness.verify.derived.retention_promises import retention_columns
 from urteil.harness.verify.derived.shortened_retention import shortened_columns
 from urteil.harness.verify.derived.small_evidence import (
     Key,
-    Small,
+    SmallEvidence,
     assigned_ever,
     assigned_last,
     assigned_least,
@@ -156,7 +156,7 @@ class _Place:
         )
 
 
-def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
+def _places(small: SmallEvidence, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
     begins: dict[int, set[int]] = defaultdict(set)
     for row in answered:
         if row["kind"] == "earliest" and row["offset"] is not None:
@@ -174,7 +174,7 @@ def _places(small: Small, damaged: frozenset[str], answered: list[Row]) -> Itera
 def _add_place(
     tables: dict[str, list[Row]],
     place: _Place,
-    small: Small,
+    small: SmallEvidence,
     run_dir: Path,
     scenario: Scenario,
     facts: RunFacts,
@@ -195,7 +195,7 @@ def _add_place(
         | {
             "p": place.p,
             "blind_ns": blind_ns(span, small.faults),
-            "strangers": span.strangers(place.ever),
+            "strangers": span.foreign_isr_members(place.ever),
             "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
         }
         for span in place.spans
@@ -207,7 +207,7 @@ def _add_place(
 def _part(
     tables: dict[str, list[Row]],
     place: _Place,
-    small: Small,
+    small: SmallEvidence,
     run_dir: Path,
     scenario: Scenario,
     facts: RunFacts,
@@ -232,7 +232,11 @@ def _part(
 
 
 def _add_clients(
-    tables: dict[str, list[Row]], run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
+    tables: dict[str, list[Row]],
+    run_dir: Path,
+    small: SmallEvidence,
+    scenario: Scenario,
+    facts: RunFacts,
 ) -> None:
     """Rows of the memberships of clients, of the answers of brokers, and of transactions."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
@@ -248,7 +252,7 @@ def _add_clients(
     tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
 
 
-def _add_settings(tables: dict[str, list[Row]], small: Small, scenario: Scenario) -> None:
+def _add_settings(tables: dict[str, list[Row]], small: SmallEvidence, scenario: Scenario) -> None:
     load = scenario.workload
     tables["settings"] = [
         {

@@ -15,7 +15,7 @@ from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import (
     Who,
     beats_of,
@@ -29,7 +29,9 @@ TIMES = 3
 SLACK_NS = 5_000_000_000
 
 
-def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def eviction_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """Rows of `evictions`: a member each, how often it was put out, first and last."""
     if facts.runtime == IMPORTED:
         return []
@@ -55,7 +57,7 @@ def eviction_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     return rows
 
 
-def _eviction_times(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[int]]]:
+def _eviction_times(run_dir: Path, small: SmallEvidence) -> dict[Who, tuple[int, list[int]]]:
     """When members learned of their eviction, each with one of their partitions."""
     times: dict[Who, set[int]] = defaultdict(set)
     places: dict[Who, int] = {}
@@ -69,7 +71,7 @@ def _eviction_times(run_dir: Path, small: Small) -> dict[Who, tuple[int, list[in
     return {who: (places[who], sorted(own_times)) for who, own_times in times.items()}
 
 
-def _disturbances(small: Small, after_ns: int) -> list[Stretch]:
+def _disturbances(small: SmallEvidence, after_ns: int) -> list[Stretch]:
     """Every fault and every change of a coordinator, each with so much time after it."""
     disturbed = [acting_stretch(fault) for fault in small.faults]
     for spans in small.spans.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
 
@@ -14,7 +14,7 @@ SETTLES_NS = 5 * SECOND_NS
 _IDS = "/brokers/ids/"
 
 
-def departed_leader_rows(small: Small, end_ns: int) -> Iterator[Row]:
+def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`, one for each election after a leader whose registration
     was gone by then, in ZooKeeper's order; late where the next ISR has it.
 
@@ -54,7 +54,7 @@ def _raises(before: Row | None, row: Row) -> bool:
     return None not in epochs and bool(epochs[1] > epochs[0])
 
 
-def _row(small: Small, row: Row, *, late: bool) -> Row:
+def _row(small: SmallEvidence, row: Row, *, late: bool) -> Row:
     place = f"{row['topic']}-{row['partition']}"
     return {
         "kind": KIND, "p": small.numbers.get((row["topic_id"], row["partition"])),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urteil.chaos.effects import Effect
 from urteil.harness.verify.derived.fault_effects import has_any, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import SECOND_NS
 
@@ -18,7 +18,7 @@ ALONE_NS = 5 * SECOND_NS
 _IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
 
 
-def handovers(small: Small) -> Iterator[Row]:
+def handovers(small: SmallEvidence) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`, one for each partition of several members in sync that a
     broker was a replica of when it left; judged where no other fault acted, and no other broker nor
     controller came or went since shortly before: a controlled shutdown gives up after some tries.
@@ -46,7 +46,7 @@ def handovers(small: Small) -> Iterator[Row]:
             changes.append((path, at_ns))
 
 
-def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
+def _is_polite(small: SmallEvidence, broker: int, at_ns: int) -> bool:
     """Whether a fault that ends brokers by a controlled shutdown had begun, and no other one acts.
 
     One that does not restart them ends all at once: of several brokers none may lead then.
@@ -61,7 +61,7 @@ def _is_polite(small: Small, broker: int, at_ns: int) -> bool:
 
 
 def _rows_of_broker(
-    small: Small, broker: int, at_ns: int, states: dict[str, Row], others: set[int]
+    small: SmallEvidence, broker: int, at_ns: int, states: dict[str, Row], others: set[int]
 ) -> Iterator[Row]:
     for state in states.values():
         in_sync = set(json.loads(state["isr"] or "[]"))

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.impact import Stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 
 KIND = "fell out"
 _MOVES = ("reassign", "cancel moves")
 
 
-def fallen_out(small: Small, scenario: Scenario, calm: Stretch) -> Iterator[Row]:
+def fallen_out(small: SmallEvidence, scenario: Scenario, calm: Stretch) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`, one for each partition that was whole at some time of a
     calm; nothing `stands` where it is whole at the end. What was short all the time is the recovery
     of what came before. Topics whose replicas were moved are left out: new ones have to catch up.

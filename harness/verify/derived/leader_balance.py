@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 
 KIND = "not given back"
@@ -26,7 +26,7 @@ _DEFAULTS = {
 }
 
 
-def balance_rows(small: Small, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
+def balance_rows(small: SmallEvidence, scenario: Scenario, last: dict[str, Row]) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`: the state when an undisturbed interval ended. A row has
     no `stands` where the first replica leads or is not in sync, or the imbalance is below the
     limit. There is none where replicas were moved, which may delay it, or topics are being

@@ -12,7 +12,7 @@ from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.topic_changes import UNCLEAN
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
@@ -25,7 +25,7 @@ HARMLESS = ENDS_NODES | {Effect.ALLOWS_UNCLEAN_ELECTIONS}
 _IDS, _CONTROLLER = "/brokers/ids/", "/controller"
 
 
-def leaderless(small: Small, scenario: Scenario, load_ns: int) -> Iterator[Row]:
+def leaderless(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`: of each stretch of the load in which a partition had no
     leader, the longest part in which one and the same broker could have led, one and the same
     controller was in office, and no fault acted but on others."""
@@ -43,7 +43,7 @@ def leaderless(small: Small, scenario: Scenario, load_ns: int) -> Iterator[Row]:
             best: tuple[int, int, Stretch] | None = None
             for broker in sorted({*span.isr, *replicas}):
                 since = _may_lead(small, scenario, key[0], span.topic, in_sync=broker in span.isr)
-                for part in _parts(small, states, broker, lasted, since, offices):
+                for part in _shared_stretches(small, states, broker, lasted, since, offices):
                     if best is None or part.end_ns - part.begin_ns > best[0]:
                         best = (part.end_ns - part.begin_ns, broker, part)
             if best is not None:
@@ -60,7 +60,7 @@ def _row(p: int, place: str, lasted_ns: int, broker: int, part: Stretch) -> Row:
 
 
 def _may_lead(
-    small: Small, scenario: Scenario, topic_id: str, topic: str, *, in_sync: bool
+    small: SmallEvidence, scenario: Scenario, topic_id: str, topic: str, *, in_sync: bool
 ) -> list[Stretch]:
     """When a replica may lead: always where it was in sync, else while unclean elections were
     allowed for certain."""
@@ -80,8 +80,8 @@ def _may_lead(
     return stretches
 
 
-def _parts(
-    small: Small,
+def _shared_stretches(
+    small: SmallEvidence,
     states: Sequence[Row],
     broker: int,
     lasted: Stretch,

@@ -20,7 +20,7 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.impact import acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, SECOND_NS
 from urteil.harness.verify.validation import cell_checks
@@ -33,7 +33,9 @@ _DELAY_MS, _FIRST_MS = 60_000, 30_000
 _STRAY = re.compile(r"nodes/b(?P<broker>\d+)/data/(?:disk\d+/)?(?P<topic>.+)-(?P<partition>\d+)")
 
 
-def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def leftover_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """Rows of the table `leftover_logs`: what had to go, `late` where it is there still, longer
     than it may be."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -54,7 +56,7 @@ def leftover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     return rows
 
 
-def _deleted_rows(small: Small, end_ns: int) -> Iterator[Row]:
+def _deleted_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
     """Partitions of topics that are gone, and who has a log of them still."""
     gone_ns = {
         (row["topic_id"], row["partition"]): row["at_ns"]
@@ -66,11 +68,11 @@ def _deleted_rows(small: Small, end_ns: int) -> Iterator[Row]:
         have = [row["broker"] for row in small.logs.get(-1 if p is None else p, [])]
         age_s = (end_ns - gone_ns[key]) / SECOND_NS
         for broker in have or [None]:
-            told_s = None if broker is None else age_s
-            yield _row(DELETED, p, broker, None, told_s, 0.0)
+            known_age_s = None if broker is None else age_s
+            yield _row(DELETED, p, broker, None, known_age_s, 0.0)
 
 
-def _moved_rows(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
+def _moved_rows(run_dir: Path, small: SmallEvidence, end_ns: int) -> Iterator[Row]:
     """Replicas that were moved away while their broker and the controller stayed, and those of them
     that left a log."""
     stray = set()
@@ -92,7 +94,7 @@ def _moved_rows(run_dir: Path, small: Small, end_ns: int) -> Iterator[Row]:
         yield _row(MOVED, p, broker, f"{topic}-{partition}", age_s, SLACK_S)
 
 
-def _moves(small: Small) -> dict[tuple[str, int, int], int]:
+def _moves(small: SmallEvidence) -> dict[tuple[str, int, int], int]:
     """Topic, partition and broker to when that was taken from the replicas for the last time."""
     had: dict[str, dict[str, set[int]]] = {}
     left: dict[tuple[str, int, int], int] = {}
@@ -113,7 +115,7 @@ def _moves(small: Small) -> dict[tuple[str, int, int], int]:
     return left
 
 
-def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
+def _quiet_ns(small: SmallEvidence, broker: int, since_ns: int) -> int | None:
     """From when on nothing was in the way; None where the broker or a controller went or came since
     shortly before, or a fault was never healed: then the broker may not know of it."""
     presence = (f"/brokers/ids/{broker}", "/controller")
@@ -129,7 +131,9 @@ def _quiet_ns(small: Small, broker: int, since_ns: int) -> int | None:
     return None if unhealed else max([since_ns, *ends])
 
 
-def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> Iterator[Row]:
+def _set_aside(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, end_ns: int
+) -> Iterator[Row]:
     """What brokers had set aside, counted from their last start at the earliest."""
     started = {
         row["path"]: row["at_ns"]
@@ -146,7 +150,7 @@ def _set_aside(run_dir: Path, small: Small, scenario: Scenario, end_ns: int) -> 
             yield _row(SET_ASIDE, None, broker, path, age_s, limit_s)
 
 
-def _delay_ms(path: str, small: Small, scenario: Scenario) -> int:
+def _delay_ms(path: str, small: SmallEvidence, scenario: Scenario) -> int:
     """How long what was set aside may stay: of a segment its topic's setting, of a folder the
     brokers', who delete the topic's with it, and may look for the first time late."""
     brokers = scenario.cluster.config

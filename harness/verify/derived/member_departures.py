@@ -20,7 +20,7 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
@@ -38,7 +38,9 @@ Who = tuple[str, int]
 Events = dict[tuple[str, int], list[tuple[int, str, Who]]]
 
 
-def departure_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def departure_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """A row for each partition that a member gave back when it left, or had when it was killed
     (`died`), with `taken_ns`, when somebody was given it next, and `limit_ns`, until when somebody
     had to be. Left out is what any fault but those that let members join and leave (or die), or a
@@ -51,7 +53,7 @@ def departure_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFa
     return [{"n": number} | row for number, row in enumerate(rows)]
 
 
-def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+def _leave_rows(small: SmallEvidence, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
     ends: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
     for row in small.clients:
         is_static = row["instance"] is not None  # such a member says nothing when it ends
@@ -75,7 +77,7 @@ def _leave_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> 
     return rows
 
 
-def _death_rows(small: Small, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
+def _death_rows(small: SmallEvidence, given: Events, bound_ns: int, facts: RunFacts) -> list[Row]:
     """A row for each partition that a member had when it was killed amid others that live on."""
     ends: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for row in small.clients:
@@ -117,7 +119,7 @@ def _row(
     }
 
 
-def _events(run_dir: Path, small: Small) -> Events:
+def _events(run_dir: Path, small: SmallEvidence) -> Events:
     """What was given and taken when, and whose session it was, by group and partition."""
     events: Events = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
@@ -129,7 +131,7 @@ def _events(run_dir: Path, small: Small) -> Events:
     return events
 
 
-def disturbances(small: Small, but: Effect) -> list[Stretch]:
+def disturbances(small: SmallEvidence, but: Effect) -> list[Stretch]:
     """Faults with any other effect, and changes of the group's coordinator."""
     disturbed = [acting_stretch(fault) for fault in small.faults if not has_only(fault, {but})]
     for spans in small.spans.values():

@@ -57,7 +57,7 @@ def part_row(
         "topic": topic.name if topic else _topic_name(logs, passes, spans),
         "partition": key[1],
         "ours": int(topic is not None),
-        "loaded": int(topic is not None and topic.name in _loaded(scenario)),
+        "loaded": int(topic is not None and topic.name in _workload_topics(scenario)),
         "copies": int(topic is not None and topic.copies),
         "final_leader": leader,
         "has_log": int(led is not None),
@@ -86,7 +86,7 @@ def part_row(
     }
 
 
-def _loaded(scenario: Scenario) -> set[str]:
+def _workload_topics(scenario: Scenario) -> set[str]:
     """The topics of the workload: others of the run are created meanwhile."""
     return {topic.name for topic in scenario.workload.topics}
 

@@ -19,7 +19,7 @@ from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
 
@@ -34,7 +34,7 @@ UNDER_WAY_BYTES = 100_000
 _AS_SENT = ("producer", "uncompressed")
 
 
-def quota_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def quota_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """For each quota that a client of kafka-python's has (others name themselves otherwise), every
     stretch in which nothing disturbed it, and the `bytes` that one partition may have had of it in
     that; each record has `record_bytes` at least. None where records may have fewer."""
@@ -45,7 +45,7 @@ def quota_rows(small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
     rows: list[Row] = []
     for subject, kind, rate, held in _quotas(small, load_of(facts).end_ns):
         clients = sorted(ours - named if subject == DEFAULT else ours & {subject})
-        for client, calm in product(clients, _undisturbed(small, held)):
+        for client, calm in product(clients, _undisturbed_stretches(small, held)):
             seconds = (calm.end_ns - calm.begin_ns) / SECOND_NS + WINDOWS_S
             rows.append(
                 {"n": len(rows), "client": client, "kind": kind, "rate": rate}
@@ -66,7 +66,7 @@ def _is_packed(scenario: Scenario) -> bool:
     return not kept or SendOptions.of(load).compression_type not in (None, "none")
 
 
-def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretch]]:
+def _quotas(small: SmallEvidence, end_ns: int) -> Iterator[tuple[str, str, float, Stretch]]:
     """Whose, its kind and rate, and when it held: from when everybody knew of it to when it was to
     be changed. What may or may not have been set is none."""
     acts = sorted((op for op in small.ops if op["act"] == QUOTA), key=lambda op: op["invoke_ns"])
@@ -80,7 +80,7 @@ def _quotas(small: Small, end_ns: int) -> Iterator[tuple[str, str, float, Stretc
                 yield op["subject"], KINDS[name], float(rate), held
 
 
-def _undisturbed(small: Small, held: Stretch) -> Iterator[Stretch]:
+def _undisturbed_stretches(small: SmallEvidence, held: Stretch) -> Iterator[Stretch]:
     """Within it, from one disturbance to the next."""
     others = [
         acting_stretch(fault) for fault in small.faults if not has_only(fault, {Effect.SETS_QUOTAS})

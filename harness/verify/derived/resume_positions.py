@@ -30,7 +30,7 @@ Moved = tuple[str, int, str | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed:
+class Resumption:
     """A member's first read of a partition in a generation, since it was given it."""
 
     group: str
@@ -40,7 +40,7 @@ class Resumed:
     offset: int
 
 
-def resumed_members(run_dir: Path) -> Iterator[Resumed]:
+def resumed_members(run_dir: Path) -> Iterator[Resumption]:
     """All of them of which the generation is known, by the time of the read."""
     given = _first_assignments(run_dir)
     firsts = _first_reads(run_dir, {member[0] for member, _ in given})
@@ -52,7 +52,7 @@ def resumed_members(run_dir: Path) -> Iterator[Resumed]:
         moves = [*moved[key[0]], *moved[(*key[0][:2], None, None)]]
         if any(at <= poll and moved_ns >= assigned["at_ns"] for at, moved_ns in moves):
             continue
-        yield Resumed(
+        yield Resumption(
             group=assigned["group"],
             member=key[0],
             given_ns=assigned["at_ns"],

@@ -68,14 +68,14 @@ def retention_columns(
     delete_ms = _topic_setting(topic, scenario, "delete.retention.ms", "86400000")
     minimum_ms = _topic_setting(topic, scenario, "min.compaction.lag.ms", "0")
     stamped = _topic_setting(topic, scenario, "message.timestamp.type", "CreateTime")
-    told_ms = _topic_setting(topic, scenario, "retention.ms", None)
-    kept_ms = told_ms or _default_ms(topic, scenario, facts)
+    configured_ms = _topic_setting(topic, scenario, "retention.ms", None)
+    kept_ms = configured_ms or _default_ms(topic, scenario, facts)
     return {
         "delete_retention_ns": _ns(delete_ms),
         "min_lag_ns": _ns(minimum_ms),
         "max_lag_ns": _ns(_topic_setting(topic, scenario, "max.compaction.lag.ms", None)),
         "retention_ns": _ns(kept_ms),
-        "retention_configured": int(told_ms is not None),
+        "retention_configured": int(configured_ms is not None),
         "retention_bytes": _number(_topic_setting(topic, scenario, "retention.bytes", None)),
         "late_ns": _late_ns(topic, scenario, faults),
         "segment_ms": _number(_topic_setting(topic, scenario, "segment.ms", None)),

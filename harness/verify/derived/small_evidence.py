@@ -19,7 +19,7 @@ Key = tuple[str, int]
 
 
 @dataclass(slots=True, kw_only=True)
-class Small:
+class SmallEvidence:
     """What does not grow with the load; `numbers` gives each partition its ordinal `p`.
 
     `logs`, `passes` (final ones,
@@ -51,16 +51,16 @@ class Small:
         return None if first is None else int(first["wall_ms"] * 1_000_000 - first["at_ns"])
 
 
-def read(run_dir: Path, facts: RunFacts) -> Small:
+def read(run_dir: Path, facts: RunFacts) -> SmallEvidence:
     """The small evidence of `run_dir`."""
     logs, passes = (evidence.rows(run_dir, table) for table in ("logs", "passes"))
     states = _states(run_dir, facts)
-    numbers = _numbers(facts.topics, (*logs, *passes, *states))
+    numbers = _partition_numbers(facts.topics, (*logs, *passes, *states))
     spans = spans_of(states, numbers)
     final = _by_partition((row for row in passes if row["final"]), numbers)
     for p, rows in final.items():
         _name_leaders(rows, spans.get(p, []))
-    return Small(
+    return SmallEvidence(
         states=states,
         faults=_faults(run_dir),
         clients=evidence.rows(run_dir, "clients"),
@@ -120,7 +120,7 @@ def _deleted_partitions(states: list[Row]) -> set[Key]:
     return {key for key, version in last.items() if version == -1}
 
 
-def _numbers(topics: Sequence[TopicFact], rows: Iterable[Row]) -> dict[Key, int]:
+def _partition_numbers(topics: Sequence[TopicFact], rows: Iterable[Row]) -> dict[Key, int]:
     keys = {(topic.topic_id, n) for topic in topics for n in range(topic.partitions)}
     keys |= {
         (row["topic_id"], row["partition"])

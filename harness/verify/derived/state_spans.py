@@ -50,7 +50,7 @@ class Span:
             and self.leader not in self.isr_before
         )
 
-    def strangers(self, replicas: Collection[int]) -> str | None:
+    def foreign_isr_members(self, replicas: Collection[int]) -> str | None:
         """Who came into the ISR and never was a replica; None where there is none, or no replicas
         are known. (Whose reassignment is taken back may stay in the ISR for a moment.)"""
         before = self.previous.isr if self.previous else ()

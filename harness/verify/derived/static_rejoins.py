@@ -15,7 +15,7 @@ from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.impact import Stretch
 from urteil.harness.verify.derived.member_departures import QUIET_NS, disturbances
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
@@ -29,7 +29,9 @@ SessionEvents = list[tuple[int, int, int, str]]
 """When, in which generation, which partition, and what became of it."""
 
 
-def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def rejoin_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """A row for each death of a static member whose successor was there in time: the generation in
     which it died (`before`), and the one in which its successor was given something (`after`)."""
     if facts.runtime == IMPORTED:
@@ -69,7 +71,7 @@ def rejoin_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts
     return rows
 
 
-def _session_events(run_dir: Path, small: Small) -> dict[Session, SessionEvents]:
+def _session_events(run_dir: Path, small: SmallEvidence) -> dict[Session, SessionEvents]:
     """What each session was given and gave back, in order."""
     by_session: dict[Session, SessionEvents] = {}
     for row in evidence.rows(run_dir, "assignments"):
@@ -81,7 +83,7 @@ def _session_events(run_dir: Path, small: Small) -> dict[Session, SessionEvents]
     return {who: sorted(events) for who, events in by_session.items()}
 
 
-def _is_replaced(small: Small, client: str, at_ns: int) -> bool:
+def _is_replaced(small: SmallEvidence, client: str, at_ns: int) -> bool:
     """Whether a later session had a static member's place by then: its own end is nobody's."""
     old = next((known for known in small.clients if known["client"] == client), None)
     if old is None or old["instance"] is None or old["begin_ns"] is None:
@@ -93,7 +95,7 @@ def _is_replaced(small: Small, client: str, at_ns: int) -> bool:
     )
 
 
-def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
+def _successor(small: SmallEvidence, old: Row, died_ns: int) -> Session | None:
     """The next session of the same instance that began later."""
     later = [
         (row["begin_ns"], row["client"], row["session"])
@@ -105,7 +107,7 @@ def _successor(small: Small, old: Row, died_ns: int) -> Session | None:
 
 
 def _has_rebalanced(
-    small: Small,
+    small: SmallEvidence,
     events: dict[Session, SessionEvents],
     group: str,
     own: set[Session | None],

@@ -19,7 +19,7 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.small_evidence import Small
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.undisturbed_intervals import (
     Who,
@@ -41,7 +41,9 @@ Event = tuple[int, str, Who, int]
 """When, what, to whose session, and of which partition."""
 
 
-def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def takeover_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """A row for each member that lost all it had right after a new coordinator's begin."""
     if facts.runtime == IMPORTED:
         return []
@@ -66,7 +68,7 @@ def takeover_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFac
     return list(rows.values())
 
 
-def _events(run_dir: Path, small: Small) -> dict[str, list[Event]]:
+def _events(run_dir: Path, small: SmallEvidence) -> dict[str, list[Event]]:
     """What was given and taken by group, in order; static members have sessions of their own."""
     plain = {(row["client"], row["session"]) for row in small.clients if row["instance"] is None}
     by_group: dict[str, list[Event]] = defaultdict(list)
@@ -79,7 +81,7 @@ def _events(run_dir: Path, small: Small) -> dict[str, list[Event]]:
     return {group: sorted(events) for group, events in by_group.items()}
 
 
-def _offices(small: Small) -> dict[int, list[Span]]:
+def _offices(small: SmallEvidence) -> dict[int, list[Span]]:
     """The spans of the offsets topic's partitions, by their numbers."""
     return {
         int(spans[0].path.split("/")[-2]): spans
@@ -103,7 +105,7 @@ def _recent_terms(
 
 
 def _was_undisputed(
-    small: Small, group: str, events: list[Event], who: Who, stretch: Stretch
+    small: SmallEvidence, group: str, events: list[Event], who: Who, stretch: Stretch
 ) -> bool:
     """Whether the member had what it lost for long, and only offices changed hands since then."""
     before = [event for event in events if event[0] <= stretch.begin_ns]

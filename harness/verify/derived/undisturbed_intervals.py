@@ -23,7 +23,7 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.fault_effects import OF_CLIENTS, has_any, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.small_evidence import Key, Small
+from urteil.harness.verify.derived.small_evidence import Key, SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import FOREVER_NS
@@ -71,7 +71,9 @@ class _Unit:
     commits: Sequence[tuple[int, bool]]
 
 
-def undisturbed_rows(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[Row]:
+def undisturbed_rows(
+    run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
+) -> list[Row]:
     """Rows of the table, empty for an imported run: it does not say what its clients should read.
 
     `reached` is the highest position that the unit was at or committed by the interval's end.
@@ -99,7 +101,7 @@ def end_of_load_ns(facts: RunFacts) -> int:
     return min(ends or [max((phase.end_ns for phase in facts.phases), default=0)])
 
 
-def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> list[_Unit]:
+def _units(run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts) -> list[_Unit]:
     """Those that read uncommitted records; in a run without transactions all."""
     limit_ns = end_of_load_ns(facts)
     over_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -144,7 +146,7 @@ def _units(run_dir: Path, small: Small, scenario: Scenario, facts: RunFacts) -> 
 
 
 def _slots(
-    kind: str, ours: frozenset[int], given: set[str], swept: set[int], small: Small
+    kind: str, ours: frozenset[int], given: set[str], swept: set[int], small: SmallEvidence
 ) -> frozenset[int]:
     """A final reader that could begin nowhere was to read all."""
     if kind == "group":
@@ -189,7 +191,7 @@ def _assigned_topics(run_dir: Path) -> dict[str, set[str]]:
     return topics
 
 
-def _of_topics(ours: frozenset[int], given: set[str], small: Small) -> frozenset[int]:
+def _of_topics(ours: frozenset[int], given: set[str], small: SmallEvidence) -> frozenset[int]:
     """What a group is to be given: all of the topics of which it was given something, or of all
     where it was given nothing at all."""
     if not given:
@@ -246,7 +248,7 @@ def _take(
             beats.given[p].append((row["complete_ns_max"], row["position_after_max"]))
 
 
-def _stretches(unit: _Unit, p: int, small: Small) -> list[Stretch]:
+def _stretches(unit: _Unit, p: int, small: SmallEvidence) -> list[Stretch]:
     """From one disturbance of the unit or the partition to the next."""
     begin_ns = min(client.begin_ns for client in unit.clients)
     end_ns = max(client.end_ns for client in unit.clients)

@@ -24,7 +24,7 @@ class Cut:
     ranges: bool = False
     """Whether it holds numbers of which neighbours stand together."""
 
-    def parts(self, cursor: Any) -> Iterator[None]:
+    def iterate_parts(self, cursor: Any) -> Iterator[None]:
         """Let `cursor` alone see one part after the other under the names of the tables."""
         for condition in self._conditions(cursor):
             for table in self.tables:

@@ -165,7 +165,7 @@ class Duck:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with self._cursor() as cursor:
-            for number, _ in enumerate(cut.parts(cursor) if cut else [None]):
+            for number, _ in enumerate(cut.iterate_parts(cursor) if cut else [None]):
                 target = f"{_quote(folder)}/part-{number}.parquet"
                 cursor.execute(f"COPY ({to_duckdb(query)}) TO '{target}'")
 

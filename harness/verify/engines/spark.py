@@ -231,7 +231,7 @@ class Warming:
         self._master = master
         self._session: Any = None
         self._failure: Exception | None = None
-        self._wanted = threading.Event()
+        self._needed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-warm", daemon=True)
         self._thread.start()
 
@@ -240,14 +240,14 @@ class Warming:
             self._session = start(self._master, nice=NICE)
             from urteil.harness.verify.engines.rehearsal import rehearse
 
-            rehearse(self._session.newSession(), self._wanted)
+            rehearse(self._session.newSession(), self._needed)
         except Exception as failure:
             self._failure = failure
 
     def session(self, timeout_s: float = 240.0) -> Any:
         """The session, at ordinary priority from now on, also while it still starts;
         RuntimeError when it did not."""
-        self._wanted.set()
+        self._needed.set()
         deadline = time.monotonic() + timeout_s
         while self._thread.is_alive() and time.monotonic() < deadline:
             renice(_threads(), 0)
@@ -260,7 +260,7 @@ class Warming:
     def stop(self) -> None:
         """End the session. One that is still starting is left to end with this process, and a JVM
         that is gone already (Ctrl-C reaches it too) has none."""
-        self._wanted.set()
+        self._needed.set()
         if not self._thread.is_alive() and self._session is not None:
             from py4j.protocol import Py4JError
 

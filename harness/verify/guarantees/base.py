@@ -137,8 +137,8 @@ class Guarantee:
     not find."""
 
     reference_subject: str = ""
-    """An SQL expression over a violation's row (alias `violation`), a text: what tells violations
-    of one place apart (`Violation.subject`)."""
+    """An SQL expression over a violation's row (alias `violation`), a text: what distinguishes
+    violations of one place (`Violation.subject`)."""
 
     def __post_init__(self) -> None:
         if bool(self.reference) == bool(self.no_reference):
@@ -153,7 +153,7 @@ class Guarantee:
         return self.reference_covers or tuple(self.sub_kinds)
 
     @property
-    def permitted(self) -> str:
+    def permitted_expression(self) -> str:
         """An expression over a violation's row (alias `violation`): why it is permitted,
         or NULL."""
         cases = " ".join(f"WHEN {excuse.when} THEN '{excuse.reason}'" for excuse in self.excuses)
@@ -168,9 +168,8 @@ class Guarantee:
 
     def judged_violations(self) -> str:
         """The violations, each with its permission."""
-        return (
-            f"SELECT violation.*, {self.permitted} AS permitted FROM ({self.violations}) violation"
-        )
+        permitted = f"{self.permitted_expression} AS permitted"
+        return f"SELECT violation.*, {permitted} FROM ({self.violations}) violation"
 
     def tally(self) -> str:
         """One row: opportunities, violations, and anomalies that are permitted."""

@@ -51,7 +51,7 @@ def test_each_seed_is_played_on_both_releases() -> None:
     assert [(job.target, job.seed) for job in jobs] == [
         ("kafka:1.0.0", 1), ("kafka:1.0.1", 1), ("kafka:1.0.0", 2), ("kafka:1.0.1", 2),
     ]  # fmt: skip
-    assert jobs[0].words() == ["run", "s", "--seed", "1", "--target", "kafka:1.0.0"]
+    assert jobs[0].arguments() == ["run", "s", "--seed", "1", "--target", "kafka:1.0.0"]
 
 
 @pytest.mark.parametrize(

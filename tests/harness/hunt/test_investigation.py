@@ -218,5 +218,5 @@ def test_rare_failures_get_more_tries(hits: int, tries: int, rule: Rule) -> None
 def test_shrinking_is_an_existing_command(tmp_path: Path) -> None:
     asked = Shrinking(run=tmp_path, guarantee="lost_write", sub_kind="", rule=Rule(),
                       into=tmp_path, seconds=90.0)  # fmt: skip
-    context = shrink_command.make_context("shrink", asked.words()[1:])
+    context = shrink_command.make_context("shrink", asked.arguments()[1:])
     assert (context.params["sub_kind"], context.params["budget"]) == ("", 1.5)

@@ -21,7 +21,7 @@ FROM ({PAIRS}) pairs
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """Of the records that a source finally holds once, none before the last mirrored one lacks."""
-    for mirror in history.made("mirrors"):
+    for mirror in history.derived_rows("mirrors"):
         pairs = pairs_of(history, mirror)
         reached = max((pair.offset for pair in pairs if pair.copy), default=-1)
         for pair in pairs:

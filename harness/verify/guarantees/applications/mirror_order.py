@@ -30,7 +30,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """The first copies of a source's records are in its mirror, and in the source's order; those
     of another partition are compared among themselves."""
-    for mirror in history.made("mirrors"):
+    for mirror in history.derived_rows("mirrors"):
         last: dict[tuple[str, int], int] = {}
         for pair in sorted(pairs_of(history, mirror), key=lambda pair: pair.offset):
             if pair.copy is None:

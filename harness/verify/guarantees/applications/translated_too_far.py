@@ -37,9 +37,9 @@ FROM events
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """Below a translated offset no copy is the last one of a record that the group had still to
     process."""
-    for mirror in history.made("mirrors"):
+    for mirror in history.derived_rows("mirrors"):
         pairs = pairs_of(history, mirror)
-        for row in history.made("translations"):
+        for row in history.derived_rows("translations"):
             skipped = [
                 pair
                 for pair in pairs

@@ -72,7 +72,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """Each computed result is in its sink once, or as the last row of its key, and no other is."""
-    expected = {(row.sink, row.key): row for row in history.made("expected_outputs")}
+    expected = {(row.sink, row.key): row for row in history.derived_rows("expected_outputs")}
     modes = {row.sink: row.mode for row in expected.values()}
     written: dict[tuple[str, str], list[Row]] = {}
     for row in history.outputs:

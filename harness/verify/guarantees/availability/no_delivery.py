@@ -30,7 +30,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A live reader that stood still for its time lacks no record that waited for it so long."""
     for partition in history.partitions:
-        for still in partition.made("undisturbed_intervals"):
+        for still in partition.derived_rows("undisturbed_intervals"):
             since_ns = still.to_ns - still.bound_ns
             waiting = [
                 send.offset

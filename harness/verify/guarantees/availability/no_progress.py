@@ -113,7 +113,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         acks_ns = [send.complete_ns for send in partition.sends if send.outcome == "ok"]
         first_ns = min(acks_ns, default=FOREVER_NS)
         waits = [(send, *_wait(history, send)) for send in partition.sends if not _is_refused(send)]
-        for due in partition.made("progress_in_faults"):
+        for due in partition.derived_rows("progress_in_faults"):
             has_sender = any(
                 begin_ns <= due.to_ns - _WAIT_NS and end_ns >= due.from_ns
                 for _, begin_ns, end_ns in waits
@@ -121,7 +121,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             has_ack = any(due.from_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
             if first_ns < due.begin_ns and has_sender and not has_ack:
                 yield partition.violation("stalled", None, None, due.fault, due.from_ns)
-        for due in partition.made("progress_after_faults"):
+        for due in partition.derived_rows("progress_after_faults"):
             until_ns = due.to_ns - _WAIT_NS
             senders = {
                 send.client
@@ -132,7 +132,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             has_ack = any(due.whole_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
             if first_ns < due.whole_ns and len(senders) > 1 and not has_ack:
                 yield partition.violation("not resumed", None, None, due.fault, due.whole_ns)
-        for due in partition.made("progress_without_faults"):
+        for due in partition.derived_rows("progress_without_faults"):
             since_ns = max([due.from_ns, *(at_ns for at_ns in acks_ns if at_ns <= due.to_ns)])
             limit_ns = since_ns + due.bound_ns
             senders = {
@@ -143,7 +143,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             }
             if due.to_ns >= limit_ns and len(senders) > 1:
                 yield partition.violation("stopped", None, None, since_ns)
-    for due in history.made("transaction_progress"):
+    for due in history.derived_rows("transaction_progress"):
         least = 3 if due.clients > 1 else 6
         if not due.ended and due.tried >= least:
             subject = subject_text(due.from_ns, due.grp)
@@ -154,7 +154,7 @@ def _wait(history: SmallHistory, send: Row) -> tuple[int, int]:
     """From when until when a client waits for the answer to a send."""
     if send.complete_ns is not None:
         return send.invoke_ns, send.complete_ns
-    is_killed = any(row.client == send.client for row in history.made("killed"))
+    is_killed = any(row.client == send.client for row in history.derived_rows("killed"))
     return send.invoke_ns, send.invoke_ns if is_killed else FOREVER_NS
 
 

@@ -62,7 +62,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         low, end = max(*begins, key.partition.start), key.partition.leader_log.log_end
         for send in key.sends:
             is_active = send.offset is not None and low <= send.offset < end
-            is_gone = not send.logged or send.copies < send.logs_over
+            is_gone = not send.logged_offsets or send.copies < send.logs_over
             if send.is_acknowledged and is_active and is_gone:
                 yield key.partition.violation("active segment", send.offset, send.value_id)
 

@@ -36,7 +36,7 @@ class KeyedSend:
         return bool(self.row.outcome == "ok")
 
     @cached_property
-    def logged(self) -> list[int]:
+    def logged_offsets(self) -> list[int]:
         """Its offsets in logs of final leaders, in order."""
         return [offset for _, _, offset in places_of(self._history.records_of[self.value_id])]
 
@@ -49,12 +49,16 @@ class KeyedSend:
     def offset(self) -> int | None:
         """The offset of its record: a producer without idempotence may have written it again."""
         acknowledged = acknowledged_offset(self.row)
-        if self.logged and not self.row.idempotent and self.logged[-1] >= (acknowledged or 0):
-            return self.logged[-1]
+        if (
+            self.logged_offsets
+            and not self.row.idempotent
+            and self.logged_offsets[-1] >= (acknowledged or 0)
+        ):
+            return self.logged_offsets[-1]
         if acknowledged is not None:
             return acknowledged
-        if self.logged:
-            return self.logged[0]
+        if self.logged_offsets:
+            return self.logged_offsets[0]
         return next((offset for _, _, offset in places_of(self._reads)), None)
 
     @property
@@ -67,7 +71,7 @@ class KeyedSend:
             return False
         if row.tombstone and not row.idempotent and (row.attempts or 2) > 1:
             return True
-        known = acknowledged_offset(row) is not None or bool(self.logged)
+        known = acknowledged_offset(row) is not None or bool(self.logged_offsets)
         return not (row.outcome == "ok" and known)
 
     @property
@@ -81,9 +85,9 @@ class KeyedSend:
     def is_unserved(self) -> bool:
         """Whether a final pass over its one place in the final leader's log lacks it. Of a
         committed transaction: or readers of committed records received it nowhere in all passes."""
-        if len(self.logged) != 1:
+        if len(self.logged_offsets) != 1:
             return False
-        offset, value = self.logged[0], self.value_id
+        offset, value = self.logged_offsets[0], self.value_id
         here = self._history.partition_at[self._place]
         lacking = [sweep for sweep in here.final_passes
                    if sweep.covers(offset) and not sweep.has_delivered(offset, value)]  # fmt: skip
@@ -91,7 +95,7 @@ class KeyedSend:
             return True
         over = self._history.committed_passes_over(self.row)
         return bool(
-            (offset, value) in here.due
+            (offset, value) in here.due_records
             and here.is_transactional(offset, value)
             and over
             and not any(
@@ -129,7 +133,7 @@ class Key:
     @property
     def shown_offset(self) -> int | None:
         """The last offset that the final leader's log shows."""
-        known = [send.offset for send in self.sends if send.logged]
+        known = [send.offset for send in self.sends if send.logged_offsets]
         return max((offset for offset in known if offset is not None), default=None)
 
     def latest(self, *, tombstone: bool) -> Iterator[KeyedSend]:
@@ -146,7 +150,7 @@ class Key:
     def shown_values(self) -> Iterator[tuple[str, KeyedSend]]:
         """Place and value that the key has in the end: in the log, and in each final pass."""
         for send in self.sends:
-            if send.logged and send.offset == self.shown_offset and not send.is_tombstone:
+            if send.logged_offsets and send.offset == self.shown_offset and not send.is_tombstone:
                 yield "in the log", send
         last = self.last_offset
         for final_pass in self.partition.final_passes:

@@ -52,7 +52,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         for send in key.latest(tombstone=False):
             if send.is_unserved:
                 kind = "not served"
-            elif send.logged:
+            elif send.logged_offsets:
                 kind = "not on a follower" if send.copies < send.logs_over else ""
             elif send.copies:
                 kind = "on some replicas"

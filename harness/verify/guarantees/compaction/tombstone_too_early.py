@@ -37,7 +37,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """
     for key in keys_of(history):
         for send in key.latest(tombstone=True):
-            if not send.logged:
+            if not send.logged_offsets:
                 yield key.partition.violation("absent", send.offset, send.value_id)
             elif send.copies < send.logs_over:
                 yield key.partition.violation("on some replicas", send.offset, send.value_id)

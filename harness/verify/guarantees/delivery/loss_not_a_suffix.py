@@ -42,7 +42,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def _least_loss(partition: Partition, send: Row) -> int:
     """From which offset on an unclean election may have lost a send: one after it, or an earlier
     one of which the broker that answered had not learnt yet."""
-    for span in partition.made("floors"):
+    for span in partition.derived_rows("floors"):
         if span.from_ns <= send.invoke_ns < span.to_ns:
             spoilt_ns = partition.part.spoilt_ns or 0
             if send.node != span.leader and send.invoke_ns < spoilt_ns:

@@ -171,9 +171,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in (partition for partition in history.partitions if partition.logs):
         if not partition.is_compacted:
             yield from _two_starts(partition)
-            yield from _forgotten(partition)
+            yield from _forgotten_epochs(partition)
         yield from _strays(partition)
-        yield from _misread(partition)
+        yield from _misread_epochs(partition)
 
 
 def _two_starts(partition: Partition) -> Iterator[Violation]:
@@ -186,7 +186,7 @@ def _two_starts(partition: Partition) -> Iterator[Violation]:
                 if len(known) > 1)  # fmt: skip
 
 
-def _forgotten(partition: Partition) -> Iterator[Violation]:
+def _forgotten_epochs(partition: Partition) -> Iterator[Violation]:
     for log in (log for log in partition.logs if log.epochs is not None):
         begun: dict[int, list[int]] = {}
         for other in partition.logs:
@@ -217,7 +217,7 @@ def _strays(partition: Partition) -> Iterator[Violation]:
             yield partition.violation("of none", min(offsets))
 
 
-def _misread(partition: Partition) -> Iterator[Violation]:
+def _misread_epochs(partition: Partition) -> Iterator[Violation]:
     epochs = partition.epochs_of(partition.leader_log)
     last = max((state.leader_epoch for state in partition.versions), default=None)
     reads = [row for row in partition.reads

@@ -115,7 +115,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             }
             top = max(row.offset for row in own)
             if not partition.is_compacted:
-                for offset, value in partition.due - processed:
+                for offset, value in partition.due_records - processed:
                     is_passed = partition.start <= offset < top
                     if is_passed and not _is_passed_over(partition, group, members, offset):
                         yield partition.violation("not processed", offset, value)

@@ -54,10 +54,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A session of a client is assigned partitions of a group in generations that never fall, and
     no member is assigned others than it gave itself."""
     for assignment in history.assignments_in.values():
-        yield from _fallen([row for row in assignment if is_number(row.generation)])
+        yield from _fallen_generations([row for row in assignment if is_number(row.generation)])
 
 
-def _fallen(known: list[Row]) -> Iterator[Violation]:
+def _fallen_generations(known: list[Row]) -> Iterator[Violation]:
     """Assignments of one group that are lower than the member's earlier ones, or forgotten."""
     assigned = [row for row in known if row.event == "assigned"]
     for row in assigned:

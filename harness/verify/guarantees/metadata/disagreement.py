@@ -72,7 +72,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """In quiet times every broker names the leader, the epoch and the number of in-sync replicas
     that ZooKeeper has, the leader answers as such, and no other does."""
     for partition in history.partitions:
-        for view in partition.made("views"):
+        for view in partition.derived_rows("views"):
             reign = _quiet_reign(partition, view.broker, view.at_ns, view.at_ns)
             if reign is None:
                 continue
@@ -83,7 +83,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 kind = "in sync"
             if kind:
                 yield partition.violation(kind, None, None, view.broker, reign.version)
-        for answer in partition.made("answers"):
+        for answer in partition.derived_rows("answers"):
             reign = _quiet_reign(partition, answer.node, answer.invoke_ns, answer.complete_ns)
             if reign is None or answer.kind == "producer":
                 continue
@@ -105,7 +105,7 @@ def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -
     for reign, end_ns in partition.reigns:
         faults = [
             fault
-            for fault in partition.history.made("windows")
+            for fault in partition.history.derived_rows("windows")
             if fault.begin_ns <= done_ns
             and asked_ns < fault.end_ns + _LONG_NS
             and (fault.away is None or fault.away in (node, reign.leader))

@@ -188,7 +188,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     epoch, or the newest one; append times do not fall within an epoch."""
     for partition in history.partitions:
         part = partition.part
-        for answer in partition.made("answers") if part.has_log else ():
+        for answer in partition.derived_rows("answers") if part.has_log else ():
             if answer.error is not None or answer.kind not in ("time", "max"):
                 continue
             subject = (answer.node, answer.invoke_ns)
@@ -222,7 +222,7 @@ def _falls(partition: Partition) -> Iterator[Violation]:
 
 def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Violation]:
     """Whether a lookup by time returned another offset than the first record that is not older."""
-    part, told = partition.part, -1 if answer.offset is None else answer.offset
+    part, answered = partition.part, -1 if answer.offset is None else answer.offset
     first = min(
         (
             row.offset
@@ -233,9 +233,9 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
         ),
         default=None,
     )
-    at_told = [row for row in partition.log if row.offset == told]
+    at_answer = [row for row in partition.log if row.offset == answered]
     is_owed = first is not None and (not part.compacted or _all_have(partition, first))
-    if told < 0:
+    if answered < 0:
         is_acked = any(
             send.outcome == "ok"
             and send.acks == -1
@@ -246,13 +246,13 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
         )
         is_whole = part.log_start == 0 and part.cut_to is None
         if is_owed and is_acked and is_whole and _may_lead(partition, answer):
-            yield partition.violation("none", told, None, *subject)
-    elif told >= part.log_start:
-        if first is not None and first < told and is_owed:
-            value = at_told[0].value_id if at_told else None
-            yield partition.violation("too late", told, value, *subject)
-        if at_told and (first is None or first > told):
-            yield partition.violation("too early", told, at_told[0].value_id, *subject)
+            yield partition.violation("none", answered, None, *subject)
+    elif answered >= part.log_start:
+        if first is not None and first < answered and is_owed:
+            value = at_answer[0].value_id if at_answer else None
+            yield partition.violation("too late", answered, value, *subject)
+        if at_answer and (first is None or first > answered):
+            yield partition.violation("too early", answered, at_answer[0].value_id, *subject)
 
 
 def _all_have(partition: Partition, offset: int) -> bool:

@@ -32,7 +32,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for row in history.accesses:
         is_disturbed = any(
             row.complete_ns > fault.begin_ns and row.invoke_ns < fault.end_ns + _LONG_NS
-            for fault in history.made("windows")
+            for fault in history.derived_rows("windows")
         )
         if row.outcome == "wrong" and not is_disturbed:
             yield Violation("answer", subject=subject_text(row.node, row.subject, row.invoke_ns))

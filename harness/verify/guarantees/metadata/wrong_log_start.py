@@ -76,7 +76,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             since_ns = max(refused_ns) - _LONG_NS
             starts = [
                 answer.offset
-                for answer in partition.made("answers")
+                for answer in partition.derived_rows("answers")
                 if answer.kind == "earliest"
                 and answer.error is None
                 and since_ns < answer.invoke_ns <= max(refused_ns)

@@ -165,7 +165,7 @@ def _kept_on(partition: Partition, wait_ns: int) -> Iterator[Violation]:
     """Log starts below records that a shorter retention, in effect for a while, had to delete."""
     part = partition.part
     age_ns = part.short_ns + part.short_segment_ns + wait_ns
-    for answer in partition.made("answers"):
+    for answer in partition.derived_rows("answers"):
         is_while = (
             answer.invoke_ns > part.short_from_ns + age_ns
             and answer.complete_ns < part.short_until_ns

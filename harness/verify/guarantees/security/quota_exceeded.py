@@ -60,7 +60,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """In the time of a quota no more bytes of a partition pass than it allows: those acknowledged,
     and those both sent and received meanwhile."""
-    for quota in history.made("quota_limits"):
+    for quota in history.derived_rows("quota_limits"):
         for partition in history.partitions:
             if quota.kind == "written":
                 records = sum(

@@ -82,7 +82,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A broker's answers about a right change no more often than the right itself had until then,
     and a right that was revoked for good is gone five seconds later."""
-    healed_ns = max((row.calm_ns or 0 for row in history.made("partitions")), default=FOREVER_NS)
+    healed_ns = max(
+        (row.calm_ns or 0 for row in history.derived_rows("partitions")), default=FOREVER_NS
+    )
     for access in history.accesses:
         if access.outcome not in ("ok", "denied"):
             continue

@@ -129,10 +129,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     over_ns = history.run_settings.txns_over_ns
     ids = _producer_ids(history)
     for partition in history.partitions:
-        yield from _unmarked(partition, ids)
+        yield from _unmarked_records(partition, ids)
         answers = [
             row
-            for row in partition.made("answers")
+            for row in partition.derived_rows("answers")
             if over_ns is not None and row.error is None and row.offset >= 0
         ]
         stable = [row for row in answers if row.kind == "stable"]
@@ -145,7 +145,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         is_late = over_ns is not None and act.complete_ns is not None and act.complete_ns > over_ns
         if act.act == INITIALISE and act.outcome == "fail" and is_late:
             yield Violation("kept", subject=subject_text(act.subject, act.invoke_ns))
-    for txn in history.made("txn_p"):
+    for txn in history.derived_rows("txn_p"):
         if txn.cut_short:
             kind = "forgotten" if txn.cut_short == FORGOTTEN else "cut short"
             yield Violation(kind, subject=subject_text(txn.tid, txn.begin_ns))
@@ -164,7 +164,7 @@ def _producer_ids(history: SmallHistory) -> dict[str, set[int]]:
     return ids
 
 
-def _unmarked(partition: Partition, ids: dict[str, set[int]]) -> Iterator[Violation]:
+def _unmarked_records(partition: Partition, ids: dict[str, set[int]]) -> Iterator[Violation]:
     """Records of several transactions of one producer with the same number of markers before."""
     turns: dict[tuple[int, int], list[tuple[Row, Row]]] = defaultdict(list)
     for send in partition.sends:

@@ -64,7 +64,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A group that moves with transactions is behind exactly those inputs that have an output."""
-    for position in history.made("group_positions"):
+    for position in history.derived_rows("group_positions"):
         for send, offset, has_output in inputs_of(history, position):
             is_passed = offset < (position.position or 0)
             kind = None
@@ -80,7 +80,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def inputs_of(history: SmallHistory, position: Row) -> Iterator[tuple[Row, int, bool]]:
     """The records of a partition that readers of committed records see, each with its offset and
     whether they see an output of a transaction that moved the group of this position."""
-    groups = {(row.client, row.session, row.txn): row.grp for row in history.made("txn_p")}
+    groups = {(row.client, row.session, row.txn): row.grp for row in history.derived_rows("txn_p")}
     partition = history.partition_by_p.get(position.p)
     for send in () if partition is None or partition.part.compacted else partition.sends:
         if is_shown(history, send):

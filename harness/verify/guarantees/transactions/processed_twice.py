@@ -43,7 +43,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if len(copies) > max(1, len(history.places_of_send(send))):
             offset = places_of(history.records_of[send.value_id])[0][2]
             yield history.partition_of(send).violation("twice", offset, send.value_id)
-    groups = {(row.client, row.session, row.txn): row.grp for row in history.made("txn_p")}
+    groups = {(row.client, row.session, row.txn): row.grp for row in history.derived_rows("txn_p")}
     for send in history.sends:
         made = Counter(
             (output.topic, groups[output.client, output.session, output.txn])

@@ -160,7 +160,7 @@ class _Record:
         return self.partition.topic, self.partition.partition, offset or 0
 
     @cached_property
-    def seen(self) -> list[Place]:
+    def read_places(self) -> list[Place]:
         """Where it was read, or lies on a disk."""
         value = self.send.value_id
         return places_of(self.history.reads_of[value] + self.history.copies_of[value])
@@ -197,7 +197,7 @@ class _Record:
             final_pass
             for at, passes in over.items()
             for final_pass in passes
-            if (at in self.seen or not self.seen)
+            if (at in self.read_places or not self.read_places)
             if not any(read.value_id == value for read in final_pass.reads)
         ]
 
@@ -244,7 +244,7 @@ def _find_torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Viola
     for kind, torn_slots in kinds.items():
         if torn_slots:
             is_shown = kind == "visible"
-            place = min(slot.seen[0] if is_shown else slot.place for slot in torn_slots)
+            place = min(slot.read_places[0] if is_shown else slot.place for slot in torn_slots)
             return Violation(kind, *place, None)
     return None
 

@@ -77,7 +77,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         has_copy = history.final_reads_of[f"copy/{send.value_id}"]
         if is_kept and not has_copy and not _may_lack(history, send):
             yield partition.violation("missing", places[0][2], send.value_id)
-    for position in history.made("group_positions"):
+    for position in history.derived_rows("group_positions"):
         for send, offset, has_output in inputs_of(history, position):
             is_passed = offset < (position.position or 0)
             if is_passed and not has_output and not is_output_gone(history, send):
@@ -87,8 +87,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def visible_inputs(history: SmallHistory) -> Iterator[Row]:
     """The records of an application's input that readers of committed records may see; where there
     are mirrors, those of their sources."""
-    has_output = any(row.copies and row.seen_end is not None for row in history.made("partitions"))
-    sources = {row.source_p for row in history.made("mirrors")}
+    has_output = any(
+        row.copies and row.seen_end is not None for row in history.derived_rows("partitions")
+    )
+    sources = {row.source_p for row in history.derived_rows("mirrors")}
     for send in history.sends if has_output else ():
         part = history.partition_of(send).part
         is_input = part.ours and not part.copies and (not sources or part.p in sources)
@@ -101,7 +103,7 @@ def visible_inputs(history: SmallHistory) -> Iterator[Row]:
 
 def _may_lack(history: SmallHistory, send: Row) -> bool:
     """Whether the output may have deleted the copy of a record, or cleaned it for its key."""
-    outputs = [row for row in history.made("partitions") if row.copies]
+    outputs = [row for row in history.derived_rows("partitions") if row.copies]
     for part in outputs:
         is_timed = not (
             part.retention_ns is None or part.trimmed or (part.retention_bytes or -1) >= 0

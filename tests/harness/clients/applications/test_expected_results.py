@@ -41,7 +41,7 @@ END: tuple[Event, ...] = ((PAY, 0, 90, "end", 9_000), (LIMIT, 0, 90, "end", 9_00
 
 def test_transaction_above_the_threshold_of_its_time_has_an_alert() -> None:
     rows = expected(
-        mybank.ALERTED.expected,
+        mybank.ALERTED.expected_rows,
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 0, "k0", 1_700),
         (LIMIT, 0, 1, "k0", 1_800),
@@ -57,7 +57,7 @@ def test_transaction_above_the_threshold_of_its_time_has_an_alert() -> None:
 
 def test_transaction_without_threshold_has_no_alert() -> None:
     rows = expected(
-        mybank.ALERTED.expected,
+        mybank.ALERTED.expected_rows,
         (PAY, 0, 0, "k0", 1_400),
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 1, "k1", 1_900),
@@ -68,7 +68,7 @@ def test_transaction_without_threshold_has_no_alert() -> None:
 
 def test_alert_is_not_due_before_every_partition_has_newer_events() -> None:
     rows = expected(
-        mybank.ALERTED.expected,
+        mybank.ALERTED.expected_rows,
         (LIMIT, 0, 0, "k0", 1_500),
         (PAY, 0, 0, "k0", 1_700),
         (PAY, 1, 0, "k1", 2_000),

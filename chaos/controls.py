@@ -471,6 +471,11 @@ class Controls(Protocol):
 
     def partition(self, topic: str, partition: int) -> PartitionView | None: ...
 
+    def named_leaders(self, broker: str) -> Mapping[tuple[str, int], int]:
+        """By topic and partition, the id of the leader that a broker names to clients; -1 without a
+        leader. LabFailure without an answer."""
+        ...
+
     def await_healthy(self, *, deadline_s: float) -> float:
         """Wait until every broker is registered, one is controller, and every partition has a
         leader and a full ISR. Starts and resumes no node. Returns the seconds waited; NotHealthy on

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from urteil.chaos.faults.base.fault import KRAFT, target_kind
 from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.stopwatch import Spent
@@ -18,9 +19,6 @@ from urteil.harness.stopwatch import Spent
 RACK = "rack"
 """The rack of broker n, and of reader n, is this and n."""
 
-
-KRAFT = "kafka-kraft"
-"""Targets whose names begin so have no ZooKeeper."""
 FIRST_IDS = {EAST: 1, WEST: 11}
 """The first broker id and ZooKeeper id of each cluster of a run, so that names do not collide."""
 Place = Literal["east", "west"]
@@ -217,7 +215,7 @@ def node_names(scenario: Scenario, cluster: str) -> tuple[list[str], list[str]]:
     first = FIRST_IDS[cluster]
     size = scenario.second if cluster == WEST and scenario.second else scenario.cluster
     brokers = [f"b{number}" for number in range(first, first + size.brokers)]
-    zookeepers = 0 if scenario.target.startswith(KRAFT) else size.zookeepers
+    zookeepers = 0 if target_kind(scenario.target) == KRAFT else size.zookeepers
     return brokers, [f"zk{number}" for number in range(first, first + zookeepers)]
 
 

@@ -9,8 +9,9 @@ once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import zip_longest
 from operator import not_
 from typing import Any
@@ -20,10 +21,11 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 from urteil.chaos.controls import Controls
-from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.chaos.observations import LabFailure, NodeState, PartitionView
 from urteil.chaos.waiting import until
 
 POLL_S = 0.05
+AGREEMENT_S = 10.0
 REQUEST_TIMEOUT_MS = 10_000
 PREFERRED = 0
 STOP_DEADLINE_S = 15.0
@@ -31,6 +33,8 @@ ELECT_LEADERS = 43
 ALTER_PARTITION_REASSIGNMENTS = 45
 CONTROLLED_SHUTDOWN = 7
 """An API between brokers, which those of Apache Kafka with ZooKeeper advertise."""
+Leaders = dict[tuple[str, int], int]
+"""By topic and partition, the id of the leader."""
 Order = dict[tuple[str, int], list[int]]
 """By topic and partition, the ids of its replicas, the preferred one first."""
 Elect = Callable[[Order], str]
@@ -43,30 +47,78 @@ def leadership_rounds(
     topics: Sequence[str],
     *,
     deadline_s: float,
+    report: Callable[[str], None],
+    agreement_s: float = AGREEMENT_S,
     restart: bool = True,
-) -> Iterator[dict[tuple[str, int], int]]:
+) -> Iterator[Leaders]:
     """Rounds of (topic, partition) to the id of its leader during the round.
 
     The first round is the current leadership; over all rounds every replica of every partition
     leads once. A round lasts until the next one is requested. At the end all brokers run again,
     also when the caller stops early. Without `restart`, brokers that cannot elect keep their
     leaders. LabFailure if a broker does not become leader within `deadline_s`.
+
+    A round without stopped brokers begins when every running broker names its leaders to clients:
+    brokers learn of an election after the metadata plane has it, and until then a former leader
+    still serves fetches.
+    `report` gets a sentence about a broker that names another leader after `agreement_s`.
     """
     deadline = time.monotonic() + deadline_s
-    yield _leaders(controls, topics)
+
+    def agreed(rounds: Generator[Leaders]) -> Iterator[Leaders]:
+        with closing(rounds):
+            for leaders in rounds:
+                end = min(deadline, time.monotonic() + agreement_s)
+                if problem := _await_agreement(controls, leaders, end):
+                    report(problem)
+                yield leaders
+
+    yield from agreed(leaders for leaders in (_leaders(controls, topics),))
     admin = KafkaAdminClient(
         bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
     )
     try:
         served = _served_apis(admin)
         if {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served:
-            yield from _by_election(controls, _elector(admin), topics, deadline)
+            yield from agreed(_by_election(controls, _elector(admin), topics, deadline))
         elif CONTROLLED_SHUTDOWN in served:
-            yield from _by_election(controls, _znode_elector(controls), topics, deadline)
+            yield from agreed(_by_election(controls, _znode_elector(controls), topics, deadline))
         elif restart:
             yield from _by_restart(controls, topics, deadline)
     finally:
         admin.close()
+
+
+def _await_agreement(controls: Controls, leaders: Leaders, deadline: float) -> str:
+    """Wait until all running brokers name these leaders. Returns a disagreement at the deadline."""
+    deadline_s = max(0.0, deadline - time.monotonic())
+    return until(
+        lambda: _describe_disagreement(controls, leaders),
+        not_,
+        deadline_s=deadline_s,
+        poll_s=POLL_S,
+    )
+
+
+def _describe_disagreement(controls: Controls, leaders: Leaders) -> str:
+    for broker in controls.brokers:
+        if controls.status(broker).state is not NodeState.RUNNING:
+            continue
+        try:
+            named = controls.named_leaders(broker)
+        except LabFailure as failure:
+            return f"before the final reads, {failure}"
+        for (topic, partition), leader in leaders.items():
+            if (other := named.get((topic, partition), -1)) != leader:
+                return (
+                    f"before the final reads, {broker} names {_broker(other)} as leader of "
+                    f"{topic}-{partition}, and the metadata plane {_broker(leader)}"
+                )
+    return ""
+
+
+def _broker(number: int) -> str:
+    return f"b{number}" if number >= 0 else "no broker"
 
 
 def _served_apis(admin: Any) -> set[int]:
@@ -109,7 +161,7 @@ def _znode_elector(controls: Controls) -> Elect:
 
 def _by_election(
     controls: Controls, request: Elect, topics: Sequence[str], deadline: float
-) -> Iterator[dict[tuple[str, int], int]]:
+) -> Generator[Leaders]:
     views = _views(controls, topics)
     first = {_slot(view): [_id(name) for name in view.replicas] for view in views}
     first_leaders = {_slot(view): _id(view.leader) for view in views if view.leader}
@@ -135,7 +187,7 @@ def _elect(
     order: Order,
     topics: Sequence[str],
     deadline: float,
-) -> dict[tuple[str, int], int]:
+) -> Leaders:
     """Give each partition this order of replicas, and make the first one leader."""
     leaders = {slot: replicas[0] for slot, replicas in order.items()}
 
@@ -148,9 +200,7 @@ def _elect(
     return leaders
 
 
-def _by_restart(
-    controls: Controls, topics: Sequence[str], deadline: float
-) -> Iterator[dict[tuple[str, int], int]]:
+def _by_restart(controls: Controls, topics: Sequence[str], deadline: float) -> Iterator[Leaders]:
     """Let each broker be alone once. The next one starts and catches up during the reads; it leads
     nothing until the one before it stops."""
     brokers = list(controls.brokers)
@@ -196,7 +246,7 @@ def _await_in_sync(controls: Controls, topics: Sequence[str], broker: str, deadl
 
 def _await_leads_all(
     controls: Controls, topics: Sequence[str], broker: str, deadline: float
-) -> dict[tuple[str, int], int]:
+) -> Leaders:
     """Wait until the broker leads all its partitions. Returns them with its id."""
     own: list[PartitionView] = []
 
@@ -213,7 +263,7 @@ def _views(controls: Controls, topics: Sequence[str]) -> list[PartitionView]:
     return [view for topic in topics for view in controls.partitions(topic)]
 
 
-def _leaders(controls: Controls, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+def _leaders(controls: Controls, topics: Sequence[str]) -> Leaders:
     return {_slot(v): _id(v.leader) for v in _views(controls, topics) if v.leader is not None}
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from operator import not_
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,7 @@ from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
+from urteil.harness.evidence.journal import METADATA_COMMITTED
 from urteil.harness.evidence.readers.metadata_log import FOLDER as METADATA_LOG
 from urteil.harness.evidence.readers.metadata_log import release_schemas
 from urteil.harness.protocol.served_versions import common_versions
@@ -190,6 +191,11 @@ class Cluster:
         count = self.spec.log_dirs
         return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
+    def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
+        """A topic's settings under the names that the brokers take."""
+        kind = next(iter(self.kinds.values()))
+        return {kind.topic_setting(name, value): value for name, value in config.items()}
+
     def missing_tables(self) -> list[str]:
         """Evidence tables that the cluster cannot provide: none."""
         return []
@@ -283,9 +289,9 @@ class Cluster:
     def _open_state(self) -> ClusterState:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
-        version = next(iter(self.kinds.values())).version
+        schemas = cache(partial(release_schemas, next(iter(self.kinds.values())).version))
         folders = [self.log_dirs(node)[0] / METADATA_LOG for node in self.plan.brokers]
-        return QuorumState(folders, lambda: release_schemas(version))
+        return QuorumState(folders, schemas, self.run_dir / METADATA_COMMITTED)
 
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -27,11 +29,15 @@ from urteil.chaos.waiting import until
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controller_requests import ControllerRequests
 from urteil.harness.cluster.zookeeper_controls import ZooKeeperControls
+from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.metadata_requests import metadata_request, read_metadata
 from urteil.harness.runtimes.file_descriptors import limit_descriptors, read_descriptors
 from urteil.harness.runtimes.runtime import Nodes
 
 POLL_S = 0.05
 PROBE_S = 1.0
+NAMES_LEADERS = 1
+"""The version of Metadata that all releases serve."""
 
 
 class Holds(Protocol):
@@ -252,6 +258,16 @@ class ClusterControls:
     def partition(self, topic: str, partition: int) -> PartitionView | None:
         views = [view for view in self.partitions(topic) if view.partition == partition]
         return views[0] if views else None
+
+    def named_leaders(self, broker: str) -> dict[tuple[str, int], int]:
+        address = "{}:{}".format(*self._plan.direct_address(broker))
+        request = metadata_request(1, None, NAMES_LEADERS)
+        try:
+            with closing(Connection(address, PROBE_S)) as connection:
+                _, partitions = read_metadata(connection.call(request), NAMES_LEADERS)
+        except (OSError, struct.error) as failure:
+            raise LabFailure(f"{broker} does not answer Metadata: {failure}") from failure
+        return {(topic, number): leader for topic, number, leader, *_ in partitions}
 
     def await_healthy(self, *, deadline_s: float) -> float:
         began = time.monotonic()

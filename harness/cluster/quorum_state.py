@@ -6,6 +6,7 @@ are folded once, in order.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from kazoo.client import KazooClient
 
 from urteil.chaos.observations import LabFailure, PartitionView
 from urteil.chaos.waiting import until
+from urteil.harness.evidence.readers.metadata_batches import batch_row
 from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_image import MetadataImage, Partition, Topic
 from urteil.harness.evidence.readers.metadata_log import (
@@ -31,7 +33,14 @@ TOPIC_RESOURCE = 2
 class QuorumState:
     """Implements `ClusterState`. `folders` are the controllers' `__cluster_metadata-0`."""
 
-    def __init__(self, folders: Sequence[Path], schemas: Callable[[], RecordSchemas]) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        schemas: Callable[[], RecordSchemas],
+        committed: Path | None = None,
+    ) -> None:
+        """`committed` is the file to which committed batches are appended, for evidence."""
+        self._committed = committed
         self.lacks: frozenset[str] = frozenset()
         self._copies = [MetadataCopy(folder / SEGMENT) for folder in folders]
         self._schemas = schemas
@@ -122,12 +131,17 @@ class QuorumState:
             file.seek(new[0].at)
             behind = [batch.at for batch in copy.batches if batch.end > committed]
             data = file.read((behind[0] if behind else copy.size) - new[0].at)
+        lines = []
         for batch in parse_batches(data):
             if isinstance(batch, str) or batch.error is not None:
                 raise LabFailure(f"the metadata log {copy.file} cannot be read: {batch}")
             for record in parse_records(batch, self._schemas(), self._log):
                 self._image.apply(record)
+            lines.append(json.dumps(batch_row(batch, self._schemas())) + "\n")
             self._end = batch.last + 1
+        if self._committed is not None:
+            with self._committed.open("a") as file:
+                file.writelines(lines)
 
 
 def _view(topic: str, number: int, partition: Partition) -> PartitionView:

@@ -49,17 +49,23 @@ def archive_option(folder: Path) -> str:
 
 @contextlib.contextmanager
 def temporary_server(
-    argv: Sequence[str], settings: Mapping[str, object], data: str, port: int
+    argv: Sequence[str],
+    settings: Mapping[str, object],
+    data: str,
+    port: int,
+    *,
+    prepare: Callable[[Path], None] = lambda _folder: None,
 ) -> Iterator[None]:
     """A JVM that listens on loopback port `port`, with a file of its `settings`, until the block
     ends.
 
-    `data` is the setting of its data folder. Raises TimeoutError when it does not listen, or does
-    not end.
+    `data` is the setting of its data folder, which `prepare` fills before the start. Raises
+    TimeoutError when it does not listen, or does not end.
     """
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "server.properties"
         properties = {**settings, data: Path(scratch) / "data"}
+        prepare(Path(scratch) / "data")
         file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         process = subprocess.Popen(
             [java(), *QUICK_START, *argv, str(file)],

@@ -18,7 +18,9 @@ from urteil.harness.dependencies.installation import (
     install_once,
 )
 from urteil.harness.dependencies.java import QUICK_START, java
+from urteil.harness.dependencies.kafka_logging import kafka_logging
 from urteil.harness.dependencies.kafka_releases import NEWEST, release_line, releases
+from urteil.harness.dependencies.kraft_storage import format_directory, write_formatted
 from urteil.harness.dependencies.maven import compose_pom, copy_dependencies
 from urteil.harness.dependencies.zookeeper import short_zookeeper
 
@@ -27,12 +29,8 @@ HOW = (
     "it comes from Maven Central by compose/kafka/pom.xml: install Maven, for example with "
     "`apt-get install maven` or `brew install maven`; only `--target kafka` needs it"
 )
-TOOL_LOGGING = """log4j.rootLogger=WARN, stderr
-log4j.appender.stderr=org.apache.log4j.ConsoleAppender
-log4j.appender.stderr.target=System.err
-log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
-log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1} %m%n
-"""
+FORMATTED = "formatted"
+CONTROLLER_LISTENER = "CONTROLLER"
 
 
 def kafka_classpath(version: str = VERSION) -> str:
@@ -54,15 +52,39 @@ def kafka_classes(version: str = VERSION) -> list[str]:
     return shared_classes(_target(version), lambda folder: _write_archive(folder, version))
 
 
+def kafka_format(version: str = VERSION) -> Path | None:
+    """The files of a formatted log directory, besides `meta.properties`; None for a release that
+    needs none (`kraft_storage`). Downloads the release on first use."""
+    kafka_classpath(version)
+    folder = _target(version) / FORMATTED
+    return folder if folder.exists() else None
+
+
 def _write_archive(folder: Path, version: str) -> None:
+    port = free_port()
+    argv = [archive_option(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
+    listener = f"PLAINTEXT://127.0.0.1:{port}"
+    if not release_line(version).has_zookeeper:
+        controller = free_port()
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "listeners": f"{listener},{CONTROLLER_LISTENER}://127.0.0.1:{controller}",
+            "controller.listener.names": CONTROLLER_LISTENER,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        }
+
+        def format_data(data: Path) -> None:
+            format_directory(data, kafka_format(version), node_id=1, name="archive")
+
+        with temporary_server(argv, settings, "log.dirs", port, prepare=format_data):
+            return
     with short_zookeeper() as zookeeper:
-        port = free_port()
         settings = {
             "broker.id": 1,
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": listener,
             "zookeeper.connect": f"127.0.0.1:{zookeeper}",
         }
-        argv = [archive_option(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
         with temporary_server(argv, settings, "log.dirs", port):
             pass
 
@@ -70,12 +92,12 @@ def _write_archive(folder: Path, version: str) -> None:
 def kafka_tool(main_class: str, args: Sequence[str], version: str = VERSION) -> list[str]:
     """argv of one of Kafka's tools, as `kafka_tool("kafka.tools.DumpLogSegments", [...])`."""
     classpath = kafka_classpath(version)
-    logging = _target(version) / "tool-log4j.properties"
+    logging = kafka_logging(version)
     options = ["-Xmx256m", *QUICK_START, *kafka_classes(version)]
     return [
         java(),
         *options,
-        f"-Dlog4j.configuration=file:{logging}",
+        logging.jvm_option(_target(version) / logging.tool_file),
         "-cp",
         classpath,
         main_class,
@@ -109,4 +131,7 @@ def _fetch(version: str, folder: Path) -> None:
     jar = f"kafka_{line.scala}-{version}.jar"
     if not (folder / jar).exists():
         raise MissingDependency("kafka", f"{HOW}; Maven fetched no {jar}")
-    (folder / "tool-log4j.properties").write_text(TOOL_LOGGING)
+    logging = kafka_logging(version)
+    (folder / logging.tool_file).write_text(logging.tool)
+    if not line.has_zookeeper:
+        write_formatted(str(folder / "*"), folder / FORMATTED)

@@ -1,16 +1,18 @@
-"""The releases of Apache Kafka with ZooKeeper that are targets, and what each takes to start.
+"""The releases of Apache Kafka that are targets, and what each takes to start.
 
-A line of releases (2.3) declares its Scala version and its profiles of `compose/kafka/pom.xml`.
-Releases before 0.10.2 have one listener, and from 4.0 on there is no ZooKeeper: neither is a
-target.
+A line of releases (2.3) declares its Scala version, its profiles of `compose/kafka/pom.xml` and the
+metadata planes on which the lab starts it. Releases before 0.10.2 have one listener and are no
+targets; from 4.0 on there is no ZooKeeper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 NEWEST = "3.9.1"
+"""The newest release with ZooKeeper: the target `kafka` without a version."""
+FIRST_OF_LOG4J2 = (4, 0)
 Version = tuple[int, ...]
 
 
@@ -24,6 +26,8 @@ class ReleaseLine:
     profiles: tuple[str, ...] = ()
     settings: Mapping[str, str] | None = None
     """Broker settings whose defaults differ from later releases' in what the lab depends on."""
+    has_zookeeper: bool = True
+    has_kraft: bool = False
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -37,6 +41,8 @@ class ReleaseLine:
 
 
 JAXB, ZOOKEEPER_CLIENT = ("jaxb",), ("zookeeper-client",)
+LOG4J2 = ("log4j2",)
+KRAFT_ONLY = {"4.0": (0, 1, 2), "4.1": (0, 1, 2), "4.2": (0, 1, 2), "4.3": (0, 1), "4.4": (0,)}
 DELETES_TOPICS = {"delete.topic.enable": "true"}
 
 LINES = (
@@ -64,7 +70,13 @@ LINES = (
     ReleaseLine(name="3.6", patches=(0, 1, 2)),
     ReleaseLine(name="3.7", patches=(0, 1, 2)),
     ReleaseLine(name="3.8", patches=(0, 1)),
-    ReleaseLine(name="3.9", patches=(0, 1)),
+    ReleaseLine(name="3.9", patches=(0, 1), has_kraft=True),
+    *(
+        ReleaseLine(
+            name=name, patches=patches, profiles=LOG4J2, has_zookeeper=False, has_kraft=True
+        )
+        for name, patches in KRAFT_ONLY.items()
+    ),
 )
 
 SETTINGS_SINCE: Mapping[str, Version] = {
@@ -85,7 +97,28 @@ SETTINGS_SINCE: Mapping[str, Version] = {
     "message.timestamp.after.max.ms": (3, 6),
 }
 """The first release that knows a setting of a broker or a topic, or a class that is a setting's
-value. All releases know the others that the lab sets."""
+value. All releases know the others that the lab sets, `SETTINGS_UNTIL` apart."""
+
+SETTINGS_UNTIL: Mapping[str, Version] = {
+    "controlled.shutdown.max.retries": (4, 0),
+    "controlled.shutdown.retry.backoff.ms": (4, 0),
+    "log.message.format.version": (4, 0),
+    "message.format.version": (4, 0),
+    "inter.broker.protocol.version": (4, 0),
+    "kafka.security.authorizer.AclAuthorizer": (4, 0),
+}
+"""The first release that no longer knows a setting, or a class that is a setting's value."""
+
+LOWEST_VALUES: Mapping[str, tuple[Version, int]] = {
+    "segment.bytes": ((4, 0), 1 << 20),
+    "log.segment.bytes": ((4, 0), 1 << 20),
+}
+"""The lowest value of a setting, and the first release that requires it (KIP-1030)."""
+
+UNBOUNDED_NAMES: Mapping[str, tuple[Version, str]] = {
+    "segment.bytes": ((4, 1), "internal.segment.bytes"),
+}
+"""The name under which a topic has a lower value, and the first release that knows it."""
 
 DISPENSABLE = frozenset({"max.compaction.lag.ms"})
 """Settings of topics without which a scenario still has its subject. They are left out."""
@@ -96,11 +129,8 @@ def release_line(version: str) -> ReleaseLine:
     for line in LINES:
         if version in line.versions:
             return line
-    if version.split(".")[0].isdigit() and int(version.split(".")[0]) >= 4:
-        reason = f"Apache Kafka {version} has no ZooKeeper mode, and the lab starts no other"
-    else:
-        reason = f"there is no release {version} of Apache Kafka, or the lab cannot start it"
-    raise ValueError(f"{reason}: releases are {', '.join(map(_abbreviate, LINES))}")
+    reason = f"there is no release {version} of Apache Kafka, or the lab cannot start it"
+    raise ValueError(f"{reason}: releases are {abbreviate(LINES)}")
 
 
 def line_before(version: str) -> ReleaseLine:
@@ -119,7 +149,26 @@ def releases() -> Iterator[str]:
 
 def knows_setting(version: str, setting: str) -> bool:
     """Whether a release knows a setting, or a class, of the lab."""
-    return parse_version(version) >= SETTINGS_SINCE.get(setting, ())
+    parsed = parse_version(version)
+    until = SETTINGS_UNTIL.get(setting)
+    return parsed >= SETTINGS_SINCE.get(setting, ()) and (until is None or parsed < until)
+
+
+def lowest_value(version: str, setting: str) -> int | None:
+    """The lowest value that a release accepts; None where the lab sets no lower one."""
+    parsed = parse_version(version)
+    since, lowest = LOWEST_VALUES.get(setting, (parsed, 0))
+    unbounded_since, _ = UNBOUNDED_NAMES.get(setting, ((*parsed, 0), ""))
+    return lowest if lowest and since <= parsed < unbounded_since else None
+
+
+def topic_setting(version: str, setting: str, value: str) -> str:
+    """The name under which a release takes a value of a topic's setting."""
+    parsed = parse_version(version)
+    required_since, lowest = LOWEST_VALUES.get(setting, (parsed, 0))
+    since, name = UNBOUNDED_NAMES.get(setting, (parsed, setting))
+    is_low = parsed >= required_since and int(value) < lowest if lowest else False
+    return name if is_low and parsed >= since else setting
 
 
 def parse_version(version: str) -> Version:
@@ -127,6 +176,7 @@ def parse_version(version: str) -> Version:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def _abbreviate(line: ReleaseLine) -> str:
-    first, last = line.versions[0], line.versions[-1]
-    return first if first == last else f"{first} to {last}"
+def abbreviate(lines: Iterable[ReleaseLine]) -> str:
+    """The releases of lines, in words."""
+    ends = [(line.versions[0], line.versions[-1]) for line in lines]
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)

@@ -164,7 +164,35 @@ TABLES = (
             int32("controller", "Broker that is the controller.", least=-1),
             int32("controller_epoch", "Controller epoch.", least=-1),
             text("isr", "In-sync replicas.", form=BROKERS, identifies=_OF_PARTITION),
+            text(
+                "elr",
+                "Eligible leader replicas (KIP-966), which may lead when no replica is in sync.",
+                form=BROKERS,
+                may_be_missing=True,
+            ),
             text("replicas", "Assigned replicas; of a topic, by partition.", form=REPLICAS),
+        ),
+    ),
+    Table(
+        name="metadata_logs",
+        row="metadata batch",
+        meaning="One batch of a controller's copy of KRaft's metadata log after the run, or as the "
+        "lab saw it committed during the run. Only of the first cluster.",
+        columns=(
+            int32(
+                "broker",
+                "Controller that holds the copy; -1 for a batch seen committed.",
+                least=-1,
+                required=True,
+                identifies=True,
+            ),
+            int64("base", "Offset of its first record.", least=0, required=True, identifies=True),
+            int64("last", "Offset of its last record.", least=0),
+            int32("epoch", "Epoch of the quorum.", least=0, required=True, identifies=True),
+            int32("leader", "Leader of the epoch, of the batch that begins it.", least=0),
+            int64("crc", "Checksum of its bytes.", least=0, most=(1 << 32) - 1, required=True),
+            int64("size", "Its bytes.", least=0, required=True),
+            int64("at_ns", "Wall clock of its writer, shifted to CLOCK_MONOTONIC.", required=True),
         ),
     ),
     Table(

@@ -14,17 +14,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.chaos.capabilities import TOPIC_IDS
+from urteil.chaos.faults.base.fault import KRAFT
 from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.topology import EAST, WEST
 from urteil.harness.evidence import outputs
 from urteil.harness.evidence.acts import KILL
-from urteil.harness.evidence.journal import ADMIN_ACTS, CLIENT_ACTS, Begin, JournalReader
+from urteil.harness.evidence.journal import (
+    ADMIN_ACTS,
+    CLIENT_ACTS,
+    METADATA_COMMITTED,
+    Begin,
+    JournalReader,
+)
 from urteil.harness.evidence.journal_rows import JournalRows, Row
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
+from urteil.harness.evidence.readers.metadata_batches import (
+    SEEN_COMMITTED,
+    read_committed,
+    read_copy,
+)
 from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
     MetadataLog,
+    RecordSchemas,
     read_metadata,
     release_schemas,
 )
@@ -39,7 +52,7 @@ from urteil.harness.evidence.readers.zookeeper_log import (
 )
 from urteil.harness.evidence.schema import SCHEMAS, TABLES
 from urteil.harness.evidence.table_writer import Evidence, remove_parts, write_empty_parts
-from urteil.harness.scenario import KRAFT, RunFacts, TopicFact, load_facts
+from urteil.harness.scenario import RunFacts, TopicFact, load_facts
 
 KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
@@ -368,13 +381,40 @@ def _quorum_states(
         collected.problems.append("the metadata log cannot be read: run.json names no release")
         return None
     log, states = MetadataLog(best.file.parent), MetadataStates(offset_ns)
-    records = read_metadata(log, release_schemas(version))
+    schemas = release_schemas(version)
+    if place == EAST:
+        _add_metadata_logs(run_dir, facts.run, copies, schemas, offset_ns, collected)
+    records = read_metadata(log, schemas)
     rows = states.rows(record for record in records if record.offset < committed)
     _add_states(run_dir, "quorum", place, facts, rows, collected)
     collected.note(str(best.file.parent.relative_to(run_dir)), "metadata_log", log.records,
                    first=log.start, last=committed - 1,
                    damage=[*log.damage, *states.damage])  # fmt: skip
     return states
+
+
+def _add_metadata_logs(
+    run_dir: Path,
+    run: str,
+    copies: Iterable[MetadataCopy],
+    schemas: RecordSchemas,
+    offset_ns: int,
+    collected: Collected,
+) -> None:
+    """The batches of each controller's copy, and those that the lab saw committed."""
+
+    def rows() -> Iterator[Row]:
+        for copy in copies:
+            broker = int(copy.file.relative_to(run_dir / "nodes").parts[0][1:])
+            yield from ({"broker": broker, **row} for row in read_copy(copy.file, schemas))
+        for row in read_committed(run_dir / METADATA_COMMITTED):
+            yield {"broker": SEEN_COMMITTED, **row}
+
+    with Evidence(run_dir, "quorum", run) as evidence:
+        for row in rows():
+            at_ns = row.pop("wall_ms") * 1_000_000 - offset_ns
+            evidence.add("metadata_logs", row | {"at_ns": at_ns})
+    collected.count_rows(evidence)
 
 
 def _add_states(

@@ -18,6 +18,7 @@ import msgspec
 from urteil.harness.evidence.line_file import LineFile
 
 ADMIN_ACTS = "admin_ops.jsonl"
+METADATA_COMMITTED = "metadata_committed.jsonl"
 """The file of the lab's administrative acts."""
 CLIENT_ACTS = "clients.jsonl"
 """The file of the lab's acts on its clients: kills, and requests with their transactional ids."""

@@ -9,10 +9,13 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import msgspec
+
 from urteil.chaos.faults import FAULTS
 from urteil.harness.hunt.job import Job
 from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.known_bugs import KnownBug
+from urteil.harness.run.playable import NotPlayable, fit_to_releases
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
@@ -133,7 +136,16 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
         )
         for fault in scenario.faults
     ]
-    return next(filter(None, reasons), "")
+    return next(filter(None, reasons), "") or _unfit_reason(scenario, target)
+
+
+def _unfit_reason(scenario: Scenario, target: str) -> str:
+    """Why a release of the target cannot play a scenario."""
+    try:
+        fit_to_releases(msgspec.structs.replace(scenario, target=target))
+    except NotPlayable as reason:
+        return str(reason)
+    return ""
 
 
 def _unsupported_there(scenario: Scenario, target: str) -> str:

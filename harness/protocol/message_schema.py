@@ -91,7 +91,8 @@ class FieldSchema:
 
 class MessageSchema:
     """One message. `decode` gives its fields by Kafka's names; a field that a version lacks has its
-    default. UUIDs have Kafka's base64 form, bytes stay bytes."""
+    default. UUIDs have Kafka's base64 form, bytes stay bytes. A message that the release removed
+    has no version and no fields."""
 
     def __init__(self, text: str) -> None:
         raw = json.loads(_COMMENT.sub("", text))
@@ -100,7 +101,7 @@ class MessageSchema:
         self.api_key: int | None = raw.get("apiKey")
         self.valid = Versions.parse(raw["validVersions"])
         self.flexible = Versions.parse(raw.get("flexibleVersions", "none"))
-        self.fields = tuple(FieldSchema.parse(field, structs) for field in raw["fields"])
+        self.fields = tuple(FieldSchema.parse(field, structs) for field in raw.get("fields", []))
 
     def decode(self, data: bytes | memoryview, version: int) -> Value:
         """The message in all of `data`. Raises UnreadableMessage."""

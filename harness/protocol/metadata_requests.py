@@ -35,9 +35,14 @@ ERRORS = {
 Slot = tuple[str, int]
 
 
-def metadata_request(correlation: int, topics: Sequence[str], version: int = METADATA[1]) -> bytes:
-    """The frame of Metadata. From version 4 on it creates no topic."""
-    body = struct.pack(">i", len(topics)) + b"".join(encode_string(topic) for topic in topics)
+def metadata_request(
+    correlation: int, topics: Sequence[str] | None, version: int = METADATA[1]
+) -> bytes:
+    """The frame of Metadata; without `topics`, for all topics (from version 1 on). It creates no
+    topic from version 4 on, or for all topics."""
+    names = topics or ()
+    body = struct.pack(">i", -1 if topics is None else len(names))
+    body += b"".join(encode_string(topic) for topic in names)
     body += b"\0" * (3 if version >= 8 else 1 if version >= 4 else 0)
     return encode_request((METADATA[0], version), correlation, body)
 

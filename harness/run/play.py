@@ -143,7 +143,7 @@ class Play:
                 fit_topic(topic, brokers) for topic in foreign if topic.cluster == place
             ]
             if created:
-                create_topics(cluster.bootstrap, created)
+                create_topics(cluster.bootstrap, created, cluster.topic_config)
             self.facts.topics += [_describe_topic(topic, cluster) for topic in own]
 
     def _close(self, cluster: AnyCluster) -> None:

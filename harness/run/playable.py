@@ -19,7 +19,7 @@ from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import SendOptions
 from urteil.harness.dependencies.kafka_releases import DISPENSABLE
 from urteil.harness.scenario import Scenario, clusters
-from urteil.harness.targets import Mix, parse_target
+from urteil.harness.targets import Mix, UrteilTarget, parse_target
 from urteil.harness.targets.external import PREFIX
 from urteil.harness.targets.target import Target, required_settings
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -61,11 +61,24 @@ def _check_settings(scenario: Scenario, kind: Target) -> None:
     if unknown:
         raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
                           f"{_name(kind)} does not have")  # fmt: skip
+    for name, value in _values(scenario):
+        lowest = kind.lowest_value(name)
+        if lowest is not None and int(value) < lowest:
+            raise NotPlayable(f"{scenario.name} needs {name}={value}, and {_name(kind)} accepts "
+                              f"{lowest} at least")  # fmt: skip
     if any(cluster.older for cluster in clusters(scenario).values()):
         try:
             kind.previous_release()
         except ValueError as reason:
             raise NotPlayable(f"{scenario.name}: {reason}") from None
+
+
+def _values(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """The settings of brokers and topics with their values."""
+    for cluster in clusters(scenario).values():
+        yield from cluster.config.items()
+    for topic in scenario.workload.topics:
+        yield from topic.config.items()
 
 
 def _settings(scenario: Scenario) -> Iterator[str]:
@@ -77,7 +90,7 @@ def _settings(scenario: Scenario) -> Iterator[str]:
 
 
 def _name(kind: Target) -> str:
-    return f"Apache Kafka {kind.version}" if kind.name == "kafka" else kind.name
+    return kind.name if isinstance(kind, UrteilTarget) else f"Apache Kafka {kind.version}"
 
 
 def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:

@@ -116,6 +116,7 @@ class Steps:
                 rotated.bootstrap,
                 topics,
                 deadline_s=deadline_s,
+                report=self.facts.problems.append,
                 restart=rotated.can_restart(),
             )
         self.facts.problems += workload.final_reads(deadline_s, rounds, cluster=place).problems

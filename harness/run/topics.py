@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import InvalidReplicationFactorError, KafkaError, TopicAlreadyExistsError
@@ -13,6 +13,7 @@ from urteil.harness.scenario import Scenario, TopicSpec, clusters
 
 REQUEST_TIMEOUT_MS = 10_000
 DEADLINE_S = 30.0
+TopicConfig = Callable[[Mapping[str, str]], dict[str, str]]
 RETRY_S = 0.2
 
 
@@ -45,15 +46,19 @@ def fit_topics(scenario: Scenario) -> list[TopicSpec]:
     return [fit_topic(topic, sizes[topic.cluster]) for topic in scenario.workload.topics]
 
 
-def create_topics(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:
+def create_topics(
+    bootstrap: Sequence[str], topics: Sequence[TopicSpec], topic_config: TopicConfig = dict
+) -> None:
     """Create topics. Returns when every partition has a leader in the metadata.
+
+    `topic_config` gives settings the names that the brokers take.
 
     A broker that has just registered may refuse connections or be unknown to other brokers:
     transient errors are retried until DEADLINE_S, then raised.
     """
     with contextlib.suppress(TopicAlreadyExistsError):
         retry(
-            lambda: _create(bootstrap, topics),
+            lambda: _create(bootstrap, topics, topic_config),
             KafkaError,
             _is_transient,
             deadline_s=DEADLINE_S,
@@ -65,7 +70,9 @@ def _is_transient(error: KafkaError) -> bool:
     return bool(error.retriable) or isinstance(error, InvalidReplicationFactorError)
 
 
-def _create(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:
+def _create(
+    bootstrap: Sequence[str], topics: Sequence[TopicSpec], topic_config: TopicConfig
+) -> None:
     admin = KafkaAdminClient(
         bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
     )
@@ -75,7 +82,7 @@ def _create(bootstrap: Sequence[str], topics: Sequence[TopicSpec]) -> None:
                 topic.name: {
                     "num_partitions": topic.partitions,
                     "replication_factor": topic.replication_factor,
-                    "configs": topic.config,
+                    "configs": topic_config(topic.config),
                 }
                 for topic in topics
             },

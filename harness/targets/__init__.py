@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.dependencies.kafka_releases import LINES, NEWEST
+from urteil.harness.dependencies.kafka_releases import LINES, NEWEST, abbreviate, release_line
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.kraft import KraftTarget
 from urteil.harness.targets.mix import PREFIX, Mix
@@ -24,9 +24,10 @@ TARGETS = {
     "urteil": "the broker of this project",
     "external:FILE.toml": "a cluster that the lab does not start (docs/guide/external.md)",
     "kafka": f"Apache Kafka {NEWEST} with ZooKeeper, from Maven Central",
-    "kafka:VERSION": f"another release: {', '.join(v for line in LINES for v in line.versions)} "
-    "(docs/guide/releases.md)",
-    "kafka-kraft:VERSION": "Apache Kafka 3.9 without ZooKeeper: nodes are brokers and controllers "
+    "kafka:VERSION": f"another release: {', '.join(v for line in LINES for v in line.versions)}; "
+    "from 4.0 on without ZooKeeper (docs/guide/releases.md)",
+    "kafka-kraft:VERSION": "Apache Kafka without ZooKeeper, "
+    f"{abbreviate(line for line in LINES if line.has_kraft)}; without a version {NEWEST} "
     "(docs/guide/kraft.md)",
     "mix:KIND,KIND,...": "a target a broker: mix:kafka,urteil,urteil (docs/guide/mix.md)",
 }
@@ -47,6 +48,8 @@ def _kind(name: str) -> Target:
     kind, _, version = name.partition(":")
     if kind == "external":
         raise ValueError("the lab does not start an external cluster: only `urteil run` judges it")
+    if kind == "kafka" and version and not release_line(version).has_zookeeper:
+        return KraftTarget(version=version)
     if kind == "kafka":
         return KafkaTarget(version=version) if version else KafkaTarget()
     if kind == "kafka-kraft":

@@ -9,24 +9,18 @@ from pathlib import Path
 
 from urteil.harness.dependencies.java import QUICK_START
 from urteil.harness.dependencies.kafka import VERSION
+from urteil.harness.dependencies.kafka_logging import kafka_logging
 from urteil.harness.dependencies.kafka_releases import (
     knows_setting,
     line_before,
+    lowest_value,
     parse_version,
     release_line,
+    topic_setting,
 )
 from urteil.harness.runtimes.runtime import Programs
 from urteil.harness.targets.target import PROTOCOL, BrokerNode, Check
 
-LOGGING = """log4j.rootLogger=INFO, stdout
-log4j.appender.stdout=org.apache.log4j.ConsoleAppender
-log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
-log4j.appender.stdout.layout.ConversionPattern=%d{yyyy-MM-dd HH:mm:ss,SSS} %p %c{1} %m%n
-log4j.logger.org.apache.zookeeper=WARN
-log4j.logger.kafka=INFO
-log4j.logger.kafka.log=WARN
-"""
-LOGGING_FILE = "log4j.properties"
 FORMAT_FOLLOWS_PROTOCOL = (3, 0)
 """The first release that takes no message format of its own (KIP-724)."""
 CHECK_S = 120
@@ -55,10 +49,18 @@ class KafkaTarget:
         return f"kafka:{self.version}"
 
     def __post_init__(self) -> None:
-        release_line(self.version)
+        line = release_line(self.version)
+        if self.has_zookeeper and not line.has_zookeeper:
+            raise ValueError(f"Apache Kafka {self.version} has no ZooKeeper mode")
 
     def knows_setting(self, setting: str) -> bool:
         return knows_setting(self.version, setting)
+
+    def lowest_value(self, setting: str) -> int | None:
+        return lowest_value(self.version, setting)
+
+    def topic_setting(self, setting: str, value: str) -> str:
+        return topic_setting(self.version, setting, value)
 
     def previous_release(self) -> KafkaTarget:
         return replace(self, version=line_before(self.version).versions[0])
@@ -73,6 +75,7 @@ class KafkaTarget:
     def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
         if mutant is not None:
             raise ValueError("mutants are bugs of the target urteil; Apache Kafka has none here")
+        logging = kafka_logging(self.version)
         return [
             programs.java(),
             *self.jvm,
@@ -82,7 +85,7 @@ class KafkaTarget:
             "-Djava.awt.headless=true",
             f"-Djdk.net.hosts.file={node.hosts_file}",
             f"-Djava.io.tmpdir={node.temporary}",
-            f"-Dlog4j.configuration=file:{node.home / LOGGING_FILE}",
+            logging.jvm_option(node.home / logging.broker_file),
             "-cp",
             programs.kafka_classpath(self.version),
             "kafka.Kafka",
@@ -115,4 +118,5 @@ class KafkaTarget:
         """Nothing: a broker with ZooKeeper begins with an empty directory."""
 
     def files(self, node: BrokerNode) -> dict[str, str]:
-        return {LOGGING_FILE: LOGGING}
+        logging = kafka_logging(self.version)
+        return {logging.broker_file: logging.broker}

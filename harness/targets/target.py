@@ -145,6 +145,14 @@ class Target(Protocol):
         """Whether it knows a setting of brokers or topics. Others are left out of its file."""
         ...
 
+    def lowest_value(self, setting: str) -> int | None:
+        """The lowest value that it accepts; None where the lab sets no lower one."""
+        ...
+
+    def topic_setting(self, setting: str, value: str) -> str:
+        """The name under which it takes a value of a topic's setting."""
+        ...
+
     def previous_release(self) -> Target:
         """The previous release, from which a rolling upgrade begins."""
         ...

@@ -32,6 +32,12 @@ class UrteilTarget:
     def knows_setting(self, setting: str) -> bool:
         return True
 
+    def lowest_value(self, setting: str) -> int | None:
+        return None
+
+    def topic_setting(self, setting: str, value: str) -> str:
+        return setting
+
     def previous_release(self) -> UrteilTarget:
         """This target: an upgrade of our broker changes only the protocol between brokers."""
         return self

@@ -80,6 +80,7 @@ class SmallHistory:
     commit_reads: list[Row] = field(default_factory=list)
     assignments: list[Row] = field(default_factory=list)
     offset_answers: list[Row] = field(default_factory=list)
+    metadata_logs: list[Row] = field(default_factory=list)
     states: list[Row] = field(default_factory=list)
     logs: list[Row] = field(default_factory=list)
     replicas: list[Row] = field(default_factory=list)

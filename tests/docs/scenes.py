@@ -100,6 +100,12 @@ b3 = a b x* d
 4-9.5 b2 leads in epoch 5
 5 b1 hears of epoch 5
 7.6 b1>producer ok in epoch 4*""",
+    "quorum_log": """controller 1, controller 2, controller 3
+0.5-4 controller 1 leads in epoch 4
+2 controller 1>controller 2 batch 7
+3 controller 1>controller 3 batch 7
+4.2-10 controller 1 crash!
+5.4-10 controller 2 leads in epoch 5 without batch 7*""",
     "unclean_leader": """ZooKeeper, b1 (leader)
 0.5-4 ZooKeeper leader 1, ISR 1
 3.5-9 b1 crash!

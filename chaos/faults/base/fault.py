@@ -28,6 +28,8 @@ URTEIL, KAFKA, KRAFT, MIX, EXTERNAL = "urteil", "kafka", "kafka-kraft", "mix", "
 WITH_ZOOKEEPER = (URTEIL, KAFKA, MIX)
 """Clusters that the lab starts, with a metadata plane of ZooKeeper."""
 STARTED_BY_LAB = (*WITH_ZOOKEEPER, KRAFT)
+FIRST_WITHOUT_ZOOKEEPER = 4
+"""The major version of Apache Kafka that has no ZooKeeper mode."""
 
 _numbers = itertools.count(1)
 
@@ -43,6 +45,14 @@ class Proof:
     acted: bool
     text: str
     harm: str | None = None
+
+
+def target_kind(target: str) -> str:
+    """The kind of a value of `--target`: `kafka:4.4.0` is one without ZooKeeper."""
+    kind, _, version = target.partition(":")
+    major = version.partition(".")[0]
+    is_kraft = kind == KAFKA and major.isdigit() and int(major) >= FIRST_WITHOUT_ZOOKEEPER
+    return KRAFT if is_kraft else kind
 
 
 class Fault:
@@ -208,11 +218,12 @@ class Fault:
 
         `target` is a value of `--target`, `selector` the nodes or links that the fault is aimed at.
         """
-        kind = target.partition(":")[0]
+        kind = target_kind(target)
+        name = target if kind == KRAFT else kind
         if kind not in cls.on_targets:
-            return f"the fault {cls.name} does not act on --target {kind}"
+            return f"the fault {cls.name} does not act on --target {name}"
         if kind == KRAFT and cls.acts_on_zookeeper(selector, options):
-            return f"the fault {cls.name} acts on ZooKeeper there, and --target {kind} has none"
+            return f"the fault {cls.name} acts on ZooKeeper there, and --target {name} has none"
         if kind != EXTERNAL and runtime not in cls.on_runtimes:
             return f"the fault {cls.name} acts on --runtime {' or '.join(cls.on_runtimes)} alone"
         return ""

@@ -24,6 +24,7 @@ class Partition:
     leader_epoch: int
     version: int
     isr: list[int]
+    elr: list[int]
     replicas: list[int]
     adding: list[int]
     removing: list[int]
@@ -99,6 +100,7 @@ class MetadataImage:
             leader_epoch=fields["LeaderEpoch"],
             version=fields["PartitionEpoch"],
             isr=fields["Isr"],
+            elr=fields["EligibleLeaderReplicas"] or [],
             replicas=fields["Replicas"],
             adding=fields["AddingReplicas"],
             removing=fields["RemovingReplicas"],
@@ -131,6 +133,7 @@ class MetadataImage:
 
 _REPLICA_LISTS = {
     "Isr": "isr",
+    "EligibleLeaderReplicas": "elr",
     "Replicas": "replicas",
     "AddingReplicas": "adding",
     "RemovingReplicas": "removing",

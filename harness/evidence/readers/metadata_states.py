@@ -117,6 +117,7 @@ class MetadataStates:
             "leader_epoch": partition.leader_epoch,
             "controller_epoch": record.epoch,
             "isr": json.dumps(partition.isr),
+            "elr": json.dumps(partition.elr),
             "replicas": json.dumps(partition.replicas),
         }
 

@@ -15,6 +15,7 @@ from urteil.harness.verify.damage import (
     member_departures,
     mirrors,
     outputs,
+    quorum,
     records,
     replicas,
     rights,
@@ -29,7 +30,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, decl
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    *(member_departures, outputs),
+    *(member_departures, outputs, quorum),
     mirrors,
 )
 

@@ -22,6 +22,7 @@ class Span:
     leader_epoch: int
     controller_epoch: int
     isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
     topic: str
     path: str
     previous: Span | None
@@ -40,7 +41,8 @@ class Span:
 
     @property
     def unclean(self) -> bool:
-        """Led by a broker from outside the last ISR that anybody was in."""
+        """Led by a broker from outside the last ISR that anybody was in, and from outside the
+        eligible leader replicas."""
         before = self.previous
         return (
             before is not None
@@ -48,6 +50,7 @@ class Span:
             and self.leader != before.leader
             and bool(self.isr_before)
             and self.leader not in self.isr_before
+            and self.leader not in before.elr
         )
 
     def foreign_isr_members(self, replicas: Collection[int]) -> str | None:
@@ -74,6 +77,7 @@ class Span:
             "prev_leader_epoch": before.leader_epoch if before else None,
             "prev_controller_epoch": before.controller_epoch if before else None,
             "prev_isr": _text(self.isr_before) if before else None,
+            "prev_elr": _text(before.elr) if before else None,
             "path": self.path,
         }
 
@@ -112,6 +116,7 @@ def _chain(rows: list[Row]) -> list[Span]:
                 leader_epoch=row["leader_epoch"],
                 controller_epoch=controller_epoch,
                 isr=tuple(json.loads(row["isr"] or "[]")),
+                elr=tuple(json.loads(row.get("elr") or "[]")),
                 topic=row["topic"] or "",
                 path=row["path"] or "",
                 previous=chain[-1] if chain else None,

@@ -97,7 +97,7 @@ DERIVED: dict[str, DerivedTable] = {
         "a version of a partition's state, with its begin and end",
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i "
         "isr:s isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i "
-        "prev_controller_epoch:i prev_isr:s path:s blind_ns:l min_isr:i strangers:s",
+        "prev_controller_epoch:i prev_isr:s prev_elr:s path:s blind_ns:l min_isr:i strangers:s",
         made_of=("states",),
         columns_made_of={"min_isr": ("admin_ops",)},
     ),

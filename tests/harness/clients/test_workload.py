@@ -80,7 +80,10 @@ def _play(cluster, workload, spawned):
     healed_ns = time.monotonic_ns()
     until(lambda: workload.acknowledged_since(healed_ns) > 20)
     workload.stop_producers()
-    rounds = leadership_rounds(controls, cluster.bootstrap, ["urteil"], deadline_s=60)
+    problems: list[str] = []
+    rounds = leadership_rounds(
+        controls, cluster.bootstrap, ["urteil"], deadline_s=60, report=problems.append
+    )
     reads = workload.final_reads(60, rounds)
     workload.stop_consumers()
     assert reads.problems == []

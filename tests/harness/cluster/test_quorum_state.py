@@ -6,15 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.evidence.metadata_files import SegmentWriter
+from urteil.chaos.faults.base.fault import KRAFT
 from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster.quorum_state import QuorumState
 from urteil.harness.evidence.collection import collect
+from urteil.harness.evidence.journal import METADATA_COMMITTED
 from urteil.harness.evidence.readers.metadata_copies import SEGMENT
 from urteil.harness.evidence.readers.metadata_log import FOLDER, RecordSchemas, release_schemas
-from urteil.harness.scenario import KRAFT, RunFacts, save
+from urteil.harness.scenario import RunFacts, save
 from urteil.harness.targets import KraftTarget
 
 VERSION = KraftTarget().version
@@ -147,6 +150,27 @@ def test_evidence_has_the_committed_states_only(tmp_path: Path, log) -> None:
     rows, problems = states_of(tmp_path, {KRAFT: VERSION})
     assert rows == len(["/controller", "/controller_epoch", "topic", "state 0", "state 1"])
     assert not problems
+
+
+def test_evidence_has_each_copy_and_what_was_seen_committed(
+    tmp_path: Path, schemas: RecordSchemas, log
+) -> None:
+    seen = tmp_path / METADATA_COMMITTED
+    state = QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas, seen)
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1))
+    assert leader_of(state) == "b2"
+    store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
+    with seen.open("a") as file:
+        file.write('{"base": 9')  # the lab was killed
+    assert not states_of(tmp_path, {KRAFT: VERSION})[1]
+    rows = pq.read_table(tmp_path / "evidence" / "metadata_logs").to_pylist()
+    batches: dict[int, list[Any]] = {}
+    for row in rows:
+        batches.setdefault(row["broker"], []).append((row["base"], row["last"], row["leader"]))
+    copy = [(0, 0, 1), (1, 2, None)]
+    assert batches == {1: copy, 2: copy, 3: copy, -1: [*copy, (3, 3, None)]}
+    assert {row["epoch"] for row in rows} == {1}
+    assert len({(row["base"], row["crc"], row["size"]) for row in rows}) == 3
 
 
 def test_metadata_log_without_a_known_release_is_a_problem(tmp_path: Path, log) -> None:

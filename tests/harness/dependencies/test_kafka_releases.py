@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
+from urteil.chaos.faults.base.fault import KRAFT, target_kind
 from urteil.cli.run import run
 from urteil.harness.dependencies.kafka import VERSION
+from urteil.harness.dependencies.kafka_logging import kafka_logging
 from urteil.harness.dependencies.kafka_releases import (
     LINES,
+    ReleaseLine,
     knows_setting,
     parse_version,
     release_line,
     releases,
+    topic_setting,
 )
 from urteil.harness.dependencies.maven import compose_pom
-from urteil.harness.targets import KafkaTarget, Mix, parse_target
+from urteil.harness.run.playable import NotPlayable, fit_to_releases
+from urteil.harness.scenario import TopicSpec
+from urteil.harness.scenarios import SCENARIOS
+from urteil.harness.targets import KafkaTarget, KraftTarget, Mix, parse_target
 
 
 def test_releases_are_in_order_and_end_with_the_default() -> None:
     versions = list(releases())
     assert versions == sorted(versions, key=parse_version)
-    assert (versions[0], versions[-1]) == ("0.10.2.2", VERSION)
+    assert (versions[0], versions[-1]) == ("0.10.2.2", "4.4.0")
+    assert [version for line in LINES if line.has_zookeeper for version in line.versions][
+        -1
+    ] == VERSION
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
+def test_kind_of_a_release_follows_its_metadata_planes(line: ReleaseLine) -> None:
+    for version in line.versions:
+        is_kraft = target_kind(f"kafka:{version}") == KRAFT
+        assert is_kraft == isinstance(parse_target(f"kafka:{version}"), KraftTarget)
+        assert is_kraft == (not line.has_zookeeper)
+    assert line.has_zookeeper or line.has_kraft
 
 
 def test_profiles_of_releases_exist_in_the_pom() -> None:
@@ -50,7 +71,7 @@ def test_old_release_has_maven_options_for_jaxb_and_scala() -> None:
 @pytest.mark.parametrize(
     ("version", "reason"),
     [
-        ("4.1.1", "has no ZooKeeper mode"),
+        ("4.1.9", "there is no release 4.1.9"),
         ("0.10.1.0", "there is no release 0.10.1.0"),
         ("2.8.9", "there is no release 2.8.9"),
         ("latest", "there is no release latest"),
@@ -61,6 +82,7 @@ def test_unknown_release_is_rejected_with_known_ones(version: str, reason: str) 
     assert answer.exit_code == 2
     assert reason in answer.output
     assert "0.11.0.0 to 0.11.0.3" in answer.output
+    assert "4.1.0 to 4.1.2" in answer.output
 
 
 def test_unknown_release_in_a_mix_is_rejected() -> None:
@@ -86,7 +108,43 @@ def test_settings_of_later_releases_are_left_out() -> None:
     assert knows_setting("0.10.2.2", "min.insync.replicas")
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "3.8.1", "4.1.1", "nonsense"])
+def test_settings_that_a_release_removed_are_left_out() -> None:
+    removed = "controlled.shutdown.max.retries"
+    assert KraftTarget(version="3.9.1").knows_setting(removed)
+    assert not KraftTarget(version="4.0.0").knows_setting(removed)
+
+
+def test_scenario_with_a_value_that_a_release_does_not_accept_is_refused() -> None:
+    scenario = msgspec.structs.replace(SCENARIOS["transactions"], target="kafka:4.0.2")
+    topics = (TopicSpec(config={"segment.bytes": "16384"}),)
+    load = msgspec.structs.replace(scenario.workload, topics=topics)
+    small = msgspec.structs.replace(scenario, workload=load)
+    with pytest.raises(NotPlayable, match=r"segment.bytes=16384, and Apache Kafka 4.0.2 accepts"):
+        fit_to_releases(small)
+    for target in ("kafka-kraft:3.9.1", "kafka:4.1.0"):
+        assert fit_to_releases(msgspec.structs.replace(small, target=target))
+
+
+def test_topic_has_a_low_value_under_the_name_that_a_release_takes() -> None:
+    low, high = ("segment.bytes", "16384"), ("segment.bytes", str(1 << 20))
+    assert topic_setting("4.4.0", *low) == "internal.segment.bytes"
+    assert topic_setting("4.4.0", *high) == "segment.bytes"
+    assert topic_setting("3.9.1", *low) == "segment.bytes"
+    assert topic_setting("4.4.0", "cleanup.policy", "compact") == "cleanup.policy"
+
+
+def test_releases_without_zookeeper_alone_use_log4j2(tmp_path: Path) -> None:
+    for line in LINES:
+        option = kafka_logging(line.versions[0]).jvm_option(tmp_path / "file")
+        assert option.startswith("-Dlog4j2.") == (not line.has_zookeeper)
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "3.8.1"])
 def test_release_that_the_lab_does_not_start_without_zookeeper_is_refused(version: str) -> None:
-    with pytest.raises(ValueError, match=f"3.9.0 and 3.9.1 without ZooKeeper, not {version}"):
+    with pytest.raises(ValueError, match=rf"4.4.0 without ZooKeeper, not {version}"):
         parse_target(f"kafka-kraft:{version}")
+
+
+def test_release_without_zookeeper_has_no_zookeeper_mode() -> None:
+    with pytest.raises(ValueError, match=r"4\.4\.0 has no ZooKeeper mode"):
+        KafkaTarget(version="4.4.0")

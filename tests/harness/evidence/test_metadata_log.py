@@ -78,6 +78,20 @@ def test_partition_changes_are_versions_of_its_state(log, schemas) -> None:
     assert (log.records, log.start, log.end) == (6, 0, 6)
 
 
+def test_eligible_leader_replicas_stand_until_a_record_changes_them(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition())
+    writer.write(change(Isr=[1], EligibleLeaderReplicas=[2]), version=2)
+    writer.write(change(Leader=-1, Isr=[], EligibleLeaderReplicas=[1, 2]), version=2)
+    writer.write(change(Leader=2, Isr=[2], EligibleLeaderReplicas=[1]), version=2)
+    writer.write(change(Isr=[1, 2], EligibleLeaderReplicas=[]), version=2)
+    store(log, writer)
+    rows = [row for row in states(log, schemas) if row["path"] == STATE]
+    assert facts(rows, "isr", "elr") == [
+        ("[1, 2, 3]", "[]"), ("[1]", "[2]"), ("[]", "[1, 2]"), ("[2]", "[1]"), ("[1, 2]", "[]"),
+    ]  # fmt: skip
+
+
 def test_topic_has_all_partitions_of_its_batch_before_their_states(log, schemas) -> None:
     writer = SegmentWriter(schemas)
     writer.write(TOPIC, partition(0), partition(1))

@@ -10,6 +10,7 @@ from tests.harness.hunt.test_night import CABLE, CALM, KILL, LOSER
 from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.hunt.run_choice import AT, Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.scenario import ClusterSpec, Scenario
+from urteil.harness.scenarios import SCENARIOS
 
 DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
 
@@ -52,6 +53,11 @@ def test_external_cluster_gets_supported_scenarios_only(tmp_path: Path) -> None:
     assert {(one.scenario, one.target) for one in found} == {("calm", target), ("kill", target)}
     assert "clocks of their own" in unsupported_reason(clocks, target)
     assert "message.max.bytes=9" in unsupported_reason(sized, target)
+
+
+def test_scenario_that_a_release_cannot_play_is_no_candidate() -> None:
+    assert "segment.bytes" in unsupported_reason(SCENARIOS["compaction"], "kafka:4.0.2")
+    assert not unsupported_reason(SCENARIOS["compaction"], "kafka")
 
 
 def test_zero_weight_is_never_played() -> None:

@@ -74,6 +74,14 @@ def test_every_definition_of_the_release_is_readable() -> None:
     assert {"ProduceRequest", "FetchResponse", "LeaderChangeMessage"} <= requests.keys()
 
 
+def test_message_that_a_release_removed_has_no_version() -> None:
+    removed = MessageSchema(
+        '{"apiKey": 6, "name": "UpdateMetadataRequest", "validVersions": "none"}'
+    )
+    with pytest.raises(UnreadableMessage, match="UpdateMetadataRequest has no version 0"):
+        removed.decode(b"", 0)
+
+
 def test_cut_message_is_refused_with_its_name_and_version(schemas) -> None:
     schema = schemas["TopicRecord"]
     whole = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")

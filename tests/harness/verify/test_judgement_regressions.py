@@ -48,6 +48,17 @@ def test_leader_needs_its_own_epoch_and_isr_membership(tmp_path: Path) -> None:
     assert "the ISR before was [1]" in named(result, "unclean_leader").findings[0].sentence
 
 
+def test_leader_from_the_eligible_replicas_is_no_finding(tmp_path: Path) -> None:
+    tables = healthy()
+    _then(tables, leader=-1, leader_epoch=4, isr="[1]", elr="[2]")
+    _then(tables, leader=-1, leader_epoch=5, isr="[]", elr="[1, 2]")
+    _then(tables, leader=2, leader_epoch=6, isr="[2]", elr="[1]")
+    assert alone("unclean_leader", tmp_path / "eligible", tables).findings == []
+    _then(tables, leader=3, leader_epoch=7, isr="[3]", elr="[]")
+    (finding,) = alone("unclean_leader", tmp_path / "outside", tables).findings
+    assert "the ISR before was [2], the eligible leader replicas were [1]," in finding.sentence
+
+
 def test_log_without_records_in_its_range_is_a_hole(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["broker"] != 3]

@@ -54,6 +54,22 @@ def test_leader_that_returns_after_a_leaderless_time_has_no_finding() -> None:
     assert [span.unclean for span in spans] == [False, False, False, True]
 
 
+def test_leader_from_the_eligible_replicas_is_clean() -> None:
+    def spans(elr: str | None) -> list[Span]:
+        common = {"topic_id": "t", "topic": "urteil", "partition": 0, "path": "/p"}
+        common |= {"controller_epoch": 1}
+        lone = {"zxid": 0, "version": 0, "at_ns": 0, "leader": 1, "leader_epoch": 0, "isr": "[1]"}
+        none = {"zxid": 1, "version": 1, "at_ns": 5, "leader": -1, "leader_epoch": 1, "isr": "[]"}
+        back = {"zxid": 2, "version": 2, "at_ns": 9, "leader": 2, "leader_epoch": 2, "isr": "[2]"}
+        rows = [common | row for row in (lone | {"elr": elr}, none | {"elr": elr}, back)]
+        return spans_of(rows, {("t", 0): 0})[0]
+
+    assert [span.unclean for span in spans("[1, 2]")] == [False, False, False]
+    assert spans("[1, 2]")[2].row()["prev_elr"] == ",1,2,"
+    assert [span.unclean for span in spans("[]")] == [False, False, True]
+    assert [span.unclean for span in spans(None)] == [False, False, True]
+
+
 def test_floors_are_where_later_epochs_start() -> None:
     spans = _spans((0, 1, 0, [1, 2]), (10, 2, 1, [2]), (20, 1, 2, [1]))
     found = floors(spans, {0: 0, 1: 100, 2: 150}, 200)

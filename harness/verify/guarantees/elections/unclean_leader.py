@@ -1,5 +1,5 @@
-"""Leaders come from the ISR, unless unclean election is enabled or an administrator requested
-it."""
+"""Leaders come from the ISR, or from the eligible leader replicas when the ISR is empty, unless
+unclean election is enabled or an administrator requested it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ def _explain(row: Mapping[str, Any]) -> str:
     led = f"In epoch {row['leader_epoch']} broker {row['leader']}"
     if row["sub_kind"] == "outside its own ISR":
         return f"{led} leads {place(row)}, though its ISR is [{row['isr'].strip(',')}]."
+    eligible = (row["prev_elr"] or "").strip(",")
+    others = f", the eligible leader replicas were [{eligible}]," if eligible else ""
     return (
         f"{led} became leader of {place(row)}, though the ISR before was "
-        f"[{row['prev_isr'].strip(',')}] and unclean election is off."
+        f"[{row['prev_isr'].strip(',')}]{others} and unclean election is off."
     )
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A new leader is in the last ISR that had members, and in its own; the ISR has replicas only.
+    """A new leader is in the last ISR that had members or in the eligible leader replicas, and in
+    its own ISR; the ISR has replicas only.
 
     Left out: leaders after a version that the evidence lacks.
     """
@@ -48,7 +51,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 continue
             if before is not None and state.leader >= 0 and state.leader != before.leader:
                 follows = state.version == before.version + 1
-                if follows and isr and state.leader not in isr:
+                eligible = [*isr, *json.loads(before.elr or "[]")]
+                if follows and isr and state.leader not in eligible:
                     yield partition.violation("outside the ISR")
             if state.leader >= 0 and now and state.leader not in now:
                 yield partition.violation("outside its own ISR")
@@ -64,9 +68,9 @@ GUARANTEE = Guarantee(
     about="a broker outside the ISR became leader",
     promise="Only members of the in-sync set are eligible for election as leader, unless unclean "
     "leader election is enabled.",
-    source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106",
+    source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-106, KIP-966",
     sub_kinds={
-        "outside the ISR": "the new leader was not in the previous ISR",
+        "outside the ISR": "the new leader was not in the previous ISR, nor eligible (KIP-966)",
         "outside its own ISR": "a leader is not in the ISR of its state",
         "no replica": "a broker that never was a replica came into the ISR",
     },
@@ -79,17 +83,19 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'outside the ISR' AS sub_kind, spans.p, CAST(NULL AS BIGINT) AS off, spans.begin_ns AS at_ns,
   spans.begin_ns AS until_ns, spans.leader, spans.leader_epoch, spans.isr, spans.prev_leader,
-  spans.prev_isr, spans.version, partitions.unclean_on, partitions.unclean_asked, spans.strangers
+  spans.prev_isr, spans.prev_elr, spans.version, partitions.unclean_on, partitions.unclean_asked,
+  spans.strangers
 {_JUDGED} AND spans.prev_isr <> ','
   AND spans.prev_isr NOT LIKE '%,' || CAST(spans.leader AS STRING) || ',%'
+  AND COALESCE(spans.prev_elr, ',') NOT LIKE '%,' || CAST(spans.leader AS STRING) || ',%'
 UNION ALL
 SELECT 'outside its own ISR', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
-  prev_leader, isr, version, 0, 0, strangers
+  prev_leader, isr, prev_elr, version, 0, 0, strangers
 FROM state_spans spans WHERE leader >= 0 AND isr_size > 0
   AND isr NOT LIKE '%,' || CAST(leader AS STRING) || ',%'
 UNION ALL
 SELECT 'no replica', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
-  prev_leader, isr, version, 0, 0, strangers
+  prev_leader, isr, prev_elr, version, 0, 0, strangers
 FROM state_spans spans WHERE strangers IS NOT NULL AND prev_version IS NOT NULL""",
     excuses=(
         Excuse(

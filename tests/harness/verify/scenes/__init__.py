@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.harness.verify.scenes import answers, applications, availability, files, logs, rights
+from tests.harness.verify.scenes import (
+    answers,
+    applications,
+    availability,
+    files,
+    logs,
+    quorum,
+    rights,
+)
 from tests.harness.verify.scenes.scene import Draw
 
 SCENES: dict[Draw, tuple[str, ...]] = {
@@ -12,5 +20,6 @@ SCENES: dict[Draw, tuple[str, ...]] = {
     **availability.SCENES,
     **applications.SCENES,
     **logs.SCENES,
+    **quorum.SCENES,
 }
 """How a scene is drawn, to the guarantees that judge it."""

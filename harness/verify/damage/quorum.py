@@ -1,0 +1,47 @@
+"""Damage to the metadata logs of KRaft's controllers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from urteil.harness.verify.damage.copy import Copy, damage
+
+_CONTROLLERS = (1, 2, 3)
+_SEEN = -1
+_FAR = 1 << 40
+"""Beyond the offsets of any run."""
+_FIRST_EPOCH = 1 << 20
+
+
+@damage("elect two leaders of the quorum in one epoch", "quorum_log", "two leaders")
+def elect_twice(copy: Copy) -> None:
+    """Two controllers become leader in one epoch, each in its own log."""
+    for controller in _CONTROLLERS[:2]:
+        _add_batch(copy, controller, 10 * controller, 1, leader=controller)
+
+
+@damage("let the quorum's epoch go back", "quorum_log", "epoch went back")
+def append_of_former_epoch(copy: Copy) -> None:
+    """A batch of a former epoch behind one of a later epoch."""
+    _add_batch(copy, _CONTROLLERS[2], 40, 4)
+    _add_batch(copy, _CONTROLLERS[2], 41, 3)
+
+
+@damage("change a batch in one copy of the metadata log", "quorum_log", "different bytes")
+def change_metadata(copy: Copy) -> None:
+    """A copy has other bytes at an offset of the same epoch."""
+    for controller in _CONTROLLERS:
+        _add_batch(copy, controller, 60, 6, crc=int(controller == 1))
+
+
+@damage("lose a committed batch of the metadata log", "quorum_log", "lost")
+def lose_committed_metadata(copy: Copy) -> None:
+    """A committed batch is in one of three copies after the run."""
+    for holder in (_SEEN, _CONTROLLERS[0]):
+        _add_batch(copy, holder, 80, 8)
+
+
+def _add_batch(copy: Copy, holder: int, base: int, epoch: int, **columns: Any) -> None:
+    place = {"broker": holder, "base": _FAR + base, "last": _FAR + base}
+    rest = {"epoch": _FIRST_EPOCH + epoch, "crc": 7, "size": 70, "at_ns": copy.last_ns}
+    copy.rows("metadata_logs").append(place | rest | columns)

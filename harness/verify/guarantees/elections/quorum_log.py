@@ -1,0 +1,122 @@
+"""The controllers of KRaft's quorum keep one metadata log.
+
+Raft promises: an epoch has one leader, epochs only rise, copies that have a batch of the same
+offset and epoch have the same bytes there, and what was committed stays. Followers may be behind,
+and may hold a tail of a former epoch that was never committed, so copies on disk need not be equal.
+
+Committed is what a majority held at one moment of the run while no other copy had a later log
+(`metadata_copies`): only a controller with it could be elected then. The lab records it during the
+run, with broker -1. After the run a majority of the copies must hold each such batch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
+
+_COMMITTED = "(SELECT * FROM metadata_logs WHERE broker < 0)"
+_COPIES = "(SELECT * FROM metadata_logs WHERE broker >= 0)"
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    place = f"the metadata batch at offset {row['base']} of epoch {row['epoch']}"
+    sentences = {
+        "two leaders": f"Controllers {row['broker']} and {row['other']} both became leader of the "
+        f"quorum in epoch {row['epoch']}.",
+        "epoch went back": f"In the metadata log of controller {row['broker']} epoch "
+        f"{row['epoch']} follows epoch {row['other']} at offset {row['base']}.",
+        "different bytes": f"Two copies of {place} differ.",
+        "lost": f"{place[0].upper()}{place[1:]} was committed during the run, and {row['holders']} "
+        f"of {row['copies']} controllers hold it after the run.",
+    }
+    return sentences[row["sub_kind"]]
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """One leader an epoch, rising epochs in each copy, equal batches at equal offset and epoch, and
+    committed batches in a majority of the copies."""
+    leaders: dict[int, set[int]] = defaultdict(set)
+    copies: dict[int, list[Row]] = defaultdict(list)
+    contents: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
+    for row in history.metadata_logs:
+        if row.leader is not None:
+            leaders[row.epoch].add(row.leader)
+        copies[row.broker].append(row)
+        contents[row.base, row.epoch].add((row.crc, row.size))
+    seen = copies.pop(-1, [])
+    for epoch, some in leaders.items():
+        if len(some) > 1:
+            yield Violation("two leaders", subject=subject_text(epoch, None))
+    for rows in copies.values():
+        for before, row in pairwise(sorted(rows, key=lambda one: int(one.base))):
+            if row.epoch < before.epoch:
+                yield Violation("epoch went back", subject=subject_text(row.epoch, row.base))
+    for (base, epoch), some_contents in contents.items():
+        if len(some_contents) > 1:
+            yield Violation("different bytes", subject=subject_text(epoch, base))
+    for base, epoch in {(row.base, row.epoch) for row in seen}:
+        holders = sum(
+            any((row.base, row.epoch) == (base, epoch) for row in rows) for rows in copies.values()
+        )
+        if copies and 2 * holders <= len(copies):
+            yield Violation("lost", subject=subject_text(epoch, base))
+
+
+GUARANTEE = Guarantee(
+    name="quorum_log",
+    rank=60,
+    about="controllers of a KRaft quorum keep different metadata logs",
+    promise="The quorum has one leader an epoch, epochs only rise, and what was committed to the "
+    "metadata log stays in it.",
+    source="KIP-595; Raft: election safety, log matching, leader completeness",
+    sub_kinds={
+        "two leaders": "two controllers became leader in one epoch",
+        "epoch went back": "a controller's log has a lower epoch behind a higher one",
+        "different bytes": "batches of the same offset and epoch differ between copies",
+        "lost": "a batch that was committed during the run is not in a majority of the copies",
+    },
+    details=(
+        "Judged are clusters of the lab without ZooKeeper, whose controllers' disks it reads.",
+        "A batch is committed when a majority of the copies holds it and no other copy has a later "
+        "log.",
+    ),
+    not_counted=("Copies that are behind, and tails of former epochs that were never committed.",),
+    opportunities=f"SELECT COUNT(*) AS n FROM {_COMMITTED} committed",
+    violations=f"""
+SELECT 'two leaders' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
+  MIN(at_ns) AS at_ns, MAX(at_ns) AS until_ns, CAST(NULL AS BIGINT) AS base, epoch,
+  MIN(leader) AS broker, MAX(leader) AS other, CAST(NULL AS BIGINT) AS holders,
+  CAST(NULL AS BIGINT) AS copies
+FROM metadata_logs WHERE leader IS NOT NULL GROUP BY epoch HAVING MIN(leader) <> MAX(leader)
+UNION ALL
+SELECT 'epoch went back', NULL, NULL, at_ns, at_ns, base, epoch, broker, former_epoch, NULL, NULL
+FROM (SELECT *, LAG(epoch) OVER (PARTITION BY broker ORDER BY base) AS former_epoch
+      FROM {_COPIES} copies) batches
+WHERE epoch < former_epoch
+UNION ALL
+SELECT 'different bytes', NULL, NULL, MIN(at_ns), MAX(at_ns), base, epoch, MIN(broker),
+  MAX(broker), NULL, NULL
+FROM metadata_logs GROUP BY base, epoch
+HAVING MIN(crc) <> MAX(crc) OR MIN(size) <> MAX(size)
+UNION ALL
+SELECT 'lost', NULL, NULL, MIN(committed.at_ns), MIN(committed.at_ns), committed.base,
+  committed.epoch, CAST(NULL AS INT), CAST(NULL AS INT), COUNT(DISTINCT copies.broker),
+  MAX(voters.n)
+FROM {_COMMITTED} committed CROSS JOIN (SELECT COUNT(DISTINCT broker) AS n
+                                       FROM {_COPIES} copies) voters
+LEFT JOIN {_COPIES} copies ON copies.base = committed.base AND copies.epoch = committed.epoch
+WHERE voters.n > 0 GROUP BY committed.base, committed.epoch
+HAVING 2 * COUNT(DISTINCT copies.broker) <= MAX(voters.n)""",
+    explain=_explain,
+    tie="finding.epoch, finding.base",
+    needs=("metadata_logs",),
+    reads=("metadata_logs",),
+    rests_on=("metadata_logs",),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.epoch, violation.base)",
+)

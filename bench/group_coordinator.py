@@ -78,7 +78,9 @@ def _await_coordinator(addresses: dict[str, str], group: str) -> str:
 
 
 def _commit(group: str, positions: range, offset: int) -> bytes:
-    entries = b"".join(struct.pack(">iq", one, offset) + encode_string("") for one in positions)
+    entries = b"".join(
+        struct.pack(">iq", position, offset) + encode_string("") for position in positions
+    )
     body = (
         encode_string(group) + struct.pack(">i", -1) + encode_string("") + struct.pack(">qi", -1, 1)
     )
@@ -139,7 +141,9 @@ class Member:
     def _sync(self, generation: int, members: Sequence[str]) -> None:
         body = encode_string("fifty") + struct.pack(">i", generation) + encode_string(self.name)
         body += struct.pack(">i", len(members))
-        body += b"".join(encode_string(one) + struct.pack(">i", 4) + b"part" for one in members)
+        body += b"".join(
+            encode_string(member) + struct.pack(">i", 4) + b"part" for member in members
+        )
         error, size = struct.unpack_from(
             ">hi", self._connection.call(encode_request(SYNC, 1, body)), 4
         )

@@ -51,7 +51,7 @@ def replace_proxy(cluster: Cluster, variant: str) -> None:
     cluster.links.restart(CLIENT)
     if variant == RULED:
         other = LinkRule(direction=ANSWER, act="drop", api="EndTxn")
-        links.add_rule([one for one in links.links() if one.src == CLIENT], other, owner="bench")
+        links.add_rule([link for link in links.links() if link.src == CLIENT], other, owner="bench")
 
 
 def measure(cluster: Cluster, load: Load, variant: str, records: int) -> dict[str, float]:

@@ -71,9 +71,9 @@ class Load:
         processes = [psutil.Process(pid) for pid in pids]
 
         def are_idle() -> bool:
-            before = [sum(one.cpu_times()[:2]) for one in processes]
+            before = [sum(process.cpu_times()[:2]) for process in processes]
             psutil.cpu_percent(interval=REST_WINDOW_S)
-            after = [sum(one.cpu_times()[:2]) for one in processes]
+            after = [sum(process.cpu_times()[:2]) for process in processes]
             return sum(after) - sum(before) < REST_SHARE * REST_WINDOW_S * len(processes)
 
         until(are_idle, deadline_s=REST_DEADLINE_S, poll_s=0.0)

@@ -43,8 +43,8 @@ def _measure_together(bootstrap: str, size: int, seconds: float) -> list[tuple[l
     """Of each producer the seconds of its commits, and those of all it did."""
     producers = [_producer(bootstrap, f"bench-{size}-{number}") for number in range(PRODUCERS)]
     with ThreadPoolExecutor(PRODUCERS) as pool:
-        list(pool.map(lambda one: _run(one, size, WARM_UP_S), producers))
-        return list(pool.map(lambda one: _run(one, size, seconds), producers))
+        list(pool.map(lambda producer: _run(producer, size, WARM_UP_S), producers))
+        return list(pool.map(lambda producer: _run(producer, size, seconds), producers))
 
 
 def _producer(bootstrap: str, transactional_id: str) -> Producer:

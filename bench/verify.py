@@ -161,7 +161,7 @@ def _judge(run_dir: Path, engine: str) -> None:
 
     result = judge_run(run_dir, engine=engine, master=None, session=None)
     verdict = f"{result.verdict} {'; '.join(result.reasons)[:300]}".strip()
-    judged = sum(one.opportunities > 0 for one in result.guarantees)
+    judged = sum(guarantee.opportunities > 0 for guarantee in result.guarantees)
     print(json.dumps({"judged": judged, "verdict": verdict}))
 
 

@@ -48,7 +48,7 @@ def cell_of(entry: Entry) -> Cell | None:
 def verdicts_of(run_dirs: Iterable[Path]) -> dict[str, dict[Cell, list[Verdict]]]:
     """By target and cell, the verdicts of the runs. Runs of mutants and runs that were not judged
     are left out."""
-    found: dict[str, dict[Cell, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
+    verdicts: dict[str, dict[Cell, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
     for run_dir in run_dirs:
         if not (run_dir / "result.json").exists():
             continue
@@ -57,8 +57,8 @@ def verdicts_of(run_dirs: Iterable[Path]) -> dict[str, dict[Cell, list[Verdict]]
             continue
         schedule = msgspec.json.decode((run_dir / "schedule.json").read_bytes(), type=Schedule)
         for cell in {cell for entry in schedule.faults if (cell := cell_of(entry))}:
-            found[result.target][cell].append(result.verdict)
-    return found
+            verdicts[result.target][cell].append(result.verdict)
+    return verdicts
 
 
 def _cell_text(verdicts: list[Verdict]) -> str:

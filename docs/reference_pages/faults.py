@@ -57,7 +57,7 @@ def _section(fault: type[Fault]) -> str:
     if len(fault.on_targets) < len(Fault.on_targets):
         facts.append(f"Clusters: {codes(fault.on_targets)} only")
     if fault.needs:
-        facts.append(f"Brokers must have: {', '.join(one.name for one in fault.needs)}")
+        facts.append(f"Brokers must have: {', '.join(need.name for need in fault.needs)}")
     if fault.expiry_s != Fault.expiry_s:
         facts.append(f"Expiry: {fault.expiry_s:g} s after its planned end")
     parts = [f"### {fault.name}", sentence(fault.about), bullets(facts)]

@@ -38,7 +38,10 @@ def render() -> dict[str, str]:
 
 
 def _index(subject: str, guarantees: tuple[Guarantee, ...]) -> str:
-    rows = ((f"[{one.name}](guarantees/{subject}.md#{one.name})", one.about) for one in guarantees)
+    rows = (
+        (f"[{guarantee.name}](guarantees/{subject}.md#{guarantee.name})", guarantee.about)
+        for guarantee in guarantees
+    )
     heading = f"## {subject.capitalize()}"
     return f"{heading}\n\n{table(('guarantee', 'violated when'), rows)}"
 
@@ -49,33 +52,35 @@ def _reference_check(check: Reference) -> str:
     return f"Its [reference check](../../../{file}): {' '.join((check.__doc__ or '').split())}"
 
 
-def _section(one: Guarantee) -> str:
-    kinds = bullets(f"{code(kind)}: {sentence(line)}" for kind, line in one.sub_kinds.items())
-    parts = [f"## {one.name}", sentence(one.about)]
-    if (PICTURES / f"{one.name}.svg").exists():
-        parts.append(f"![{one.about}](../../pictures/guarantees/{one.name}.svg)")
-    parts.append(f"> {' '.join(one.promise.split())}\n>\n> {' '.join(one.source.split())}")
+def _section(guarantee: Guarantee) -> str:
+    kinds = bullets(f"{code(kind)}: {sentence(line)}" for kind, line in guarantee.sub_kinds.items())
+    parts = [f"## {guarantee.name}", sentence(guarantee.about)]
+    if (PICTURES / f"{guarantee.name}.svg").exists():
+        parts.append(f"![{guarantee.about}](../../pictures/guarantees/{guarantee.name}.svg)")
+    parts.append(
+        f"> {' '.join(guarantee.promise.split())}\n>\n> {' '.join(guarantee.source.split())}"
+    )
     parts.append(f"Kinds of violations:\n\n{kinds}")
-    if one.reference is not None:
-        parts.append(_reference_check(one.reference))
+    if guarantee.reference is not None:
+        parts.append(_reference_check(guarantee.reference))
     else:
-        parts.append(f"It has no reference check. {sentence(one.no_reference)}")
-    if one.details:
-        parts.append(f"How it is judged:\n\n{bullets(one.details)}")
-    if one.not_counted:
-        parts.append(f"Not counted:\n\n{bullets(one.not_counted)}")
-    if one.excuses:
-        reasons = dict.fromkeys(excuse.reason for excuse in one.excuses)
+        parts.append(f"It has no reference check. {sentence(guarantee.no_reference)}")
+    if guarantee.details:
+        parts.append(f"How it is judged:\n\n{bullets(guarantee.details)}")
+    if guarantee.not_counted:
+        parts.append(f"Not counted:\n\n{bullets(guarantee.not_counted)}")
+    if guarantee.excuses:
+        reasons = dict.fromkeys(excuse.reason for excuse in guarantee.excuses)
         parts.append(f"Permitted:\n\n{bullets(map(sentence, reasons))}")
     notes = []
-    if one.requires:
-        names = ", ".join(one.name for one in one.requires)
+    if guarantee.requires:
+        names = ", ".join(one.name for one in guarantee.requires)
         notes.append(f"Not judged where brokers lack {names} "
                      "([older releases](../../guide/releases.md)).")  # fmt: skip
-    if one.compares_times:
+    if guarantee.compares_times:
         notes.append("Unknown where times of several clients cannot be compared.")
-    if one.host_load_excuses:
+    if guarantee.host_load_excuses:
         notes.append("Unknown where the host was overloaded or a part of the lab failed.")
-    if one.needs_whole_passes:
+    if guarantee.needs_whole_passes:
         notes.append("Unknown where a final pass stopped short.")
     return "\n\n".join([*parts, *([" ".join(notes)] if notes else [])])

@@ -16,5 +16,7 @@ def render() -> dict[str, str]:
 
 
 def _section(subject: str, metrics: tuple[Metric, ...]) -> str:
-    rows = [(code(one.name), one.kind, codes(one.labels), one.help) for one in metrics]
+    rows = [
+        (code(metric.name), metric.kind, codes(metric.labels), metric.help) for metric in metrics
+    ]
     return f"## {subject}\n\n{table(('metric', 'kind', 'labels', 'meaning'), rows)}"

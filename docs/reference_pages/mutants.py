@@ -27,8 +27,8 @@ def render() -> dict[str, str]:
 def _section(subject: str, mutants: list[Mutant]) -> str:
     head = ("mutant", "effect", "models", "scenario", "guarantee", "not simulated because")
     rows = [
-        (code(one.name), one.about, one.models, code(one.scenario), code(one.guarantee),
-         one.unsimulated)
-        for one in mutants
+        (code(mutant.name), mutant.about, mutant.models, code(mutant.scenario),
+         code(mutant.guarantee), mutant.unsimulated)
+        for mutant in mutants
     ]  # fmt: skip
     return f"## {subject.capitalize()}\n\n{table(head, rows)}"

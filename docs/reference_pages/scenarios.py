@@ -28,7 +28,7 @@ def render() -> dict[str, str]:
         suites.setdefault(suite, []).append(scenario)
     index = table(
         ("suite", "scenarios"),
-        ((_link(suite), ", ".join(_link(one.name) for one in scenarios))
+        ((_link(suite), ", ".join(_link(scenario.name) for scenario in scenarios))
          for suite, scenarios in sorted(suites.items())),
     )  # fmt: skip
     sections = [

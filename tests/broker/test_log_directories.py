@@ -59,8 +59,8 @@ def described(nodes: Nodes, topic: str) -> dict[tuple[str, str], dict[str, Any]]
 
 def where(nodes: Nodes, broker: int, name: str) -> Path:
     """Return the log directory of a broker that holds the folder."""
-    (found,) = [path for path in nodes.dirs(broker) if (path / name).exists()]
-    return found
+    (path,) = [path for path in nodes.dirs(broker) if (path / name).exists()]
+    return path
 
 
 @pytest.mark.thorough
@@ -76,7 +76,7 @@ def test_kafkas_tools_describe_move_and_delete(nodes: Nodes, tmp_path: Path) -> 
             "topic": "orders",
             "partition": 0,
             "replicas": replicas,
-            "log_dirs": [str(target) if one == 1 else "any" for one in replicas],
+            "log_dirs": [str(target) if replica == 1 else "any" for replica in replicas],
         }
         moves.write_text(json.dumps({"version": 1, "partitions": [partition]}))
         reassign = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -124,7 +124,7 @@ def test_failed_directory_leaves_others_online(nodes: Nodes) -> None:
 
         def moved() -> bool:
             states = [nodes.state("broken", index) for index in lost]
-            return all(one["leader"] != broker and broker not in one["isr"] for one in states)
+            return all(state["leader"] != broker and broker not in state["isr"] for state in states)
 
         until(moved, "its partitions are led elsewhere")
         traffic.await_more(300)
@@ -169,5 +169,8 @@ def describe_failures(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[i
     side.close()
     return (
         {one.log_dir: one.error_code for one in dirs},
-        {one.partition_index: list(one.offline_replicas) for one in topic.partitions},
+        {
+            partition.partition_index: list(partition.offline_replicas)
+            for partition in topic.partitions
+        },
     )

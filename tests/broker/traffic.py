@@ -85,7 +85,9 @@ def read_all(
     consumer.assign(asked)
     ends = consumer.end_offsets(asked)
     found: dict[bytes, list[Place]] = {}
-    while any(consumer.position(one) < ends[one] for one in asked):
+    while any(
+        consumer.position(topic_partition) < ends[topic_partition] for topic_partition in asked
+    ):
         for records in consumer.poll(500).values():
             for record in records:
                 place = (record.topic, record.partition, record.offset)

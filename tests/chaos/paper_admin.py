@@ -79,7 +79,7 @@ class PaperAdmin:
         return self.records.get(topic, 0)
 
     def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
-        return {one: (self.starts.get(one, 0), 100) for one in self.replicas(topic)}
+        return {replica: (self.starts.get(replica, 0), 100) for replica in self.replicas(topic)}
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
         if not self.without_effect:
@@ -96,10 +96,10 @@ class PaperAdmin:
     def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
         return {view.partition: view.replicas for view in self.cluster.partitions(topic)}
 
-    def reassign(self, topic: str, wanted: Replicas) -> None:
+    def reassign(self, topic: str, replicas: Replicas) -> None:
         if self.without_effect:
             return
-        for one, nodes in wanted.items():
+        for one, nodes in replicas.items():
             view, to = self.cluster.views[topic][one], tuple(nodes)
             leader = view.leader if view.leader in to else to[0]
             self.cluster.views[topic][one] = replace(view, replicas=to, isr=to, leader=leader)
@@ -108,24 +108,24 @@ class PaperAdmin:
         self.reassign(topic, origin)
         return sorted(origin)
 
-    def await_reassigned(self, topic: str, wanted: Replicas, *, deadline_s: float) -> None:
+    def await_reassigned(self, topic: str, replicas: Replicas, *, deadline_s: float) -> None:
         pass
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
         held = [(node, one) for one, nodes in self.replicas(topic).items() for node in nodes]
         return {one: (["/data/1", "/data/2"], self.places.get(one, "/data/1")) for one in held}
 
-    def move_logs(self, topic: str, wanted: Directories) -> None:
+    def move_logs(self, topic: str, directories: Directories) -> None:
         if not self.without_effect:
-            self.places |= wanted
+            self.places |= directories
 
     def elect(self, topic: str, partitions: Sequence[int], *, unclean: bool) -> dict[int, str]:
         if self.without_effect:
             return dict.fromkeys(partitions, "refused")
-        for one in partitions:
-            view = self.cluster.views[topic][one]
+        for partition in partitions:
+            view = self.cluster.views[topic][partition]
             alive = [node for node in view.replicas if node not in view.isr or not unclean]
-            self.cluster.views[topic][one] = replace(view, leader=alive[0])
+            self.cluster.views[topic][partition] = replace(view, leader=alive[0])
         return dict.fromkeys(partitions, "")
 
     def config(self, topic: str) -> dict[str, str]:

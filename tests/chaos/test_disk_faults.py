@@ -47,7 +47,7 @@ def test_power_cut_loses_a_suffix_of_unflushed_data(
     first, active = log_directories.segments(tmp_path / "t-0")
     assert first.stat().st_size == LOG_BYTES
     assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
-    whole = [one.base for one in log_directories.batches(active) if _whole(active, one)]
+    whole = [batch.base for batch in log_directories.batches(active) if _whole(active, batch)]
     assert whole == list(range(ACTIVE_BASE, cut.first_lost, 4))
     assert cut.first_lost >= max(flushed, ACTIVE_BASE)
 
@@ -64,9 +64,9 @@ def test_batches_of_every_format_are_read(tmp_path: Path) -> None:
     segment = tmp_path / f"{4:020d}.log"
     segment.write_bytes(b"".join(parts) + plain[:-1])
     results = list(log_directories.batches(segment))
-    assert [(one.base, one.last) for one in results] == [(4, 4), (5, 6), (7, 9), (10, 12)]
-    assert [one.size for one in results] == [len(part) for part in parts]
-    assert [one.position for one in results] == [0, *list(accumulate(map(len, parts)))[:-1]]
+    assert [(result.base, result.last) for result in results] == [(4, 4), (5, 6), (7, 9), (10, 12)]
+    assert [result.size for result in results] == [len(part) for part in parts]
+    assert [result.position for result in results] == [0, *list(accumulate(map(len, parts)))[:-1]]
 
 
 def test_power_cut_loses_messages_of_old_formats(tmp_path: Path) -> None:
@@ -104,7 +104,10 @@ def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path)
         write_log(tmp_path / name, segments=1)
     write_recovery_points(tmp_path, t_0=5)
     assert log_directories.recovery_points(tmp_path) == {"t-0": 5}
-    assert [one.name for one in log_directories.partitions(tmp_path)] == ["a.b_c-12", "t-0"]
+    assert [partition.name for partition in log_directories.partitions(tmp_path)] == [
+        "a.b_c-12",
+        "t-0",
+    ]
 
 
 def test_equal_seeds_cut_alike_and_report_the_loss() -> None:
@@ -129,7 +132,7 @@ def test_missing_disk_returns_with_its_logs() -> None:
     assert not data.exists()
     data.mkdir()  # a broker may make it anew
     fault.heal(cluster)
-    assert [one.name for one in log_directories.partitions(data)] == ["t-0"]
+    assert [partition.name for partition in log_directories.partitions(data)] == ["t-0"]
 
 
 def test_emptied_disk_has_no_log_and_voids_durability() -> None:

@@ -228,8 +228,8 @@ def test_final_healing_heals_links_before_it_starts_brokers(tmp_path: Path, firs
     kill = FaultSpec(fault="crash", target="b2", at_s=0.0, duration_s=60, choice="b")
     faults = sorted(schedule(CUT_OFF, kill), key=lambda one: one.fault != first)
     player = nemesis(cluster, tmp_path, faults)
-    for one in faults:
-        player._begin(one)
+    for fault in faults:
+        player._begin(fault)
     assert player.heal(deadline_s=1) is not None
     assert cluster.states["b2"] is NodeState.RUNNING
     assert not player.problems

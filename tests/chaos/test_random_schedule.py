@@ -51,7 +51,7 @@ def test_equal_seeds_draw_equal_schedules(declaration: RandomSchedule, seed: int
 @settings(max_examples=80, deadline=None)
 def test_drawn_schedule_follows_its_declaration(declaration: RandomSchedule, seed: int) -> None:
     result = drawn(declaration, seed)
-    by_name = {one.fault: one for one in declaration.choices}
+    by_name = {choice.fault: choice for choice in declaration.choices}
     if declaration.count is not None:
         assert len(result) == declaration.count
     for one in result:
@@ -110,9 +110,9 @@ def test_seeds_differ_and_weights_decide_frequencies() -> None:
 def test_fault_is_anchored_to_an_event_of_a_drawn_fault() -> None:
     declaration = RandomSchedule(choices=(KILL, CUT), count=6, at_once=2, anchors={"election": 1.0})
     results = [one for seed in range(30) for one in drawn(declaration, seed)]
-    anchored = [one for one in results if one.after_event]
+    anchored = [result for result in results if result.after_event]
     assert anchored
-    assert all(one.after_event == "election" and one.within_s for one in anchored)
+    assert all(result.after_event == "election" and result.within_s for result in anchored)
     alone = RandomSchedule(choices=(KILL, CUT), count=6, at_once=1, anchors={"election": 1.0})
     assert not [one for seed in range(30) for one in drawn(alone, seed) if one.after_event]
 

@@ -52,22 +52,26 @@ def test_first_broker_id_shifts_names_not_addresses() -> None:
     usual = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1)
     shifted = LoopbackPlan(77, PORTS, brokers=2, zookeepers=1, layout=Layout(first_broker_id=0))
     assert shifted.brokers == ("b0", "b1")
-    assert [shifted.address(one) for one in shifted.nodes] == [
-        usual.address(one) for one in usual.nodes
+    assert [shifted.address(node) for node in shifted.nodes] == [
+        usual.address(node) for node in usual.nodes
     ]
 
 
 def test_fixed_port_gives_consecutive_ports() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=2, layout=Layout(port=9092))
     assert plan.bootstrap() == ["127.0.0.1:9092", "127.0.0.1:9093"]
-    assert [plan.proxies(Link(CLIENT, one))[0].listen for one in plan.brokers] == plan.bootstrap()
+    assert [
+        plan.proxies(Link(CLIENT, broker))[0].listen for broker in plan.brokers
+    ] == plan.bootstrap()
     proxies = {one.upstream: one.listen for one in plan.entry_proxies(CLIENT)}
     assert proxies == {
-        f"{plan.address(one)}:{PORTS.zookeeper}": "{}:{}".format(*plan.zookeeper_for_users(one))
-        for one in plan.zookeepers
+        f"{plan.address(zookeeper)}:{PORTS.zookeeper}": "{}:{}".format(
+            *plan.zookeeper_for_users(zookeeper)
+        )
+        for zookeeper in plan.zookeepers
     }
     assert sorted(proxies.values()) == ["127.0.0.1:9094", "127.0.0.1:9095"]
-    assert [plan.metrics(one) for one in plan.brokers] == [
+    assert [plan.metrics(broker) for broker in plan.brokers] == [
         ("127.0.0.1", 9096),
         ("127.0.0.1", 9097),
     ]

@@ -76,11 +76,11 @@ def test_verifiable_consumer_reads_each_record_of_the_verifiable_producer(
 ) -> None:
     where = ["--bootstrap-server", side.bootstrap, "--topic", topic, "--max-messages", "100"]
     sent = run(f"{TOOLS}.VerifiableProducer", *where, "--acks", "-1")
-    assert [one["acked"] for one in events(sent, "tool_data")] == [100]
+    assert [event["acked"] for event in events(sent, "tool_data")] == [100]
     read = run(f"{TOOLS}.VerifiableConsumer", *where, "--group-id", f"{topic}-group")
-    counts = [one["count"] for one in events(read, "records_consumed")]
+    counts = [event["count"] for event in events(read, "records_consumed")]
     assert sum(map(int, map(str, counts))) == 100
-    assert all(one["success"] for one in events(read, "offsets_committed"))
+    assert all(event["success"] for event in events(read, "offsets_committed"))
 
 
 @pytest.mark.thorough

@@ -74,8 +74,13 @@ def error_text(answer: Any) -> Any:
     if answer == CLOSED:
         return answer
     return [
-        (one.resource_type, one.resource_name, ErrorCode(one.error_code).name, one.error_message)
-        for one in answer.responses
+        (
+            response.resource_type,
+            response.resource_name,
+            ErrorCode(response.error_code).name,
+            response.error_message,
+        )
+        for response in answer.responses
     ]
 
 

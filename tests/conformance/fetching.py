@@ -44,9 +44,14 @@ def fetch_request(
                 topic_id=topic_id,
                 partitions=[
                     FetchRequest.FetchPartition(
-                        **{"partition": 0, "partition_max_bytes": 1 << 20, "fetch_offset": 0, **one}
+                        **{
+                            "partition": 0,
+                            "partition_max_bytes": 1 << 20,
+                            "fetch_offset": 0,
+                            **partition,
+                        }
                     )
-                    for one in partitions
+                    for partition in partitions
                 ],
             )
         ],

@@ -125,7 +125,9 @@ def stored(side: Side, group: str) -> list[Any]:
     topics = [MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]
     (topic,) = side.get(MetadataRequest(topics=topics), 9).topics
     index = partition_for(group, len(topic.partitions))
-    to = next(one.leader_id for one in topic.partitions if one.partition_index == index)
+    to = next(
+        partition.leader_id for partition in topic.partitions if partition.partition_index == index
+    )
     answer = fetch(side, 11, topic.name, [{"partition": index}], to=to)
     (partition,) = answer["responses"][0]["partitions"]
     batches = iter_batches(partition["records"])

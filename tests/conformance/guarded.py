@@ -95,7 +95,9 @@ class Guarded:
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.cluster, self.name = cluster, name
-        direct = ["{}:{}".format(*cluster.plan.direct_address(one)) for one in cluster.plan.brokers]
+        direct = [
+            "{}:{}".format(*cluster.plan.direct_address(broker)) for broker in cluster.plan.brokers
+        ]
         zookeeper = cluster.plan.zookeeper_direct()
         self.admin = Side(name, direct, zookeeper)
         self.muted = Side(name, direct, zookeeper)  # for requests that have to wait
@@ -103,7 +105,7 @@ class Guarded:
 
     def grant(self, *acls: CreateAclsRequest.AclCreation) -> None:
         answer = self.admin.get(CreateAclsRequest(creations=acls), 3)
-        assert [one.error_code for one in answer.results] == [0] * len(acls), answer
+        assert [result.error_code for result in answer.results] == [0] * len(acls), answer
 
     def revoke(self, **wanted: Any) -> None:
         """What was granted to the stranger, or what else is picked."""
@@ -170,7 +172,7 @@ def guarded_pair(folder: Path, brokers: int = 1) -> Iterator[GuardedPair]:
         for _, cluster in clusters:
             stack.callback(cluster.close)
         with ThreadPoolExecutor(len(clusters)) as pool:
-            list(pool.map(lambda one: one[1].start(), clusters))
+            list(pool.map(lambda cluster: cluster[1].start(), clusters))
         pair = GuardedPair(*(Guarded(cluster, name) for name, cluster in clusters))
         for one in (pair.ours, pair.theirs):
             stack.callback(one.close)

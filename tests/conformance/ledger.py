@@ -79,7 +79,7 @@ class Ledger:
             for entry in entries
             if not self.excused[entry]
             and not getattr(entry, "by_chance", False)
-            and all(one in self.asked for one in questions)
+            and all(question in self.asked for question in questions)
         ]
 
     def summary(self) -> str:

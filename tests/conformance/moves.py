@@ -8,9 +8,9 @@ from tests.conformance.test_partitions import alter, elect, partitions
 
 def next_leader(side: Side, topic: str, index: int) -> int:
     """The first other replica, which leads the partition now."""
-    one = partitions(side, topic)["partitions"][index]
-    then, *others = (id for id in one["replica_nodes"] if id != one["leader_id"])
-    alter(side, {(topic, index): [then, *others, one["leader_id"]]})
+    partition = partitions(side, topic)["partitions"][index]
+    then, *others = (id for id in partition["replica_nodes"] if id != partition["leader_id"])
+    alter(side, {(topic, index): [then, *others, partition["leader_id"]]})
 
     def leads() -> bool:
         elect(side, {topic: [index]}, 2)

@@ -30,7 +30,7 @@ class OldLogReader:
     def rows(self, number: int, log: OldLog, leader: OldLogReader | None = None) -> list[Row]:
         """As a reader gets them that steps over what it cannot read to the next known offset; from
         a follower with its `leader`, which knows the log's ends."""
-        found: list[Row] = []
+        rows: list[Row] = []
         offset, end = ((leader or self).offset(number, of)[0] for of in (EARLIEST, LATEST))
         while offset < end:
             wanted = {"partition": number, "fetch_offset": offset}
@@ -38,13 +38,13 @@ class OldLogReader:
             part = answer.responses[0].partitions[0]
             after = offset
             for data in _valid_batches(memoryview(part.records or b"")):
-                read = [Row(*one[:4]) for one in iter_stored_records(data)]
-                found += [row for row in read if row.offset >= after]
+                read = [Row(*stored_record[:4]) for stored_record in iter_stored_records(data)]
+                rows += [row for row in read if row.offset >= after]
                 after = max(read[-1].offset + 1, after)
             if after == offset:
                 after = next((row.offset for row in log.rows if row.offset > offset), end)
             offset = after
-        return found
+        return rows
 
     def offset(self, number: int, timestamp: int) -> tuple[int, int]:
         kind = ListOffsetsRequest.ListOffsetsPartition
@@ -109,6 +109,8 @@ def _may_differ(log: OldLog, name: str, ours: Sequence[Any], theirs: Sequence[An
     and where zstd follows, which old readers do not know, it ends an answer earlier than there."""
     if name == "times":
         return theirs == (-1, -1)
-    has_zstd = any(one.magic == 2 and one.data[22] & 7 == Compression.ZSTD for one in log.batches)
+    has_zstd = any(
+        batch.magic == 2 and batch.data[22] & 7 == Compression.ZSTD for batch in log.batches
+    )
     beginning = theirs[:-1]
     return name == "old readers" and has_zstd and ours[: len(beginning)] == beginning

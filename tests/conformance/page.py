@@ -43,10 +43,10 @@ so do wrong numbers on this page.
 
 def subjects(questions: Sequence[Question]) -> dict[str, list[Question]]:
     """The questions by subject, in order of name."""
-    found: dict[str, list[Question]] = {}
-    for one in sorted(questions, key=lambda one: one.subject):
-        found.setdefault(one.subject, []).append(one)
-    return found
+    subjects: dict[str, list[Question]] = {}
+    for question in sorted(questions, key=lambda question: question.subject):
+        subjects.setdefault(question.subject, []).append(question)
+    return subjects
 
 
 def rows(ledger: Ledger, questions: Sequence[Question]) -> dict[str, str]:
@@ -55,11 +55,11 @@ def rows(ledger: Ledger, questions: Sequence[Question]) -> dict[str, str]:
 
 
 def _row(subject: str, questions: Sequence[Question], ledger: Ledger) -> str:
-    pairs = sum(len(one.versions) for one in questions)
+    pairs = sum(len(question.versions) for question in questions)
     deviating = sum(one in set(questions) for one, _ in ledger.deviating)
-    open_ = sum(one in ledger.open for one in questions)
-    lowest = min(min(one.versions) for one in questions)
-    highest = max(max(one.versions) for one in questions)
+    open_ = sum(question in ledger.open for question in questions)
+    lowest = min(min(question.versions) for question in questions)
+    highest = max(max(question.versions) for question in questions)
     return (
         f"| {subject} | {lowest} to {highest} | {len(questions)} | {pairs} "
         f"| {pairs - deviating} | {deviating} | {open_} |"
@@ -67,7 +67,7 @@ def _row(subject: str, questions: Sequence[Question], ledger: Ledger) -> str:
 
 
 def counts(questions: Sequence[Question]) -> str:
-    pairs = sum(len(one.versions) for one in questions)
+    pairs = sum(len(question.versions) for question in questions)
     return f"**{len(questions)} questions, {pairs} with their versions.**"
 
 
@@ -141,8 +141,8 @@ def outdated_lines(text: str, ledger: Ledger, questions: Sequence[Question]) -> 
     asked = {
         name: all(one in ledger.asked for one in ones) for name, ones in subjects(questions).items()
     }
-    wanted = [counts(questions), *permitted_section(), *unserved_section()]
-    wanted += [remaining(ledger)] if all(asked.values()) else []
-    wanted += [row for name, row in rows(ledger, questions).items() if asked[name]]
+    lines = [counts(questions), *permitted_section(), *unserved_section()]
+    lines += [remaining(ledger)] if all(asked.values()) else []
+    lines += [row for name, row in rows(ledger, questions).items() if asked[name]]
     have = set(text.splitlines())
-    return [line for line in wanted if line not in have]
+    return [line for line in lines if line not in have]

@@ -59,9 +59,9 @@ class Pair:
         answered = ask(self.ours)
         own = Question(subject="", text="", versions=(), ask=lambda it: ask(it.side), number=0)
         left = [
-            one
-            for one in differences(expected, answered)
-            if not any(entry.excuses(own, one) for entry in OWN)
+            difference
+            for difference in differences(expected, answered)
+            if not any(entry.excuses(own, difference) for entry in OWN)
         ]
         assert not left, "\n".join(map(str, left))
         return expected
@@ -95,7 +95,7 @@ def _new_pair(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
     for _, cluster in clusters:
         stack.callback(cluster.close)
     with ThreadPoolExecutor(len(clusters)) as pool:
-        list(pool.map(lambda one: one[1].start(), clusters))
+        list(pool.map(lambda cluster: cluster[1].start(), clusters))
     ours, theirs = (
         Side(
             name,

@@ -90,7 +90,7 @@ def _ends(difference: Difference, field: str) -> bool:
 def excuse(question: Question, difference: Difference) -> Permitted | None:
     """The entry that permits a difference."""
     entries: Iterable[Permitted] = (*OWN, *DEVIATIONS)
-    return next((one for one in entries if one.excuses(question, difference)), None)
+    return next((entry for entry in entries if entry.excuses(question, difference)), None)
 
 
 OWN: tuple[Own, ...] = (

@@ -245,7 +245,7 @@ _RELATED: Mapping[str, tuple[str, ...]] = {
 def related_settings(random_: random.Random, count: int) -> Iterator[PropertyFile]:
     """A few settings at once that rules bind to each other."""
     names = list(_RELATED)
-    groups = [[one for one in names if one.startswith(first)] for first in
+    groups = [[name for name in names if name.startswith(first)] for first in
               ("broker.id", "node.id", "reserved", "log.ro", "log.re", "log.f", "log.c", "replica.",
                "queued", "socket", "max.", "connection", "offsets", "group.share", "group.consumer",
                "inter", "log.m", "log.d")]  # fmt: skip

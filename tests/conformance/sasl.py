@@ -49,7 +49,7 @@ def sasl_properties(node: BrokerNode) -> dict[str, str]:
     asking = {USERS: "SASL_PLAINTEXT", TIMED: "SASL_PLAINTEXT", SECRET: "SASL_SSL"}
     more = "".join(f",{name}://{node.address}:{PORTS[name]}" for name in asking)
     protocols = "".join(f",{name}:{protocol}" for name, protocol in asking.items())
-    found = {
+    properties = {
         "listeners": common["listeners"] + more,
         "advertised.listeners": common["advertised.listeners"] + more,
         "listener.security.protocol.map": common["listener.security.protocol.map"] + protocols,
@@ -62,10 +62,10 @@ def sasl_properties(node: BrokerNode) -> dict[str, str]:
     }
     for name in asking:
         prefix = f"listener.name.{name.lower()}."
-        found[f"{prefix}plain.sasl.jaas.config"] = f"{_PLAIN} {_KNOWN};"
+        properties[f"{prefix}plain.sasl.jaas.config"] = f"{_PLAIN} {_KNOWN};"
         for mechanism in MECHANISMS[1:]:
-            found[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = f"{_SCRAM};"
-    return found
+            properties[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = f"{_SCRAM};"
+    return properties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +197,7 @@ def sasl_pair(folder: Path) -> Iterator[Pair]:
         for _, cluster in clusters:
             stack.callback(cluster.close)
         with ThreadPoolExecutor(len(clusters)) as pool:
-            list(pool.map(lambda one: one[1].start(), clusters))
+            list(pool.map(lambda cluster: cluster[1].start(), clusters))
         sides = []
         for name, cluster in clusters:
             side = SaslSide(name, cluster.bootstrap, cluster.plan.zookeeper_direct())

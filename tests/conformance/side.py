@@ -291,7 +291,10 @@ class Side:
             ),
             7,
         )
-        leaders = {one.partition_index: one.leader_id for one in known.topics[0].partitions}
+        leaders = {
+            partition.partition_index: partition.leader_id
+            for partition in known.topics[0].partitions
+        }
         return bool(
             answer.topics[0].partitions[0].error_code == ErrorCode.NONE
             and known.topics[0].error_code == ErrorCode.NONE

@@ -30,5 +30,5 @@ def test_acls_of_both_tools_are_enforced(guarded: GuardedPair) -> None:
         assert line in listed, listed
     tool(ACL, ours.admin.bootstrap, "--remove", "--force", *prefix)
     left = ours.acls(principal_filter="User:tom")["resources"]
-    assert [one["resource_name"] for one in left] == ["tool-a"]
+    assert [acl["resource_name"] for acl in left] == ["tool-a"]
     ours.revoke(principal_filter="User:tom")

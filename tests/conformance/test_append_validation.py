@@ -183,7 +183,7 @@ def test_lookup_by_time_skips_deleted_segments(pair: Pair) -> None:
     pair.assert_same(lambda side: send(side, 9, name, batch([b"b" * 20], at_ms=GOOD)))
     pair.assert_same(lambda side: side.ask(deletion((name, 0, 1)), 2))
     answers = [side.get(at_time(name, GOOD), 7) for side in (pair.theirs, pair.ours)]
-    assert [one.topics[0].partitions[0].offset for one in answers] == [-1, 1]
+    assert [answer.topics[0].partitions[0].offset for answer in answers] == [-1, 1]
 
 
 WRONG_CRC = message(1, 0, b"a")[:-1] + b"b"

@@ -77,7 +77,7 @@ def poll_until(
             member.poll()
         return condition()
 
-    until(poll, lambda: [(one.holds, one.seen) for one in members], deadline_s=deadline_s)
+    until(poll, lambda: [(member.holds, member.seen) for member in members], deadline_s=deadline_s)
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])

@@ -44,7 +44,7 @@ def alter(side: Side, topic: str, configs: dict[str, str]) -> None:
 
 def batches(side: Side, topic: str) -> list[Any]:
     """All batches as served, without base timestamps, which depend on the time of cleaning."""
-    found: list[Any] = []
+    batches: list[Any] = []
     offset = 0
     while True:
         data = _fetch(side, topic, offset)
@@ -54,9 +54,9 @@ def batches(side: Side, topic: str) -> list[Any]:
                 plain = header._asdict()
                 for name in ("base_timestamp", "batch_length", "crc"):
                     del plain[name]
-                found.append((plain, list(iter_records(batch))))
+                batches.append((plain, list(iter_records(batch))))
         if not data:
-            return found
+            return batches
 
 
 def _fetch(side: Side, topic: str, offset: int) -> memoryview:
@@ -155,7 +155,7 @@ def test_compaction_retains_the_same_batches(pair: Pair) -> None:
     # what is over by now goes with the next cleaning, and newer tombstones get their time
     send(pair, topic, (b"k1", b"new"), (b"k2", None))
     roll(pair, topic, b"end")
-    gone = {one.offset for one in tombstones}
+    gone = {tombstone.offset for tombstone in tombstones}
     pair.run_on_both(lambda side: side.until(lambda: _next_are_timed(side, topic, gone),
                                       deadline_s=DEADLINE_S))  # fmt: skip
     pair.assert_same(lambda side: batches(side, topic))
@@ -163,9 +163,9 @@ def test_compaction_retains_the_same_batches(pair: Pair) -> None:
 
 def _next_are_timed(side: Side, topic: str, gone: set[int]) -> bool:
     left = [
-        (one.offset, bool(header["attributes"] & DELETE_HORIZON))
+        (record.offset, bool(header["attributes"] & DELETE_HORIZON))
         for header, records in batches(side, topic)
-        for one in records
-        if one.value is None
+        for record in records
+        if record.value is None
     ]
     return bool(left) and all(timed and offset not in gone for offset, timed in left)

@@ -75,8 +75,8 @@ def test_config_tool_describes_all_settings_of_a_broker_alike(pair: Pair) -> Non
 
 
 def _settings(text: str) -> dict[str, str]:
-    found = dict(re.findall(r"^  ([\w.]+)=(.*)$", text, re.MULTILINE))
-    return {name: line for name, line in found.items() if name not in OF_THE_NODE}
+    matches = dict(re.findall(r"^  ([\w.]+)=(.*)$", text, re.MULTILINE))
+    return {name: line for name, line in matches.items() if name not in OF_THE_NODE}
 
 
 def test_settings_written_to_zookeeper_take_effect(pair: Pair, topic: str) -> None:

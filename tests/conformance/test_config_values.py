@@ -30,7 +30,7 @@ def names(side: Side, kind: int, resource: str) -> list[str]:
         resource_type=kind, resource_name=resource, configuration_keys=None
     )
     (answer,) = side.get(DescribeConfigsRequest(resources=[asked]), 4).results
-    return sorted(one.name for one in answer.configs if not one.read_only)
+    return sorted(config.name for config in answer.configs if not config.read_only)
 
 
 def taken(side: Side, to: int, kind: int, resource: str, name: str, change: Change) -> str:

@@ -349,13 +349,13 @@ def test_settings_take_effect_at_once_by_precedence(pair: Pair) -> None:
     pair.run_on_both(lambda side: side.create(name, [(1,), (2,)]))
 
     def sizes(side: Side) -> Any:
-        found = []
+        sizes = []
         for partition, leader in ((0, 1), (1, 2)):
             for size in (300, 3000):
                 request = produce(name, batch([bytes(size)]), partition=partition)
                 answer = side.get(request, 9, to=leader)
-                found.append(answer.responses[0].partition_responses[0].error_code)
-        return found
+                sizes.append(answer.responses[0].partition_responses[0].error_code)
+        return sizes
 
     def limit(kind: int, resource: str, key: str, value: str, *limits: int) -> Any:
         def set_it(side: Side) -> Any:

@@ -55,8 +55,8 @@ def answers(pair: Pair, batches: Iterable[bytes]) -> set[tuple[str, str]]:
     topic = pair.name("damaged")
     pair.run_on_both(lambda side: side.create(topic))
     return {
-        (append_result(pair.theirs, topic, one), append_result(pair.ours, topic, one))
-        for one in batches
+        (append_result(pair.theirs, topic, batch), append_result(pair.ours, topic, batch))
+        for batch in batches
     }
 
 
@@ -79,7 +79,7 @@ def test_records_damaged_before_compression_are_rejected_alike(
     found = answers(pair, [with_records(codec, one) for one in packed])
 
     assert {theirs for theirs, _ in found} == {"NONE", "INVALID_RECORD", "UNKNOWN_SERVER_ERROR"}
-    assert {one for one in found if one[0] != one[1]} <= STRICTER
+    assert {answer for answer in found if answer[0] != answer[1]} <= STRICTER
 
 
 @pytest.mark.parametrize("codec", PACKED, ids=lambda codec: codec.name)

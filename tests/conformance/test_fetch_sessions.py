@@ -98,7 +98,7 @@ def test_incremental_response_has_changed_partitions_alone(pair: Pair, version: 
         answers += [reader.fetch(), reader.fetch([(name, 1, 1)]), reader.fetch([(name, 0, 99)])]
         answers += [reader.fetch(), reader.fetch([(name, 0, 0)])]
         answers += [reader.fetch(forget=[(name, 0), (name, 1), (name, 2)]), reader.fetch()]
-        return [plain_answer(one) for one in answers]
+        return [plain_answer(answer) for answer in answers]
 
     pair.assert_same(story)
 
@@ -194,8 +194,8 @@ def test_partitions_with_records_move_to_the_end_of_a_session(pair: Pair, topic:
         answers = [reader.fetch(asked, max_bytes=1)]
         for _ in range(3):
             answers.append(reader.fetch(max_bytes=1))
-        return [[p["partition_index"] for r in one["responses"] for p in r["partitions"]
-                 if p["records"]] for one in answers]  # fmt: skip
+        return [[p["partition_index"] for r in answer["responses"] for p in r["partitions"]
+                 if p["records"]] for answer in answers]  # fmt: skip
 
     assert pair.assert_same(story)[1:] == [[0], [1], [0]], "a full fetch does not change the order"
 

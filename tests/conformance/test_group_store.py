@@ -65,7 +65,7 @@ def test_oversized_group_records_are_rejected_alike(guarded: GuardedPair) -> Non
         return answers
 
     answers = guarded.assert_same(ask)
-    assert [one["error_code"] for one in answers[1:3]] == ["UNKNOWN_SERVER_ERROR"] * 2
+    assert [answer["error_code"] for answer in answers[1:3]] == ["UNKNOWN_SERVER_ERROR"] * 2
 
 
 @contextmanager

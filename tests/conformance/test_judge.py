@@ -27,7 +27,10 @@ def question_of(subject: str, text: str, *versions: int) -> Question:
 
 
 def found_differences(expected: Any, answered: Any) -> list[tuple[str, Any, Any]]:
-    return [(one.where, one.expected, one.answered) for one in differences(expected, answered)]
+    return [
+        (difference.where, difference.expected, difference.answered)
+        for difference in differences(expected, answered)
+    ]
 
 
 def test_every_field_is_compared() -> None:

@@ -42,10 +42,10 @@ def _create(one: Guarded) -> None:
 def test_coordinator_below_min_isr_rejects_writes(two: GuardedPair) -> None:
     """Requests that must store records fail; deletions succeed."""
     answers = two.assert_same(_group_answers)
-    assert [one["error_code"] for one in answers[2:5]] == [
+    assert [answer["error_code"] for answer in answers[2:5]] == [
         "COORDINATOR_NOT_AVAILABLE", "NONE", "COORDINATOR_NOT_AVAILABLE",
     ]  # fmt: skip
-    gone, less = (one["topics"] for one in answers[-2:])
+    gone, less = (answer["topics"] for answer in answers[-2:])
     assert gone == []
     assert [one["partition_index"] for one in less[0]["partitions"]] == [1]
 
@@ -87,7 +87,7 @@ def test_transaction_steps_below_min_isr_fail_and_can_be_repeated(two: GuardedPa
     """No step takes effect; each can be repeated."""
     answers = two.assert_same(_transaction_answers)
     refused = [*answers[:4], answers[6], *answers[10:12]]
-    assert {one["error_code"] for one in refused} == {"COORDINATOR_NOT_AVAILABLE"}
+    assert {answer["error_code"] for answer in refused} == {"COORDINATOR_NOT_AVAILABLE"}
     assert answers[-4:-1] == [2, 1, 0]  # the fencing epoch was taken once
 
 

@@ -216,9 +216,9 @@ def _producers(side: Side, topic: str, *, to: int) -> Any:
 
 def _bounds(side: Side, topic: str, *, to: int) -> Any:
     answer = fetch(side, 11, topic, [{"fetch_offset": 0}], isolation_level=1, to=to)
-    (one,) = answer["responses"][0]["partitions"]
-    aborted = [txn["first_offset"] for txn in one["aborted_transactions"] or ()]
-    return one["high_watermark"], one["last_stable_offset"], aborted
+    (bounds,) = answer["responses"][0]["partitions"]
+    aborted = [txn["first_offset"] for txn in bounds["aborted_transactions"] or ()]
+    return bounds["high_watermark"], bounds["last_stable_offset"], aborted
 
 
 def _log(side: Side, topic: str, index: int, *, to: int) -> list[Any]:
@@ -227,7 +227,7 @@ def _log(side: Side, topic: str, index: int, *, to: int) -> list[Any]:
     return [
         (
             header.base_offset, header.producer_epoch, header.base_sequence, header.is_control,
-            [one.key if header.is_control else one.value for one in iter_records(part)],
+            [record.key if header.is_control else record.value for record in iter_records(part)],
         )
         for header, part in iter_batches(data)
     ]  # fmt: skip

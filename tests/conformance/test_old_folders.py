@@ -70,7 +70,7 @@ def openers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Opener, 
     folder = tmp_path_factory.mktemp("old-folders")
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         targets: list[Target] = [UrteilTarget(), KafkaTarget()]
-        ours, theirs = pool.map(lambda one: Opener(one, folder / one.name), targets)
+        ours, theirs = pool.map(lambda target: Opener(target, folder / target.name), targets)
         for each in (ours, theirs):
             stack.callback(each.cluster.close)
         yield ours, theirs
@@ -99,7 +99,7 @@ def _differences(
     openers: tuple[Opener, Opener], topic: str, number: int, log: OldLog
 ) -> Iterator[str]:
     readers = [OldLogReader(one.side, topic) for one in openers]
-    ours, theirs = (one.rows(number, log) for one in readers)
+    ours, theirs = (reader.rows(number, log) for reader in readers)
     if not set(ours) <= set(log.rows):
         yield f"ours has what nobody wrote: {sorted(set(ours) - set(log.rows))[:3]}"
     lacking = sorted(row.offset for row in set(theirs) - set(ours))
@@ -116,4 +116,4 @@ def _may_be_a_power_cut(log: OldLog) -> bool:
     """Whole batches lacking where nothing was flushed (docs/broker/log-directories.md). Beside a
     segment that it splits, Apache Kafka loads anew what it cut before, and takes the cut for
     whole."""
-    return not log.is_flushed and (log.leaps or all(one.magic == 2 for one in log.batches))
+    return not log.is_flushed and (log.leaps or all(batch.magic == 2 for batch in log.batches))

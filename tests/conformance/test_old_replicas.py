@@ -114,7 +114,7 @@ def move(side: Side, topic: OldTopic, replicas: Sequence[int]) -> None:
 
     def in_sync() -> bool:
         known = partitions(side, topic.name)["partitions"]
-        return all(one["isr_nodes"] == sorted(replicas) for one in known)
+        return all(partition["isr_nodes"] == sorted(replicas) for partition in known)
 
     def led() -> bool:
         elect(side, {topic.name: list(numbers)}, 2)
@@ -139,11 +139,11 @@ def same_records(pair: Pair, topic: OldTopic, leader: int, followers: Sequence[i
     """Every replica of both serves all that was written, and the leaders say the same of it."""
     for number, log in enumerate(topic.logs):
         readers = [OldLogReader(side, topic.name, leader) for side in (pair.ours, pair.theirs)]
-        for one in readers:
-            assert one.rows(number, log) == log.rows, (one.side.name, log.what)
+        for reader in readers:
+            assert reader.rows(number, log) == log.rows, (reader.side.name, log.what)
             for broker in followers:
-                follower = OldLogReader(one.side, topic.name, broker)
-                assert follower.rows(number, log, one) == log.rows, (one.side.name, log.what)
+                follower = OldLogReader(reader.side, topic.name, broker)
+                assert follower.rows(number, log, reader) == log.rows, (reader.side.name, log.what)
         assert not list(differences(*readers, number, log)), log.what
 
 
@@ -156,14 +156,14 @@ def is_compacted(rows: Sequence[Row], log: OldLog) -> bool:
 def compacted_rows(side: Side, topic: OldTopic, number: int, broker: int) -> list[Row]:
     """What this replica holds once its closed segments were cleaned; broker 2 leads."""
     leader, replica = (OldLogReader(side, topic.name, to) for to in (2, broker))
-    log, found = topic.logs[number], []
+    log, rows = topic.logs[number], []
 
     def is_clean() -> bool:
-        found[:] = replica.rows(number, log, leader)
-        return is_compacted(found, log)
+        rows[:] = replica.rows(number, log, leader)
+        return is_compacted(rows, log)
 
     side.until(is_clean, deadline_s=DEADLINE_S)
-    return found
+    return rows
 
 
 def create_topics(pair: Pair) -> list[OldTopic]:

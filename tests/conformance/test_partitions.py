@@ -170,10 +170,10 @@ def elect(
     )
     answer = side.ask(request, version, to=to or side.controller())
     results = answer["replica_election_results"]
-    results[:] = [one for one in results if only in (None, one["topic"])]
-    results.sort(key=lambda one: one["topic"])
-    for one in results:
-        one["partition_result"].sort(key=lambda result: result["partition_id"])
+    results[:] = [result for result in results if only in (None, result["topic"])]
+    results.sort(key=lambda result: result["topic"])
+    for result in results:
+        result["partition_result"].sort(key=lambda result: result["partition_id"])
     return answer
 
 
@@ -219,9 +219,9 @@ def list_reassignments(
 def replicas_are(side: Side, topic: str, *wanted: Sequence[int]) -> bool:
     """Whether the controller's broker knows of these replicas, all in sync."""
     found = partitions(side, topic)["partitions"]
-    return [one["replica_nodes"] for one in found] == [list(ids) for ids in wanted] and all(
-        one["isr_nodes"] == sorted(one["replica_nodes"]) for one in found
-    )
+    return [partition["replica_nodes"] for partition in found] == [
+        list(ids) for ids in wanted
+    ] and all(partition["isr_nodes"] == sorted(partition["replica_nodes"]) for partition in found)
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -71,7 +71,8 @@ def test_producer_sequences_survive_an_election_or_restart(
 
     answers = pair.assert_same(ask)
     ids = [
-        one["producer_id"] for one in answers[11]["topics"][0]["partitions"][0]["active_producers"]
+        answer["producer_id"]
+        for answer in answers[11]["topics"][0]["partitions"][0]["active_producers"]
     ]
     assert ids == list(BEFORE)
 
@@ -96,7 +97,7 @@ def _described_producers(side: Side, topic: str, *, to: int) -> Any:
     request = DescribeProducersRequest(topics=[kind(name=topic, partition_indexes=[0])])
     answer = side.ask(request, 0, to=to)
     producers = answer["topics"][0]["partitions"][0]["active_producers"]
-    producers.sort(key=lambda one: one["producer_id"])
-    for one in producers:
-        del one["last_timestamp"]
+    producers.sort(key=lambda producer: producer["producer_id"])
+    for producer in producers:
+        del producer["last_timestamp"]
     return answer

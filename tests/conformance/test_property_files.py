@@ -81,9 +81,9 @@ def _display(config: BrokerConfig) -> dict[str, str]:
         and (raw := config.properties.get(name, key.default)) is not None
     }
     advertised = [
-        f"{one.name}://{_host(one.advertised_host)}:{one.advertised_port}"
-        for one in config.listeners
-        if one.is_advertised
+        f"{listener.name}://{_host(listener.advertised_host)}:{listener.advertised_port}"
+        for listener in config.listeners
+        if listener.is_advertised
     ]
     computed = {
         "(advertised)": ",".join(advertised),
@@ -101,11 +101,11 @@ def differences(files: Sequence[PropertyFile], folder: Path) -> list[str]:
     for path, file in zip(paths, files, strict=True):
         path.write_bytes(file.data)
     theirs = read_all(paths, ENVIRONMENT)
-    found = []
+    differences = []
     for path, file, reading in zip(paths, files, theirs, strict=True):
         if (why := _difference(read_here(path), reading)) is not None:
-            found.append(f"{file.about}: {why}")
-    return found
+            differences.append(f"{file.about}: {why}")
+    return differences
 
 
 def _difference(ours: Verdict, theirs: Reading) -> str | None:

@@ -96,19 +96,19 @@ def sorted_entries(answer: Any) -> Any:
 
 def nodes(one: Guarded) -> dict[str, Any]:
     """The settings of users, clients and addresses in ZooKeeper."""
-    found: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
     with one.admin.znodes() as zk:
 
         def look(path: str) -> None:
             data, _ = zk.get(path)
             if data:
-                found[path] = json.loads(data)
+                nodes[path] = json.loads(data)
             for child in zk.get_children(path):
                 look(f"{path}/{child}")
 
         for kind in ("users", "clients", "ips"):
             look(f"/config/{kind}")
-    return found
+    return nodes
 
 
 def test_quota_alterations_are_answered_alike(guarded: GuardedPair) -> None:
@@ -177,7 +177,7 @@ def test_all_quotas_are_removed(guarded: GuardedPair) -> None:
         guarded.assert_same(lambda one: sorted_entries(one.admin.ask(describe(), 1)))["entries"]
         == []
     )
-    assert not any(one["config"] for one in nodes(guarded.ours).values())
+    assert not any(node["config"] for node in nodes(guarded.ours).values())
 
 
 def _set(one: Guarded, client: str, **changes: float) -> None:

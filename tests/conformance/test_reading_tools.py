@@ -39,15 +39,15 @@ def test_replica_verification_tool_finds_equal_replicas(pair: Pair, ours: Side) 
             output = ""
             for line in one.stdout:  # it goes on for ever; the session's timeout ends a silent one
                 output += line
-                found = re.search(
+                match = re.search(
                     rf"max lag is (\d+) for partition {topic}-\d at offset (\d+)", line
                 )
-                if found and int(found[2]) == RECORDS // 2:
+                if match and int(match[2]) == RECORDS // 2:
                     break
         finally:
             one.kill()
-    assert found is not None, output
-    assert found[1] == "0", output
+    assert match is not None, output
+    assert match[1] == "0", output
     assert "has different" not in output, output
 
 

@@ -93,7 +93,7 @@ TOKENS = {
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "token"), [(kind, one) for kind, tokens in TOKENS.items() for one in tokens]
+    ("mechanism", "token"), [(kind, token) for kind, tokens in TOKENS.items() for token in tokens]
 )
 def test_malformed_first_message_is_answered_alike(
     sasl: Pair, mechanism: str, token: bytes

@@ -65,7 +65,7 @@ class Visitor(Talk):
     def describe(self, owners: list[str] | None, version: int = 3) -> Any:
         asked = None if owners is None else [
             Owner(principal_type=kind, principal_name=name)
-            for kind, _, name in (one.partition(":") for one in owners)
+            for kind, _, name in (owner.partition(":") for owner in owners)
         ]  # fmt: skip
         return self.ask(DescribeDelegationTokenRequest(owners=asked), version)
 
@@ -161,7 +161,7 @@ def test_token_for_another_owner_requires_a_right(sasl: Pair) -> None:
 def _grant(side: Side, type: ResourceType, name: str, operation: Operation, who: str) -> None:
     wanted = acl(type, name, operation, principal=who, host="*")
     answer = side.get(CreateAclsRequest(creations=[wanted]), 3)
-    assert [one.error_code for one in answer.results] == [0], answer
+    assert [result.error_code for result in answer.results] == [0], answer
 
 
 def test_tokens_are_stored_alike(sasl: Pair) -> None:
@@ -170,7 +170,7 @@ def test_tokens_are_stored_alike(sasl: Pair) -> None:
     def ask(side: Side) -> Any:
         with Visitor(side) as alice:
             names = ("bob", "carol, a=b*~")
-            renewers = [Renewers(principal_type="User", principal_name=one) for one in names]
+            renewers = [Renewers(principal_type="User", principal_name=name) for name in names]
             token = alice.create(renewers=renewers)
         path = f"/delegation_token/tokens/{token['token_id']}"
         with side.znodes() as zk:
@@ -305,7 +305,7 @@ def _tool_output(side: Side, config: Path) -> list[str]:
     ]
     own = [line for line in found.splitlines() if token_id in line]
     outputs = [made, *own, *acts]
-    return [_blank(one.replace(token_id, "ID").replace(password, "HMAC")) for one in outputs]
+    return [_blank(output.replace(token_id, "ID").replace(password, "HMAC")) for output in outputs]
 
 
 def _blank(text: str) -> str:

@@ -155,7 +155,7 @@ def test_dump_tool_reads_transaction_state_and_offsets(cluster: Cluster, topic: 
     states = re.findall(r"state=(\w+)", " ".join(own_lines))
     ended = [f"{step}{end}" for end in ("Commit", "Abort") for step in ("Prepare", "Complete")]
     assert states[0] == "Empty"
-    assert [one for one in states if one in ended] == ended, own_lines
+    assert [state for state in states if state in ended] == ended, own_lines
     assert "txnTimeoutMs=43210" in own_lines[-1]
     output = dump(cluster, "__consumer_offsets", "--offsets-decoder")
     assert f'{{"group":"dumped group","topic":"{topic}","partition":0}}' in output, output[-3000:]

@@ -61,8 +61,8 @@ def test_requests_waiting_at_a_deposed_leader_are_answered_alike(
         with side.paused_broker(still):
             waiting = []
             for version, more in ((4, {}), (11, {}), (11, {"isolation_level": 1}), (12, {})):
-                one = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=LONG_MS, **more)
-                waiting.append(side.start(one, version, to=ids[0]))
+                request = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=LONG_MS, **more)
+                waiting.append(side.start(request, version, to=ids[0]))
             # Appended after what came before it was read, which then waits too.
             second = produce(topic, batch([b"second"]), timeout_ms=LONG_MS)
             waiting.append(side.start(second, 9, to=ids[0]))

@@ -19,15 +19,15 @@ UNDER_WAY = ListTransactionsRequest(state_filters=["PrepareCommit", "PrepareAbor
 
 def producer(cluster: Cluster, name: str, **more: Any) -> Producer:
     settings = {"bootstrap.servers": ",".join(cluster.bootstrap), "transactional.id": name}
-    one = Producer({**settings, "log_level": 0, **more})
-    one.init_transactions(WAIT_S)
-    return one
+    producer = Producer({**settings, "log_level": 0, **more})
+    producer.init_transactions(WAIT_S)
+    return producer
 
 
-def send(one: Producer, topic: str, values: list[str]) -> None:
+def send(producer: Producer, topic: str, values: list[str]) -> None:
     for number, value in enumerate(values):
-        one.produce(topic, value, partition=number % PARTITIONS)
-    assert one.flush(WAIT_S) == 0
+        producer.produce(topic, value, partition=number % PARTITIONS)
+    assert producer.flush(WAIT_S) == 0
 
 
 def reader(cluster: Cluster, **more: Any) -> Consumer:

@@ -61,9 +61,9 @@ class Scene:
             lane, _, cells = line.partition(" = ")
             self._cells(self.y(lane), cells.split())
             return
-        found = _LINE.fullmatch(line)
-        assert found, line
-        begin, end, rest = found.groups()
+        match = _LINE.fullmatch(line)
+        assert match, line
+        begin, end, rest = match.groups()
         lane, text = self._place(rest)
         colour, text = _colour(text)
         if end:
@@ -76,7 +76,7 @@ class Scene:
             self._say(float(begin) + 0.2, self.y(lane) + 0.22, text, colour)
 
     def _place(self, rest: str) -> tuple[str, str]:
-        both = [f"{one}>{other}" for one in self.lanes for other in self.lanes]
+        both = [f"{lane}>{other}" for lane in self.lanes for other in self.lanes]
         names = (*both, *self.lanes)
         shorts = {one: name for name in names for one in (name, self._short(name))}
         fit = max((name for name in shorts if rest.startswith(f"{name} ")), key=len)

@@ -54,8 +54,8 @@ def calls(lines: Iterable[str], program: str) -> Iterator[str]:
     """The calls of a program, each with its words after that."""
     pattern = re.compile(rf"^(?:\S+=\S+ )*(?:eval \"?\$\()?(?:\$ )?(?:\S*/)?{program} (.+)$")
     for line in lines:
-        if found := pattern.search(line):
-            call = _COMMENT.split(found[1])[0]
+        if match := pattern.search(line):
+            call = _COMMENT.split(match[1])[0]
             yield call if _NOT_ARGUMENTS.search(call) else _ENDS.split(call)[0]
 
 

@@ -123,14 +123,14 @@ def _environment(call: str) -> bool:
 )
 def test_programs_in_pages_exist(page: Path, program: str, there: Callable[[str], bool]) -> None:
     named = [*calls(blocks(page), program), *calls(spans(page), program)]
-    assert [one for one in named if not one.startswith("-m ") and not there(one)] == []
+    assert [call for call in named if not call.startswith("-m ") and not there(call)] == []
 
 
 @each_page
 def test_files_named_in_pages_exist(page: Path) -> None:
     rooms = "broker|chaos|compose|harness|reports|suites|tests|bench|docs"
     shape = re.compile(rf"(?:{rooms})/[\w./-]+")
-    named = {one for text in (*blocks(page), *spans(page)) if (one := shape.fullmatch(text))}
+    named = {match for text in (*blocks(page), *spans(page)) if (match := shape.fullmatch(text))}
     entries = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in SITE}
     gone = [one[0] for one in named if one[0] not in entries and not (ROOT / one[0]).exists()]
     assert [path for path in gone if "/." not in path] == []

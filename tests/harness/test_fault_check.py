@@ -38,8 +38,8 @@ def test_unhealable_fault_does_not_end_the_check(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(cluster, "start", refuse)
     cluster.views["urteil-fault-check"] = cluster.views["t"]
-    found = check_all(cluster, ["crash", "ring"], runtime="process", target="urteil")
-    assert [one.fault for one in found] == ["crash", "ring"]
-    assert not found[0].healed
-    assert "busy" in found[0].healing
+    fault_checks = check_all(cluster, ["crash", "ring"], runtime="process", target="urteil")
+    assert [fault_check.fault for fault_check in fault_checks] == ["crash", "ring"]
+    assert not fault_checks[0].healed
+    assert "busy" in fault_checks[0].healing
     assert cluster.states["b2"] is NodeState.DEAD

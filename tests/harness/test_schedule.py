@@ -98,7 +98,7 @@ def test_named_and_drawn_faults_have_different_choices(tmp_path: Path) -> None:
     both = settle_schedule(Scenario(name="both", faults=(named, named), draw=drawn))
     path = tmp_path / "schedule.json"
     save_schedule(path, schedule_of(both))
-    assert len({one.choice for one in load_schedule(path, both).faults}) == 4
+    assert len({fault.choice for fault in load_schedule(path, both).faults}) == 4
 
 
 CRASH = "[[faults]]\nfault='crash'\n"

@@ -117,16 +117,16 @@ def transact(life: Life, bootstrap: list[str]) -> None:
     """Of six transactions, two at a time: three committed, two aborted, one left open."""
     settings = {"bootstrap.servers": ",".join(bootstrap), "transaction.timeout.ms": 600_000}
     producers = [Producer({**settings, "transactional.id": f"t{number}"}) for number in range(2)]
-    for one in producers:
-        one.init_transactions(20)
+    for producer in producers:
+        producer.init_transactions(20)
     for turn in range(3):
-        for one in producers:
-            one.begin_transaction()
+        for producer in producers:
+            producer.begin_transaction()
         for number in range(40):
-            one = producers[number % 2]
-            one.produce(TRANSACTIONS, b"%d" % number * 20, key=b"k%d" % number, partition=0)
+            producer = producers[number % 2]
+            producer.produce(TRANSACTIONS, b"%d" % number * 20, key=b"k%d" % number, partition=0)
             if number % 10 > 7:
-                one.flush(20)
+                producer.flush(20)
         producers[0].commit_transaction(20)
         if turn < 2:
             producers[1].abort_transaction(20)

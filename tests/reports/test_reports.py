@@ -182,7 +182,7 @@ def test_timeline_has_the_messages_on_which_faults_acted(tmp_path: Path) -> None
     example_run.write_table(tmp_path, "link_events", [event])
     with open_evidence(tmp_path) as evidence:
         drawn = tracks(evidence, series, example_run.result().faults)
-    (track,) = [one for one in drawn if one.title.startswith("Requests and answers")]
+    (track,) = [track for track in drawn if track.title.startswith("Requests and answers")]
     (band,) = track.bands
     assert (band.lane, band.begin_s) == ("lose_answer EndTxn", 1.0)
     assert band.detail == "drop: answer EndTxn v3, id 7 of t1, on client->b1"

@@ -74,8 +74,8 @@ class Finding:
 def judge(evidence: Evidence) -> list[Finding]:
     """Every anomaly, by guarantee."""
     history = small_history(evidence)
-    found = [Finding(name, _sentence(one)) for name in REFERENCES
-             for one in sorted(_violations(name, history), key=str)]  # fmt: skip
+    found = [Finding(name, _sentence(violation)) for name in REFERENCES
+             for violation in sorted(_violations(name, history), key=str)]  # fmt: skip
     return found + [
         Finding(name, sentence) for name, check in LOCAL for sentence in check(evidence)
     ]
@@ -87,11 +87,11 @@ def read_replicas(disk: Disk, broker: int, watermarks: dict[Place, int]) -> dict
     for path in sorted(disk.files):
         if match := _SEGMENT.fullmatch(path):
             parts[match[1], int(match[2])].append(bytes(disk.files[path].data))
-    found = {}
+    replicas = {}
     for place, segments in parts.items():
         data = b"".join(segments)
-        found[place] = Replica(broker, tuple(_batches(data)), watermarks.get(place, 0))
-    return found
+        replicas[place] = Replica(broker, tuple(_batches(data)), watermarks.get(place, 0))
+    return replicas
 
 
 def _batches(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -129,10 +129,10 @@ def _reference(name: str) -> Reference:
     return check
 
 
-def _sentence(one: Violation) -> str:
-    at = "" if one.offset is None else f" at offset {one.offset}"
-    value = "" if one.value_id is None else f"{one.value_id}, "
-    return f"{value}{one.topic}-{one.partition}{at}: {one.sub_kind or 'violated'}"
+def _sentence(violation: Violation) -> str:
+    at = "" if violation.offset is None else f" at offset {violation.offset}"
+    value = "" if violation.value_id is None else f"{violation.value_id}, "
+    return f"{value}{violation.topic}-{violation.partition}{at}: {violation.sub_kind or 'violated'}"
 
 
 # The rows of a small history
@@ -146,7 +146,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
     tables: dict[str, list[dict[str, Any]]] = {
         "sends": [row for n, send in enumerate(evidence.history.sends) for row in _sends(n, send)],
         "reads": [_read(read, read.client, 0) for read in evidence.history.reads],
-        "states": [_state(*one) for one in states_of(evidence.changes)],
+        "states": [_state(*state) for state in states_of(evidence.changes)],
     }
     for name in ("passes", "logs", "replicas"):
         tables[name] = []

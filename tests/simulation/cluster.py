@@ -191,7 +191,7 @@ class Cluster:
 
     def states(self) -> dict[tuple[str, int], Any]:
         """The state of every partition as ZooKeeper has it now."""
-        found = {}
+        states = {}
         for topic in self.ensemble.children("/brokers/topics"):
             base = f"/brokers/topics/{topic}/partitions"
             if self.ensemble.exists(base) is None:
@@ -199,8 +199,8 @@ class Cluster:
             for number in self.ensemble.children(base):
                 if self.ensemble.exists(f"{base}/{number}/state") is not None:
                     data, stat = self.ensemble.get(f"{base}/{number}/state")
-                    found[topic, int(number)] = decode_state(data, stat.version)
-        return found
+                    states[topic, int(number)] = decode_state(data, stat.version)
+        return states
 
     def replicas(self, topic: str, partition: int) -> list[int]:
         """In the order in which they are preferred."""
@@ -216,7 +216,9 @@ class Cluster:
             and len(self.ensemble.children("/brokers/ids")) == len(BROKERS)
             and self.controller() is not None
             and len(states) == partitions
-            and all(one.leader > 0 and len(one.isr) == len(BROKERS) for one in states.values())
+            and all(
+                state.leader > 0 and len(state.isr) == len(BROKERS) for state in states.values()
+            )
         )
 
 

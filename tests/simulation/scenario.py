@@ -64,8 +64,8 @@ class Run:
     def _told(self) -> Iterator[str]:
         """The first findings of every guarantee."""
         by_guarantee: dict[str, list[str]] = {}
-        for one in self.findings:
-            by_guarantee.setdefault(one.guarantee, []).append(one.sentence)
+        for finding in self.findings:
+            by_guarantee.setdefault(finding.guarantee, []).append(finding.sentence)
         for guarantee, sentences in by_guarantee.items():
             for sentence in sentences[:SHOWN]:
                 yield f"{guarantee}: {sentence[-1500:]}"
@@ -204,7 +204,7 @@ async def _recover(
         poll_s=0.2,
     )
     if not has_recovered:
-        states = {place: (one.leader, one.isr) for place, one in cluster.states().items()}
+        states = {place: (state.leader, state.isr) for place, state in cluster.states().items()}
         open_sends = [send for send in evidence.history.sends if send.end_s < 0 or
                       (send.outcome == "info" and send.producer_id >= 0)]  # fmt: skip
         evidence.troubles.append(
@@ -234,12 +234,12 @@ async def _read_all(
             position, watermark = sweeping.result()
             if position < watermark:
                 evidence.troubles.append(f"partition {n} ended at {position} of {watermark}")
-        evidence.final[TOPIC, n] = [one for one in final.reads if one.partition == n]
+        evidence.final[TOPIC, n] = [read for read in final.reads if read.partition == n]
     await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
     for broker_id, life in cluster.lives.items():
         replicas = getattr(life.broker, "replicas", None)
         watermarks: dict[Place, int] = {
-            place: one.log.high_watermark for place, one in replicas.partitions.items()
+            place: partition.log.high_watermark for place, partition in replicas.partitions.items()
         } if replicas else {}  # fmt: skip
         disk = cluster.disks[process(broker_id)]
         for place, replica in checks.read_replicas(disk, broker_id, watermarks).items():

@@ -123,8 +123,10 @@ class Schedule:
         return self._power_cut, self._fast_failover
 
     async def _leader_crash(self) -> None:
-        leaders = [one.leader for one in self._cluster.states().values()]
-        await self._crash_and_restart([one for one in leaders if one in self._cluster.lives][:1])
+        leaders = [state.leader for state in self._cluster.states().values()]
+        await self._crash_and_restart(
+            [leader for leader in leaders if leader in self._cluster.lives][:1]
+        )
 
     async def _controller_crash(self) -> None:
         controller = self._cluster.controller()
@@ -196,7 +198,7 @@ class Schedule:
     def _in_a_row(self, place: tuple[str, int]) -> tuple[int, ...]:
         """Who leads, who is next, and who after that."""
         leader = self._cluster.states()[place].leader
-        return leader, *(one for one in self._cluster.replicas(*place) if one != leader)
+        return leader, *(replica for replica in self._cluster.replicas(*place) if replica != leader)
 
     def _end(self, place: tuple[str, int], broker_id: int) -> int:
         log = self._cluster.lives[broker_id].broker.replicas.partitions[place].log
@@ -271,7 +273,7 @@ class Schedule:
 
     def _victim(self) -> str:
         """A leader more often than not."""
-        leaders = [one.leader for one in self._cluster.states().values() if one.leader > 0]
+        leaders = [state.leader for state in self._cluster.states().values() if state.leader > 0]
         return process(self._rng.choice([*BROKERS, *leaders]))
 
     async def _cut_for_a_while(self, ends: list[tuple[str, str]]) -> None:

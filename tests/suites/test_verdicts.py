@@ -55,9 +55,9 @@ def test_acks_below_all_permit_no_other_anomaly() -> None:
 
 
 def test_required_anomaly_is_found_and_permitted() -> None:
-    found = _result("unclean-on", lost_write=Status.PERMITTED)
-    assert_expected(SCENARIOS["unclean-on"], [found])
-    missed = msgspec.structs.replace(found, must_find={"lost_write": False})
+    result = _result("unclean-on", lost_write=Status.PERMITTED)
+    assert_expected(SCENARIOS["unclean-on"], [result])
+    missed = msgspec.structs.replace(result, must_find={"lost_write": False})
     with pytest.raises(AssertionError, match="no lost_write in 1 repeats"):
         assert_expected(SCENARIOS["unclean-on"], [missed])
     with pytest.raises(AssertionError, match="lost_write"):

@@ -42,8 +42,8 @@ def await_loaded(out: Path, file: str) -> psutil.Process:
     """The process that was given `file`, once a producer has been at work."""
     journal = out / "latest" / "journal"
     until(lambda: any(path.stat().st_size > 5_000 for path in journal.glob("p1*")), "no load began")
-    (found,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
-    return found
+    (process,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
+    return process
 
 
 def is_of(process: psutil.Process, out: Path, file: str) -> bool:

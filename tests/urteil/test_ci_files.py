@@ -25,9 +25,9 @@ def _commands(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", ["github.yml", "gitlab.yml", "urteil-night.service"])
 def test_ci_files_call_existing_commands_and_options(name: str) -> None:
-    found = _commands((CI / name).read_text())
-    assert found
-    for words in found:
+    commands = _commands((CI / name).read_text())
+    assert commands
+    for words in commands:
         command = urteil.commands[words[0]]
         command.make_context(words[0], [*words[1:], "--help"][:-1])
 

@@ -268,15 +268,15 @@ def test_fault_list_shows_targets_options_and_expiry(
 
 def belonging_to(out: Path) -> list[psutil.Process]:
     """The processes that name a folder of `out`, and their children."""
-    found = {}
+    processes = {}
     for process in psutil.process_iter():
         try:
             if any(str(out) in word for word in process.cmdline()):
                 family = [process, *process.children(recursive=True)]
-                found.update({one.pid: one for one in family})
+                processes.update({one.pid: one for one in family})
         except psutil.NoSuchProcess:
             continue
-    return list(found.values())
+    return list(processes.values())
 
 
 def test_running_run_cannot_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,4 +94,4 @@ def test_earlier_run_is_judged_and_reported_as_before(urteil: Path, earlier_run:
 
 def test_schedule_of_an_earlier_run_is_read(earlier_run: Path) -> None:
     schedule = load_schedule(earlier_run / "schedule.json", SCENARIOS["min-isr"])
-    assert [(one.fault, one.target) for one in schedule.faults] == [("crash", "followers")]
+    assert [(fault.fault, fault.target) for fault in schedule.faults] == [("crash", "followers")]

@@ -17,7 +17,10 @@ def test_nearest_marker_wins_and_settings_are_merged() -> None:
     found = with_markers(SESSION, [module, test])
     assert (found.brokers, found.seed) == (1, 3)
     assert found.config == {"log.retention.ms": 5, "num.partitions": 2}
-    assert [(one.name, one.partitions) for one in found.topic_specs(1)] == [("a", 3), ("b", 9)]
+    assert [(topic_spec.name, topic_spec.partitions) for topic_spec in found.topic_specs(1)] == [
+        ("a", 3),
+        ("b", 9),
+    ]
 
 
 @pytest.mark.parametrize(("brokers", "factor"), [(1, 1), (2, 2), (5, 3)])

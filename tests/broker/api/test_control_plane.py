@@ -95,7 +95,7 @@ def test_metadata_waits_for_the_first_update() -> None:
 def alive(*brokers: int) -> UpdateMetadataRequest:
     return UpdateMetadataRequest(
         controller_id=1,
-        live_brokers=[UpdateMetadataRequest.UpdateMetadataBroker(id=one) for one in brokers],
+        live_brokers=[UpdateMetadataRequest.UpdateMetadataBroker(id=broker) for broker in brokers],
     )
 
 

@@ -43,6 +43,6 @@ def test_unreadable_settings_fail_only_their_own_resource() -> None:
         bad, good = answer.results
         assert bad.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert "retention.ms" in (bad.error_message or "")
-        assert [(one.name, one.value) for one in good.configs] == [("retention.ms", "5")]
+        assert [(config.name, config.value) for config in good.configs] == [("retention.ms", "5")]
 
     run(scenario())

@@ -24,8 +24,8 @@ def errors(nodes: Nodes) -> set[int]:
     with Client(nodes.ports[1]) as client:
         answer = client.ask(ApiKey.FIND_COORDINATOR, 4, request)
     assert isinstance(answer, FindCoordinatorResponse)
-    assert [one.key for one in answer.coordinators] == KEYS
-    return {one.error_code for one in answer.coordinators}
+    assert [coordinator.key for coordinator in answer.coordinators] == KEYS
+    return {coordinator.error_code for coordinator in answer.coordinators}
 
 
 def received_packets(zookeeper: ZooKeeperServer) -> int:

@@ -181,11 +181,11 @@ def test_listeners_are_parsed_with_their_inter_broker_listener() -> None:
         inter_broker_listener_name="INTERNAL",
     )
     assert config.inter_broker.advertised_uri == "INTERNAL://b2:9092"
-    assert [one.advertised_uri for one in config.listeners] == [
+    assert [listener.advertised_uri for listener in config.listeners] == [
         "INTERNAL://b2:9092",
         "CLIENT://127.9.9.9:29093",
     ]
-    assert [(one.host, one.port) for one in config.listeners] == [
+    assert [(listener.host, listener.port) for listener in config.listeners] == [
         ("127.0.0.2", 9092),
         ("127.0.0.2", 9093),
     ]
@@ -196,7 +196,9 @@ def test_unadvertised_listener_is_bound() -> None:
         listeners="A://127.0.0.2:1,B://:2", listener_security_protocol_map="A:SSL,B:PLAINTEXT",
         advertised_listeners="B://:7", inter_broker_listener_name="B",
     )  # fmt: skip
-    shown = [(one.name, one.port, one.is_advertised) for one in config.listeners]
+    shown = [
+        (listener.name, listener.port, listener.is_advertised) for listener in config.listeners
+    ]
     assert shown == [("B", 2, True), ("A", 1, False)]
     (endpoint,) = endpoints(config.listeners, lambda _: 0)
     assert (endpoint.host, endpoint.port) == (own_name(), 7)

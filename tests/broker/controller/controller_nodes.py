@@ -131,9 +131,9 @@ class Node:
             state.partition_index: state
             for request in self.received
             if isinstance(request, LeaderAndIsrRequest)
-            for one in request.topic_states
-            if one.topic_name == topic
-            for state in one.partition_states
+            for topic_state in request.topic_states
+            if topic_state.topic_name == topic
+            for state in topic_state.partition_states
         }
 
     def metadata(self, topic: str) -> dict[int, UpdateMetadataRequest.UpdateMetadataPartitionState]:
@@ -141,9 +141,9 @@ class Node:
             state.partition_index: state
             for request in self.received
             if isinstance(request, UpdateMetadataRequest)
-            for one in request.topic_states
-            if one.topic_name == topic
-            for state in one.partition_states
+            for topic_state in request.topic_states
+            if topic_state.topic_name == topic
+            for state in topic_state.partition_states
         }
 
     def alive(self) -> list[int]:

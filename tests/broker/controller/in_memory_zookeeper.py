@@ -83,8 +83,8 @@ class PaperZooKeeper:
 
     def children(self, path: str) -> list[str]:
         below = f"{path}/"
-        found = [one for one in self.nodes if one.startswith(below)]
-        return sorted(one[len(below) :] for one in found if "/" not in one[len(below) :])
+        nodes = [node for node in self.nodes if node.startswith(below)]
+        return sorted(node[len(below) :] for node in nodes if "/" not in node[len(below) :])
 
     def check(self, op: Op) -> None:
         node = self.nodes.get(op.path)
@@ -121,8 +121,8 @@ class PaperZooKeeper:
 
     def multi(self, ops: Sequence[Op]) -> None:
         before = {
-            path: Node(one.data, one.czxid, one.version, one.mzxid)
-            for path, one in self.nodes.items()
+            path: Node(node.data, node.czxid, node.version, node.mzxid)
+            for path, node in self.nodes.items()
         }
         for index, op in enumerate(ops):
             try:
@@ -229,24 +229,28 @@ class PaperBroker:
         match request:
             case LeaderAndIsrRequest():
                 return LeaderAndIsrResponse(
-                    topics=[self._host(one) for one in request.topic_states]
+                    topics=[self._host(topic_state) for topic_state in request.topic_states]
                 )
             case StopReplicaRequest():
                 return StopReplicaResponse(
                     partition_errors=[
                         StopReplicaResponse.StopReplicaPartitionError(
                             topic_name=topic.topic_name,
-                            partition_index=one.partition_index,
-                            error_code=self._stop((topic.topic_name, one.partition_index), one),
+                            partition_index=partition_state.partition_index,
+                            error_code=self._stop(
+                                (topic.topic_name, partition_state.partition_index), partition_state
+                            ),
                         )
                         for topic in request.topic_states
-                        for one in topic.partition_states
+                        for partition_state in topic.partition_states
                     ]
                 )
             case UpdateMetadataRequest():
                 for topic in request.topic_states:
-                    for one in topic.partition_states:
-                        self.metadata[topic.topic_name, one.partition_index] = one
+                    for partition_state in topic.partition_states:
+                        self.metadata[topic.topic_name, partition_state.partition_index] = (
+                            partition_state
+                        )
                 return UpdateMetadataResponse()
         raise AssertionError(request)
 
@@ -254,14 +258,14 @@ class PaperBroker:
         self, topic: LeaderAndIsrRequest.LeaderAndIsrTopicState
     ) -> LeaderAndIsrResponse.LeaderAndIsrTopicError:
         errors = []
-        for one in topic.partition_states:
-            tp = (topic.topic_name, one.partition_index)
+        for partition_state in topic.partition_states:
+            tp = (topic.topic_name, partition_state.partition_index)
             error = ErrorCode.KAFKA_STORAGE_ERROR if tp in self.failed else ErrorCode.NONE
             if not error:
-                self.disk[tp] = one
+                self.disk[tp] = partition_state
             errors.append(
                 LeaderAndIsrResponse.LeaderAndIsrPartitionError(
-                    partition_index=one.partition_index, error_code=error
+                    partition_index=partition_state.partition_index, error_code=error
                 )
             )
         return LeaderAndIsrResponse.LeaderAndIsrTopicError(
@@ -378,9 +382,9 @@ class SimulatedTerm:
             partition_index=tp[1],
             leader_epoch=role.leader_epoch,
             new_isr_with_epochs=[
-                AlterPartitionRequest.BrokerState(broker_id=one)
-                for one in role.replicas
-                if one in self.world.brokers and tp not in self.world.brokers[one].failed
+                AlterPartitionRequest.BrokerState(broker_id=replica)
+                for replica in role.replicas
+                if replica in self.world.brokers and tp not in self.world.brokers[replica].failed
             ],
             partition_epoch=state.partition_epoch,
             leader_recovery_state=role.leader_recovery_state,

@@ -17,7 +17,7 @@ RETRIES = 3
 def alive(*brokers: int) -> UpdateMetadataRequest:
     return UpdateMetadataRequest(
         controller_id=1,
-        live_brokers=[UpdateMetadataRequest.UpdateMetadataBroker(id=one) for one in brokers],
+        live_brokers=[UpdateMetadataRequest.UpdateMetadataBroker(id=broker) for broker in brokers],
     )
 
 

@@ -72,8 +72,8 @@ def test_joining_broker_gets_live_brokers_before_its_roles(
             await wait_until(lambda: len(come.states("t")) == 2, "roles of both partitions")
             first = come.received[0]
             assert isinstance(first, UpdateMetadataRequest)
-            assert [one.id for one in first.live_brokers] == [1, 2, 3]
-            assert [one.topic_name for one in first.topic_states] == ["t"]
+            assert [live_broker.id for live_broker in first.live_brokers] == [1, 2, 3]
+            assert [topic_state.topic_name for topic_state in first.topic_states] == ["t"]
 
     run(scenario)
 
@@ -301,7 +301,7 @@ def test_controlled_shutdown_moves_all_leaders(zookeeper: ZooKeeperServer, chroo
                 lambda: set(cluster[2].stopped()) == {("t", 0, False), ("t", 1, False)},
                 "StopReplica without deletion",
             )
-            epochs = {index: one.leader_epoch for index, one in cluster[2].states("t").items()}
+            epochs = {index: state.leader_epoch for index, state in cluster[2].states("t").items()}
             assert epochs == {0: 0, 1: 0}, "it must not fetch in the epochs that go on without it"
             # and it may not come back into an ISR while it goes
             state = await cluster.state("t")

@@ -96,14 +96,14 @@ def test_step_by_step() -> None:
         state = world.zk.state(TP)
         assert (state.leader, state.leader_epoch, state.isr) == (1, 1, (1, 2))
         roles = {id: world.brokers[id].disk[TP] for id in (1, 2, 3, 4)}
-        assert {id: one.is_new for id, one in roles.items()} == {
+        assert {id: role.is_new for id, role in roles.items()} == {
             1: False,
             2: False,
             3: True,
             4: True,
         }
-        for one in roles.values():
-            assert (tuple(one.adding_replicas), tuple(one.removing_replicas)) == ((3, 4), (1, 2))
+        for role in roles.values():
+            assert (tuple(role.adding_replicas), tuple(role.removing_replicas)) == ((3, 4), (1, 2))
         under_way = await term.term.reassignments(None)
         assert under_way == {TP: ReplicaAssignment((3, 4, 1, 2), (3, 4), (1, 2))}
         assert await term.term.reassignments([("t", 9)]) == {}
@@ -438,8 +438,8 @@ def test_replacement_of_a_leader_outside_the_target_survives_failover(
         state = world.zk.state(TP)
         assert (state.leader, state.isr) == (1, (1, 2))
         assert 3 not in world.holders(TP)
-        for one in replicas:
-            role = world.brokers[one].disk[TP]
+        for replica in replicas:
+            role = world.brokers[replica].disk[TP]
             assert (role.leader, role.leader_epoch) == (1, state.leader_epoch)
         return at <= term.session.operations
 

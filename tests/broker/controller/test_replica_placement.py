@@ -65,12 +65,12 @@ def test_placement_on_two_racks_is_as_even_as_apache_kafka(seed: int) -> None:
     """10 x 3 over 6 brokers: replicas [4,4,5,5,6,6] or better, leaders [1,1,2,2,2,2]."""
     racks = {broker: f"r{broker % 2}" for broker in range(1, 7)}
     made = assign_replicas(dict(racks), 10, 3, random.Random(seed))
-    spread = sorted(Counter(one for replicas in made.values() for one in replicas).values())
+    spread = sorted(Counter(replica for replicas in made.values() for replica in replicas).values())
     leaders = sorted(Counter(replicas[0] for replicas in made.values()).values())
     assert spread in ([4, 4, 5, 5, 6, 6], [4, 5, 5, 5, 5, 6], [5, 5, 5, 5, 5, 5])
     assert leaders == [1, 1, 2, 2, 2, 2]
     for replicas in made.values():
-        assert len({racks[one] for one in replicas}) == 2
+        assert len({racks[replica] for replica in replicas}) == 2
 
 
 @given(
@@ -91,10 +91,10 @@ def test_replicas_differ_and_racks_come_first(
         assert len(set(replicas)) == factor
         assert set(replicas) <= set(racks)
         if aware:
-            used = {racks[one] for one in replicas}
+            used = {racks[replica] for replica in replicas}
             assert len(used) == min(factor, len(set(racks.values())))
     leaders = Counter(replicas[0] for replicas in made.values())
-    assert max(leaders.values()) - min(leaders.get(one, 0) for one in racks) <= 1
+    assert max(leaders.values()) - min(leaders.get(rack, 0) for rack in racks) <= 1
 
 
 def test_impossible_placements_are_rejected() -> None:

@@ -105,8 +105,8 @@ def test_broker_stops_cleanly_and_returns_empty(trouble: str) -> None:
             for broker in replicas:
                 role = world.brokers[broker].disk[tp]
                 assert (role.leader, role.leader_epoch) == (state.leader, state.leader_epoch)
-            for one in world.brokers.values():
-                seen = one.metadata[tp]
+            for broker in world.brokers.values():
+                seen = broker.metadata[tp]
                 assert (seen.leader, set(seen.isr)) == (state.leader, replicas)
 
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
@@ -129,9 +129,9 @@ def test_log_directory_failure_survives_failover(trouble: str) -> None:
         state = world.zk.state(TP)
         assert (state.leader, state.isr) == (2, (2,))
         assert world.zk.state(("kept", 0)).isr == (3, 1), "its other directory is sound"
-        for one in world.brokers.values():
-            assert list(one.metadata[TP].offline_replicas) == [1]
-            assert list(one.metadata["kept", 0].offline_replicas) == []
+        for broker in world.brokers.values():
+            assert list(broker.metadata[TP].offline_replicas) == [1]
+            assert list(broker.metadata["kept", 0].offline_replicas) == []
         assert world.zk.children(znodes.LOG_DIR_EVENTS) == []
 
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
@@ -196,7 +196,10 @@ def test_failed_log_directory_returns_with_its_broker() -> None:
 
 
 def errors(outcomes: dict[TopicPartition, int | ApiError]) -> dict[TopicPartition, int | ErrorCode]:
-    return {tp: one.error if isinstance(one, ApiError) else one for tp, one in outcomes.items()}
+    return {
+        tp: outcome.error if isinstance(outcome, ApiError) else outcome
+        for tp, outcome in outcomes.items()
+    }
 
 
 def test_requested_elections() -> None:
@@ -375,7 +378,7 @@ def test_added_partitions_continue_the_placement() -> None:
     whole = {**first, **assign_more(dict(racks), 4, first[0], 6)}
     assert sorted(whole) == list(range(10))
     for replicas in whole.values():
-        assert len({racks[one] for one in replicas}) == 2
+        assert len({racks[replica] for replica in replicas}) == 2
     leaders = Counter(replicas[0] for replicas in whole.values())
     assert max(leaders.values()) <= 3
 

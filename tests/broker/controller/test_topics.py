@@ -72,13 +72,13 @@ def test_create_topics_answers_once_leaders_are_known(
                 active, topic("a", 2, 2, retention_ms="5"), topic("b", -1, -1), manual("c", (2, 1))
             )
             a, b, c = response.topics
-            assert [one.error_code for one in response.topics] == [0, 0, 0]
+            assert [topic.error_code for topic in response.topics] == [0, 0, 0]
             assert (a.num_partitions, a.replication_factor) == (2, 2)
             assert (b.num_partitions, b.replication_factor) == (3, 2)
             assert (c.num_partitions, c.replication_factor) == (1, 2)
             assert a.topic_id.int
             assert a.configs is not None
-            settings = {one.name: (one.value, one.config_source) for one in a.configs}
+            settings = {config.name: (config.value, config.config_source) for config in a.configs}
             assert settings["retention.ms"] == ("5", 1)
             assert settings["segment.bytes"] == ("1073741824", 5)
             for name in "abc":
@@ -152,7 +152,7 @@ def test_rejected_topics_and_their_errors(zookeeper: ZooKeeperServer, chroot: st
                 assignments=[ReplicaAssignment(partition_index=1, broker_ids=[1])],
             )
             twice = await create(active, both, gap, topic("twin"), topic("twin"))
-            assert {one.name: one.error_code for one in twice.topics} == {
+            assert {topic.name: topic.error_code for topic in twice.topics} == {
                 "both": ErrorCode.INVALID_REQUEST,
                 "gap": ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 "twin": ErrorCode.INVALID_REQUEST,

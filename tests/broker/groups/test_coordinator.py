@@ -205,7 +205,7 @@ def test_stored_group_is_the_assigned_one(tmp_path: Path) -> None:
         here.lead_again(2)
         await wait_until(lambda: here.is_loaded)
         stored = here.group.members.values()
-        assert [(one.member_id, one.assignment) for one in stored] == [("m", b"all")]
+        assert [(member.member_id, member.assignment) for member in stored] == [("m", b"all")]
         joining.cancel()
         here.close()
 

@@ -110,8 +110,8 @@ def test_expired_pending_member_does_not_disturb_the_group() -> None:
     c.join(1, needs_known_id=True)
     d.join(1, needs_known_id=True)
     assert group.leave(c.member_id, None, 2) is ErrorCode.NONE
-    for one in group.members.values():
-        one.renew_session(SESSION_MS)
+    for member in group.members.values():
+        member.renew_session(SESSION_MS)
     group.tick(SESSION_MS + 2)
     d.join(SESSION_MS + 3)
     assert d.joins[-1].error is ErrorCode.UNKNOWN_MEMBER_ID

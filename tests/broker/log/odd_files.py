@@ -201,7 +201,7 @@ def _split(first: str, second: str) -> Callable[[Place], None]:
     """The first segment in two halves beside itself, as a split of it writes them."""
 
     def act(place: Place) -> None:
-        here = [one for one in place.log.batches if one.file == place.first(".log").name]
+        here = [batch for batch in place.log.batches if batch.file == place.first(".log").name]
         middle = len(here) // 2
         for half, suffix in ((here[:middle], first), (here[middle:], second)):
             base = half[0].rows[0].offset if half[0] is not here[0] else place.log.bases[0]

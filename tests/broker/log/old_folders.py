@@ -212,11 +212,11 @@ def _write_indexes(log: OldLog, kind: str) -> None:
     for base in log.bases:
         name = f"{base:020d}.log"
         offsets, times, newest = b"", b"", -1
-        for number, batch in enumerate(one for one in log.batches if one.file == name):
+        for number, batch in enumerate(batch for batch in log.batches if batch.file == name):
             row = batch.rows[0 if kind == "first offsets" else -1]
             if number and kind != "empty":
                 offsets += struct.pack(">ii", row.offset - base, batch.position)
-            largest = max(one.time_ms for one in batch.rows)
+            largest = max(row.time_ms for row in batch.rows)
             if largest > newest:
                 newest = largest
                 times += struct.pack(">qi", newest, batch.rows[-1].offset - base)
@@ -231,10 +231,10 @@ def _damage(log: OldLog, how: str, rng: random.Random) -> None:
     base = rng.choice(log.bases)
     name = log.hurt_file = f"{base:020d}.log"
     data = log.files[name]
-    here = [one for one in log.batches if one.file == name]
+    here = [batch for batch in log.batches if batch.file == name]
     hurt, lost = _DAMAGES[how](data, here, rng)
     log.files[name] = hurt
-    log.intact = [one for one in log.batches if one not in lost]
+    log.intact = [batch for batch in log.batches if batch not in lost]
 
 
 _Damage = Callable[[bytes, list[Written], random.Random], tuple[bytes, list[Written]]]

@@ -35,10 +35,10 @@ def appended(
     log = open_log(folder, config=config)
     result = log.append_as_leader(memoryview(data), 5, NOW_MS)
     records = log.read(0, 1 << 20, upto=log.log_end_offset).records
-    found = list(iter_batches(b"".join(records)))
-    assert all(is_crc_valid(part) for _, part in found)
+    batches = list(iter_batches(b"".join(records)))
+    assert all(is_crc_valid(part) for _, part in batches)
     log.close()
-    return result, [(header, list(iter_records(part))) for header, part in found]
+    return result, [(header, list(iter_records(part))) for header, part in batches]
 
 
 @pytest.mark.parametrize("wanted", CODECS)
@@ -52,7 +52,7 @@ def test_batch_is_stored_in_the_topics_codec(
     assert header.compression == CODECS[wanted]
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 3)
     assert header.partition_leader_epoch == 5
-    assert [one.value for one in records] == [b"a" * 99, b"b"]
+    assert [record.value for record in records] == [b"a" * 99, b"b"]
 
 
 def test_batch_in_the_topics_codec_is_stored_unchanged(tmp_path: Path) -> None:
@@ -155,7 +155,9 @@ def test_old_messages_are_converted_into_one_batch(
     assert (result.base_offset, result.last_offset) == (0, 1)
     assert header.compression == (codec if kind == "producer" else Compression.ZSTD)
     assert (header.timestamp_type, header.producer_id) == (0, -1)
-    assert [one.timestamp_ms for one in records] == [NOW_MS + n if magic else -1 for n in range(2)]
+    assert [record.timestamp_ms for record in records] == [
+        NOW_MS + n if magic else -1 for n in range(2)
+    ]
 
 
 def test_old_messages_get_the_brokers_timestamp(tmp_path: Path) -> None:

@@ -36,16 +36,16 @@ def start(folders: list[Path]) -> Iterator[Opener]:
     opened: list[LogManager] = []
 
     def start(storage: Storage | None = None, paths: Sequence[Path] | None = None) -> LogManager:
-        for one in opened:
-            crash_manager(one)
+        for log_manager in opened:
+            crash_manager(log_manager)
         manager = LogManager(paths or folders, PROPS, FixedClock(), storage=storage or Unsynced())
         opened.append(manager)
         manager.load("cluster")
         return manager
 
     yield start
-    for one in opened:
-        crash_manager(one)
+    for log_manager in opened:
+        crash_manager(log_manager)
 
 
 def test_each_directory_has_checkpoints_of_its_own_logs(start: Opener, folders: list[Path]) -> None:
@@ -70,7 +70,7 @@ def test_unreadable_directory_goes_offline_and_the_other_serves(
     folders[0].write_bytes(b"no directory")
     manager = start()
     assert list(manager.offline) == [folders[0]]
-    assert [one.path for one in manager.directories] == [folders[1]]
+    assert [directory.path for directory in manager.directories] == [folders[1]]
     assert [log.partition for log in manager.logs()] == [1]
     with pytest.raises(OfflineLog, match=r"t-0 may lie in .*/a, which is offline"):
         manager.get_or_create("t", 0, TOPIC_ID, is_new=False)
@@ -98,10 +98,10 @@ def test_each_directory_is_recovered_by_its_own_stop_marker(
     with (folders[0] / "t-0" / "00000000000000000000.log").open("ab") as file:
         file.write(b"torn")
     manager = start()
-    found = {log.partition: log for log in manager.logs()}
-    assert [found[n].recovered_cut_bytes for n in range(2)] == [4, 0]
-    assert [found[n].recovery_point for n in range(2)] == [0, 4]
-    assert [found[n].log_end_offset for n in range(2)] == [4, 4]
+    logs = {log.partition: log for log in manager.logs()}
+    assert [logs[n].recovered_cut_bytes for n in range(2)] == [4, 0]
+    assert [logs[n].recovery_point for n in range(2)] == [0, 4]
+    assert [logs[n].log_end_offset for n in range(2)] == [4, 4]
 
 
 def test_damaged_meta_properties_takes_the_directory_offline(
@@ -170,7 +170,11 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     assert list(manager.offline) == ([paths[0]] if storage.left < 0 else [])
     on_b = [log.partition for log in manager.logs() if log.directory.parent == paths[1]]
     assert on_b
-    assert all(len(acknowledged[one]) == 12 for one in on_b if storage.left >= 0 or one == 1)
+    assert all(
+        len(acknowledged[partition]) == 12
+        for partition in on_b
+        if storage.left >= 0 or partition == 1
+    )
     manager.shutdown()
     crash_manager(manager)
     again = LogManager(paths, PROPS, FixedClock(), storage=Unsynced())
@@ -223,7 +227,9 @@ def test_new_log_is_created_in_another_directory_after_a_failure(
     manager = start(NoRoom())
     log = manager.get_or_create("t", 0, TOPIC_ID)
     assert log.directory.parent == folders[1]
-    assert [one.path for one in manager.failed_directories()] == [folders[0]]
+    assert [failed_directory.path for failed_directory in manager.failed_directories()] == [
+        folders[0]
+    ]
 
 
 class _Killed(BaseException):
@@ -276,7 +282,7 @@ def _die_at(step: int, folder: Path) -> str:
     found = again.get("t", 0)
     assert found is not None
     assert read_all(found) == expected, f"step {step}"
-    assert len([one for one in again.logs() if one.topic == "t"]) == 1
+    assert len([log for log in again.logs() if log.topic == "t"]) == 1
     again.tick(NOW_MS)
     assert len(list(folder.glob("*/t-0"))) == 1, "an older copy is gone"
     where = found.directory.parent.name

@@ -92,7 +92,7 @@ def _check_found(old: OldLog, log: PartitionLog, found: list[Row], intact: list[
 
 def rows_of(log: PartitionLog, known: list[Row]) -> list[Row]:
     """As a reader gets them that steps over what it cannot read to the next known offset."""
-    found: list[Row] = []
+    rows: list[Row] = []
     offset, end = log.log_start_offset, log.log_end_offset
     while offset < end:
         result = log.read(offset, 500, upto=end)
@@ -101,14 +101,14 @@ def rows_of(log: PartitionLog, known: list[Row]) -> list[Row]:
         for header, part in iter_stored(data, allow_partial_tail=True):
             if not is_crc_valid(part):
                 break
-            read = [Row(*one[:4]) for one in iter_stored_records(part)]
-            found += [row for row in read if row.offset >= offset and row.value != b"new"]
+            read = [Row(*stored_record[:4]) for stored_record in iter_stored_records(part)]
+            rows += [row for row in read if row.offset >= offset and row.value != b"new"]
             after = header.last_offset + 1
         if after == offset:
             assert result.error in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
             after = next((row.offset for row in known if row.offset > offset), end)
         offset = after
-    return found
+    return rows
 
 
 def _check_times(log: PartitionLog, old: OldLog) -> None:
@@ -126,20 +126,22 @@ def _check_times(log: PartitionLog, old: OldLog) -> None:
 
 def _check_old_readers(old: OldLog) -> None:
     """By kafka-python, which knows these formats by itself, all but one codec."""
-    for one in old.batches:
-        codec = one.data[22 if one.magic == 2 else 17] & 7
+    for old_batch in old.batches:
+        codec = old_batch.data[22 if old_batch.magic == 2 else 17] & 7
         for magic in range(2):
             if codec == Compression.ZSTD:
                 continue
-            if codec == Compression.LZ4 and min(one.magic, magic) == 0:
+            if codec == Compression.LZ4 and min(old_batch.magic, magic) == 0:
                 continue
-            converted = down_convert(one.data, magic)
+            converted = down_convert(old_batch.data, magic)
             messages = [record for part in MemoryRecords(converted) for record in part]
             assert [(each.offset, each.key, each.value) for each in messages] == [
-                (row.offset, row.key, row.value) for row in one.rows
+                (row.offset, row.key, row.value) for row in old_batch.rows
             ]
-            if magic and one.magic:
-                assert [each.timestamp for each in messages] == [row.time_ms for row in one.rows]
+            if magic and old_batch.magic:
+                assert [each.timestamp for each in messages] == [
+                    row.time_ms for row in old_batch.rows
+                ]
 
 
 def _check_nothing_whole_went(old: OldLog, folder: Path) -> None:

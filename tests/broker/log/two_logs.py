@@ -72,16 +72,16 @@ class Replica:
 
 def batches(log: PartitionLog) -> Batches:
     """All of them by base offset, read as a consumer does."""
-    found: Batches = {}
+    batches: Batches = {}
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         result = log.read(offset, 1 << 20, upto=log.log_end_offset)
         assert result.error is ErrorCode.NONE
         data = memoryview(b"".join(result.records))
-        found |= {head.base_offset: (head, bytes(one)) for head, one in iter_batches(data)}
+        batches |= {head.base_offset: (head, bytes(one)) for head, one in iter_batches(data)}
         assert result.next_offset > offset, f"{log!r}: nothing to read at {offset}"
         offset = result.next_offset
-    return found
+    return batches
 
 
 def check(log: PartitionLog) -> Batches:
@@ -187,10 +187,10 @@ class Play:
     def end(self) -> None:
         for _ in range(400):
             self._follow()
-        start = max(one.log.log_start_offset for one in self.replicas)
+        start = max(replica.log.log_start_offset for replica in self.replicas)
         ends = [
-            {base: data for base, (head, data) in check(one.log).items() if base >= start}
-            for one in self.replicas
+            {base: data for base, (head, data) in check(replica.log).items() if base >= start}
+            for replica in self.replicas
         ]
         assert ends[0] == ends[1]
 
@@ -228,7 +228,7 @@ class Play:
                 return
 
     def _commit(self, _: Replica) -> None:
-        end = min(one.log.log_end_offset for one in self.replicas)
+        end = min(replica.log.log_end_offset for replica in self.replicas)
         self._leader.update_high_watermark(max(self._leader.high_watermark, end))
 
     def _delete_records(self, _: Replica) -> None:

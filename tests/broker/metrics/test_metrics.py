@@ -42,8 +42,10 @@ def test_large_family_is_split_into_pieces() -> None:
 
 
 def test_quantiles_are_kafkas_six_by_nearest_rank() -> None:
-    found = {labels[0][1]: value for labels, value in quantiles_ms(n / 1000 for n in range(1, 101))}
-    assert found == {
+    values = {
+        labels[0][1]: value for labels, value in quantiles_ms(n / 1000 for n in range(1, 101))
+    }
+    assert values == {
         "0.50": 50.0, "0.75": 75.0, "0.95": 95.0, "0.98": 98.0, "0.99": 99.0, "0.999": 100.0,
     }  # fmt: skip
     assert {value for _, value in quantiles_ms([])} == {0.0}
@@ -56,7 +58,11 @@ def test_requests_are_counted_by_version_and_timed_by_api() -> None:
         counts.count_request(produce, 1.0, 1.002, 0.005, 1.010)
     counts.count_request(kind_of(ApiKey.PRODUCE, 3, None), 1.0, 1.0, 0.0, 1.0)
     found = parse(
-        "".join(block for one in request_families(counts, 10.0) for block in one.blocks())
+        "".join(
+            block
+            for request_family in request_families(counts, 10.0)
+            for block in request_family.blocks()
+        )
     )
     prefix = "kafka_network_requestmetrics"
     assert found[f"{prefix}_requests_total"] == {
@@ -79,7 +85,13 @@ def test_fetches_of_followers_count_separately() -> None:
     for version, request in ((17, follower), (12, FetchRequest(replica_id=-1))):
         counts.count_request(kind_of(ApiKey.FETCH, version, request), 0.0, 0.0, 0.0, 0.0)
     assert set(counts.by_api()) == {ApiKey.FETCH, FOLLOWER_FETCH}
-    found = parse("".join(block for one in request_families(counts, 1.0) for block in one.blocks()))
+    found = parse(
+        "".join(
+            block
+            for request_family in request_families(counts, 1.0)
+            for block in request_family.blocks()
+        )
+    )
     totals = found["kafka_network_requestmetrics_totaltimems_count"]
     assert {labels[0][1]: value for labels, value in totals.items()} == {
         "Fetch": 2.0, "FetchConsumer": 1.0, "FetchFollower": 1.0,

@@ -39,11 +39,11 @@ class ScrapedMetrics:
 
     def total(self, name: str, *labels: tuple[str, str]) -> float:
         """The sum over live brokers."""
-        alive = [one for one in self.addresses if self.cluster.runtime.is_alive(one)]
+        alive = [address for address in self.addresses if self.cluster.runtime.is_alive(address)]
         return self.total_of(alive, name, *labels)
 
     def total_of(self, brokers: Sequence[str], name: str, *labels: tuple[str, str]) -> float:
-        return sum(self.scrape(one)[name].get(labels, 0.0) for one in brokers)
+        return sum(self.scrape(broker)[name].get(labels, 0.0) for broker in brokers)
 
     def await_total(self, name: str, wanted: float) -> None:
         """Wait for a sum, since metadata reaches brokers at different times."""
@@ -82,7 +82,7 @@ def test_produced_and_consumed_records_are_counted(brokers: ScrapedMetrics) -> N
     bytes_in = brokers.total(f"{TRAFFIC}_bytesin_total", topic)
     assert RECORDS * VALUE_BYTES < bytes_in < RECORDS * (VALUE_BYTES + 100)
     assert brokers.total(f"{TRAFFIC}_bytesout_total", topic) >= bytes_in
-    logs = [brokers.scrape(one) for one in brokers.addresses]
+    logs = [brokers.scrape(address) for address in brokers.addresses]
     for partition in range(3):
         where = (topic, ("partition", str(partition)))
         assert len({each["kafka_log_log_logendoffset"][where] for each in logs}) == 1
@@ -144,8 +144,8 @@ def test_dead_follower_is_visible_until_it_returns(brokers: ScrapedMetrics) -> N
 
     until(lambda: under_replicated() == 0, "all in sync")
     controls = brokers.cluster.controls()
-    dead = next(one for one in brokers.addresses if one != controls.controller())
-    rest = [one for one in brokers.addresses if one != dead]  # whose counters go on
+    dead = next(address for address in brokers.addresses if address != controls.controller())
+    rest = [address for address in brokers.addresses if address != dead]  # whose counters go on
     before = brokers.total_of(rest, f"{REPLICAS}_isrexpands_total")
     rounds = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"
     held = brokers.total_of(rest, rounds)

@@ -132,7 +132,7 @@ def test_connection_above_the_limit_waits_for_a_place() -> None:
     async def scenario() -> None:
         async with serving(backlog=2, max_connections="2") as served:
             peers = [await served.connect() for _ in range(2)]
-            assert [await one.says() for one in peers] == [True, True]
+            assert [await peer.says() for peer in peers] == [True, True]
             late, later = await served.connect(), await served.connect()
             late.writer.write(framed(b"y" * 1_000_000))
             assert await late.is_waiting()
@@ -209,11 +209,11 @@ def test_request_memory_is_limited_and_all_requests_are_answered() -> None:
             peers = [await served.connect() for _ in range(30)]
             begun = await served.connect()
             begun.writer.write((1_000_000).to_bytes(4, "big") + b"only begun")
-            for one in peers:
-                one.writer.write(framed(b"x" * size) * 10)
-            for one in peers:
-                assert await asyncio.wait_for(one.reader.readexactly(50), 30) == framed(b"x") * 10
-                one.close()
+            for peer in peers:
+                peer.writer.write(framed(b"x" * size) * 10)
+            for peer in peers:
+                assert await asyncio.wait_for(peer.reader.readexactly(50), 30) == framed(b"x") * 10
+                peer.close()
             begun.close()
             await wait_until(lambda: not served.server.connections, deadline_s=10)
             assert served.server._memory is not None
@@ -233,7 +233,7 @@ def test_connections_above_the_rate_wait() -> None:
         async with serving(**{"max.connection.creation.rate": "2"}) as served:
             now_ms = milliseconds()
             peers = [await served.connect() for _ in range(20)]
-            assert all([await one.says() for one in peers])
+            assert all([await peer.says() for peer in peers])
             late, later = await served.connect(), await served.connect()
             later.close()
             assert await (await served.connect(INTERNAL)).says()

@@ -34,7 +34,7 @@ def test_append_time_of_an_overtaken_batch_grows_with_the_offset(tmp_path: Path)
         log = hosting.replicas.partitions[KEY].log
         stored = memoryview(b"".join(log.read(0, 8 << 20, upto=2).records))
         times = [(header.base_offset, header.max_timestamp) for header, _ in iter_stored(stored)]
-        assert [(one.base_offset, one.log_append_time_ms) for one in results] == times
+        assert [(result.base_offset, result.log_append_time_ms) for result in results] == times
         assert times == [(0, NOW_MS + 5), (1, NOW_MS + 5)]
         hosting.close()
 

@@ -39,7 +39,7 @@ class Leader:
             session.update(request, self._resolve)
             self.sessions.touch(session, 0.0)
             session.advance()
-            reads = [self._read(one) for one in session.fetch_targets(self._resolve)]
+            reads = [self._read(target) for target in session.fetch_targets(self._resolve)]
             news = list(session.changed_partitions(reads))
         else:
             self.sessions.close(request.session_id)
@@ -75,8 +75,10 @@ class Leader:
         assert topic_id == TOPIC_ID
         return FetchTarget("t", self.plain.partition, asked, ErrorCode.NONE)
 
-    def _read(self, one: FetchTarget) -> PartitionRead:
-        return read_partition(self.plain.partition, one.request, TERMS, 1 << 20, 0.0, min_one=True)
+    def _read(self, fetch_target: FetchTarget) -> PartitionRead:
+        return read_partition(
+            self.plain.partition, fetch_target.request, TERMS, 1 << 20, 0.0, min_one=True
+        )
 
 
 class Follower:

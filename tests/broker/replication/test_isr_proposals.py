@@ -20,7 +20,12 @@ def test_proposal_carries_the_followers_broker_epoch(tmp_path: Path) -> None:
 
     async def ask(request: AlterPartitionRequest) -> AlterPartitionResponse:
         proposal = request.topics[0].partitions[0]
-        asked.append({one.broker_id: one.broker_epoch for one in proposal.new_isr_with_epochs})
+        asked.append(
+            {
+                broker_state.broker_id: broker_state.broker_epoch
+                for broker_state in proposal.new_isr_with_epochs
+            }
+        )
         if len(asked) == 1:
             plain.partition.record_follower_fetch(3, 0, 0, 1.0, 11)
             raise ConnectionError

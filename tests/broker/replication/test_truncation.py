@@ -27,8 +27,8 @@ def settle(leader: Plain, follower: Plain) -> int:
     """Fetch until the follower has the leader's log; returns the number of truncations."""
     following, cuts = FollowedPartition(follower.partition), 0
     for _ in range(20):
-        wanted = following.request(1 << 20)
-        read = read_partition(leader.partition, wanted, TERMS, 1 << 20, 0.0, min_one=True)
+        request = following.request(1 << 20)
+        read = read_partition(leader.partition, request, TERMS, 1 << 20, 0.0, min_one=True)
         assert read.error is ErrorCode.NONE
         cuts += read.diverges
         data = FetchResponse.PartitionData(

@@ -81,16 +81,16 @@ def concerns(acl: Acl, who: Requester, type: ResourceType, name: str) -> bool:
 def allows(acls: Sequence[Acl], who: Requester, operation: Operation, name: str) -> bool:
     mine = [entry for pattern, entry in acls if concerns((pattern, entry), who, TOPIC, name)]
     denied = any(
-        one.permission is Permission.DENY and one.operation in (Operation.ALL, operation)
-        for one in mine
+        entry.permission is Permission.DENY and entry.operation in (Operation.ALL, operation)
+        for entry in mine
     )
     allowed = any(
-        one.permission is Permission.ALLOW
+        entry.permission is Permission.ALLOW
         and (
-            one.operation in (Operation.ALL, operation)
-            or operation in IMPLIED.get(one.operation, ())
+            entry.operation in (Operation.ALL, operation)
+            or operation in IMPLIED.get(entry.operation, ())
         )
-        for one in mine
+        for entry in mine
     )
     return allowed and not denied
 
@@ -160,9 +160,11 @@ def test_super_users_and_acl_changes() -> None:
 @QUICK
 @given(acls, st.sampled_from(NAMES), st.sampled_from(tuple(PatternType)[1:]))
 def test_filters_match_patterns_and_entries(acls: list[Acl], name: str, kind: PatternType) -> None:
-    wanted = AclFilter(type=TOPIC, name=name, kind=kind, operation=Operation.READ)
+    acl_filter = AclFilter(type=TOPIC, name=name, kind=kind, operation=Operation.READ)
     found = {
-        (pattern, entry) for pattern, ones in table(acls).picked_entries(wanted) for entry in ones
+        (pattern, entry)
+        for pattern, ones in table(acls).picked_entries(acl_filter)
+        for entry in ones
     }
     for pattern, entry in acls:
         fits = pattern.name == name and kind in (PatternType.ANY, pattern.kind)

@@ -136,8 +136,8 @@ def test_records_are_replicated_and_consumed(nodes: SecureNodes) -> None:
 
     def all_read() -> bool:
         messages = consumer.consume(500, 0.5)
-        assert all(one.error() is None for one in messages)
-        found.extend(one.value() or b"" for one in messages)
+        assert all(message.error() is None for message in messages)
+        found.extend(message.value() or b"" for message in messages)
         return len(found) >= len(sent)
 
     until(all_read, "all read")
@@ -266,7 +266,7 @@ def test_failed_authentication_is_reported_to_the_client(
 
     def refused() -> bool:
         client.poll(0.1)
-        return any(why in one for one in errors)
+        return any(why in error for error in errors)
 
     until(refused, "the reason")
 
@@ -349,4 +349,4 @@ def test_logs_contain_no_secret(nodes: SecureNodes) -> None:
     for broker in nodes.addresses:
         text = nodes.log(broker).read_text()
         assert len(text) > 1000
-        assert [one for one in secrets if one in text] == []
+        assert [secret for secret in secrets if secret in text] == []

@@ -41,10 +41,10 @@ def step_of(step: TxnMetadata | ErrorCode) -> TxnMetadata:
     return step
 
 
-def store(one: Transaction, step: TxnMetadata | ErrorCode) -> TxnMetadata:
-    one.begin(step_of(step))
-    one.replay(step_of(step))
-    return one.now
+def store(transaction: Transaction, step: TxnMetadata | ErrorCode) -> TxnMetadata:
+    transaction.begin(step_of(step))
+    transaction.replay(step_of(step))
+    return transaction.now
 
 
 @pytest.mark.parametrize(("expected", "epoch"), [(None, 4), (3, 4), (2, ErrorCode.PRODUCER_FENCED)])

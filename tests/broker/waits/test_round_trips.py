@@ -77,20 +77,22 @@ def test_many_topics_are_created_and_extended_in_few_round_trips(
             trips, created = await round_trips(
                 node, node.controller.create_topics(creation(MANY), 7)
             )
-            assert {one.error_code for one in created.topics} == {ErrorCode.REQUEST_TIMED_OUT}
+            assert {topic.error_code for topic in created.topics} == {ErrorCode.REQUEST_TIMED_OUT}
             assert trips <= MANY / WINDOW * 4 + FIXED  # the controller loads topics in between
             again = await node.controller.create_topics(creation(MANY), 7)
-            assert {one.error_code for one in again.topics} == {ErrorCode.TOPIC_ALREADY_EXISTS}
+            assert {topic.error_code for topic in again.topics} == {ErrorCode.TOPIC_ALREADY_EXISTS}
             trips, extended = await round_trips(
                 node, node.controller.create_partitions(growth("t", MANY))
             )
-            assert {one.error_code for one in extended.results} == {ErrorCode.REQUEST_TIMED_OUT}
+            assert {result.error_code for result in extended.results} == {
+                ErrorCode.REQUEST_TIMED_OUT
+            }
             assert trips <= MANY / WINDOW * 6 + FIXED
             trips, extended = await round_trips(
                 node, node.controller.create_partitions(growth("absent", MANY))
             )
             unknown = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-            assert {one.error_code for one in extended.results} == unknown
+            assert {result.error_code for result in extended.results} == unknown
             assert trips <= FIXED
 
     run(scenario)
@@ -111,7 +113,7 @@ def test_topics_of_one_request_collide_with_each_other(
             ]
             request = CreateTopicsRequest(topics=topics, timeout_ms=60_000, validate_only=False)
             answer = await node.controller.create_topics(request, 7)
-            failed = {one.name: one.error_code for one in answer.topics if one.error_code}
+            failed = {topic.name: topic.error_code for topic in answer.topics if topic.error_code}
             assert failed == dict.fromkeys(("a_b", "t_1"), ErrorCode.INVALID_TOPIC_EXCEPTION)
 
     run(scenario)

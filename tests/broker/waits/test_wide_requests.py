@@ -51,7 +51,7 @@ def test_request_in_parts_is_answered_as_a_whole(nodes: Nodes) -> None:
     with Client(nodes.ports[1]) as client:
         answer = client.ask(ApiKey.METADATA, 9, MetadataRequest(topics=topics))
     assert isinstance(answer, MetadataResponse)
-    assert [one.name for one in answer.topics] == names
+    assert [topic.name for topic in answer.topics] == names
     assert len(answer.brokers) == 1
 
 
@@ -63,4 +63,4 @@ def test_partitions_in_parts_are_answered_under_one_topic(nodes: Nodes) -> None:
         answer = client.ask(ApiKey.LIST_OFFSETS, 7, request)
     assert isinstance(answer, ListOffsetsResponse)
     (topic,) = answer.topics
-    assert [one.partition_index for one in topic.partitions] == list(range(2_000))
+    assert [partition.partition_index for partition in topic.partitions] == list(range(2_000))

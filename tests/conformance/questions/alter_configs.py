@@ -55,8 +55,10 @@ def described_values(it: Asked, topic: str, expected: Mapping[str, str]) -> Any:
     request = DescribeConfigsRequest(resources=[described(TOPIC, topic, KEYS)])
 
     def is_described() -> bool:
-        found = {one.name: one.value for one in it.side.get(request, 4, to=2).results[0].configs}
-        return all(found.get(key) == value for key, value in expected.items())
+        values = {
+            config.name: config.value for config in it.side.get(request, 4, to=2).results[0].configs
+        }
+        return all(values.get(key) == value for key, value in expected.items())
 
     it.side.until(is_described)
     return it.side.ask(request, 4, to=2)
@@ -204,8 +206,10 @@ def alter_resource(it: Asked, given: tuple[int, str, str, str]) -> Any:
 
 @CHANGE.question("a topic twice")
 def change_twice(it: Asked) -> Any:
-    one = incremental_change(TOPIC, spread(it.side), ("retention.ms", SET, "1")).resources[0]
-    return it.ask(IncrementalAlterConfigsRequest(resources=[one, one], validate_only=True))
+    resource = incremental_change(TOPIC, spread(it.side), ("retention.ms", SET, "1")).resources[0]
+    return it.ask(
+        IncrementalAlterConfigsRequest(resources=[resource, resource], validate_only=True)
+    )
 
 
 # AlterConfigs of a resource twice is not asked: Apache Kafka fails and gives no answer at all.

@@ -31,8 +31,10 @@ def added_partitions(it: Asked) -> Any:
     wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
 
     def led() -> bool:
-        found = it.side.get(wanted, 7).topics[0].partitions
-        return len(found) == 3 and all(len(one.isr_nodes) == 2 for one in found)
+        partitions = it.side.get(wanted, 7).topics[0].partitions
+        return len(partitions) == 3 and all(
+            len(partition.isr_nodes) == 2 for partition in partitions
+        )
 
     it.side.until(led)
     return [answer, it.side.ask(wanted, 7)]

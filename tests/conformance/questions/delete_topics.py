@@ -17,10 +17,10 @@ State = DeleteTopicsRequest.DeleteTopicState
 def request(*topics: str | UUID) -> DeleteTopicsRequest:
     """Names and ids; versions below 6 carry the names alone."""
     states = [
-        State(name=None, topic_id=one) if isinstance(one, UUID) else State(name=one)
-        for one in topics
+        State(name=None, topic_id=topic) if isinstance(topic, UUID) else State(name=topic)
+        for topic in topics
     ]
-    names = [one for one in topics if isinstance(one, str)]
+    names = [topic for topic in topics if isinstance(topic, str)]
     return DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=10_000)
 
 

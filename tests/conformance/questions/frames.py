@@ -80,7 +80,7 @@ def before_a_bad_size(it: Asked, size: int) -> list[Any]:
     with it.side.connect(2) as connection:
         connection.sendall(_metadata(number=1) + _metadata(number=2) + struct.pack(">i", size))
         answers = [read_frame(connection) for _ in range(3)]
-    return [one and one[:4] for one in answers]
+    return [answer and answer[:4] for answer in answers]
 
 
 LATIN = "größe".encode("latin-1")

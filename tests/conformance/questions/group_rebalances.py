@@ -38,8 +38,8 @@ def two_members(it: Asked) -> list[Any]:
     seen = [side.ask(pulse, 3, to=at), side.ask(sync(group, first, generation), 3, to=at)]
     mine = side.get(join(group, first), version, to=at)
     answers = [side.plain(mine), side.plain(waiting.answer())]
-    for one in answers:
-        one["members"].sort(key=lambda member: member["member_id"])
+    for answer in answers:
+        answer["members"].sort(key=lambda member: member["member_id"])
     seen += answers
     early = side.start(sync(group, second, generation + 1), 3, to=at)
     given = [Assignment(member_id=first, assignment=b"1"), Assignment(member_id=second)]
@@ -91,12 +91,14 @@ def static_member_changed(it: Asked) -> list[Any]:
 
 def stored_members(side: Side, group: str) -> list[Any]:
     """Who is in a group by its last record in the offsets topic, as a later coordinator reads."""
-    found = [
+    groups = [
         decode_group(record.value)
         for record in stored(side, group)
         if decode_group_key(record.key) == group and record.value is not None
     ]
-    return [(side.names.get(one.member_id), one.subscription) for one in found[-1].members]
+    return [
+        (side.names.get(member.member_id), member.subscription) for member in groups[-1].members
+    ]
 
 
 @REBALANCE.question("members that are not what they were", versions=(5, 7, 9))

@@ -39,9 +39,9 @@ def offsets(
                 name=topic,
                 partitions=[
                     ListOffsetsRequest.ListOffsetsPartition(
-                        **{"partition_index": 0, "timestamp": -1, **one}
+                        **{"partition_index": 0, "timestamp": -1, **partition}
                     )
-                    for one in partitions
+                    for partition in partitions
                 ],
             )
         ],

@@ -93,7 +93,9 @@ def nothing(it: Asked) -> Any:
 def twice(it: Asked) -> Any:
     topics = [Moved(name=filled(it.side), partitions=[0])]
     paths = (directory(it.side), "/no/such/directory")
-    return it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=one, topics=topics) for one in paths]))
+    return it.ask(
+        AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics) for path in paths])
+    )
 
 
 @ALTER.question("where a new replica shall lie is kept for later")

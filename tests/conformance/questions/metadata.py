@@ -108,8 +108,8 @@ def made_by_asking(it: Asked) -> Any:
     def led() -> bool:
         answer = it.side.get(MetadataRequest(topics=named(name)), 7).topics[0]
         known = answer.error_code == ErrorCode.NONE
-        return known and all(one.leader_id > 0 for one in answer.partitions)
+        return known and all(partition.leader_id > 0 for partition in answer.partitions)
 
     it.side.until(led)
     answer = it.side.get(MetadataRequest(topics=named(name)), 7).topics[0]
-    return first, [len(one.replica_nodes) for one in answer.partitions]
+    return first, [len(partition.replica_nodes) for partition in answer.partitions]

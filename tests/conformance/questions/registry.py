@@ -116,11 +116,11 @@ class Subject:
 
     def _add(self, text: str, versions: tuple[int, ...], ask: Ask) -> None:
         number = len(QUESTIONS)
-        one = Question(subject=self.name, text=text, versions=versions, ask=ask, number=number)
-        if str(one) in _NAMES:
-            raise ValueError(f"asked twice: {one}")
-        _NAMES.add(str(one))
-        QUESTIONS.append(one)
+        question = Question(subject=self.name, text=text, versions=versions, ask=ask, number=number)
+        if str(question) in _NAMES:
+            raise ValueError(f"asked twice: {question}")
+        _NAMES.add(str(question))
+        QUESTIONS.append(question)
 
 
 def spread(lowest: int, highest: int) -> tuple[int, ...]:

@@ -160,7 +160,7 @@ def producers(it: Asked) -> Any:
     kind = DescribeProducersRequest.TopicRequest
     names = ("", "..", "no name!", "x" * 250, "never-there", filled(it.side))
     return it.ask(
-        DescribeProducersRequest(topics=[kind(name=one, partition_indexes=[9]) for one in names])
+        DescribeProducersRequest(topics=[kind(name=name, partition_indexes=[9]) for name in names])
     )
 
 

@@ -111,7 +111,7 @@ def init_elsewhere(it: Asked) -> Any:
 def add_known(it: Asked) -> Any:
     txn, topic = new_producer(it), filled(it.side)
     places = [((topic, 0), (topic, 1)), ((topic, 9),), (("never", 0), (topic, 0)), ((topic, 0),)]
-    answers = [it.ask(txn.add(*one), to=txn.at) for one in places]
+    answers = [it.ask(txn.add(*place), to=txn.at) for place in places]
     end(it.side, txn, commit=False)
     return answers
 
@@ -251,7 +251,7 @@ def beside_a_verification(it: Asked) -> Any:
     txn, topic = new_producer(it), it.topic()
     batches = [txn.records(0), *(txn.records(n, transactional=False) for n in (0, 1))]
     old = txn.other(epoch=-1).records(9, transactional=False)
-    return [it.ask(txn.produce(topic, one)) for one in (*batches, old)] + [log(it, topic)]
+    return [it.ask(txn.produce(topic, batch)) for batch in (*batches, old)] + [log(it, topic)]
 
 
 @WRITE.question("a batch without a producer", versions=(3, 11))
@@ -362,10 +362,10 @@ def read_committed(it: Asked) -> Any:
 def bounds(it: Asked, topic: str) -> Any:
     """High watermark, last stable offset and aborted transactions, producers by their turn."""
     answer = fetch(it.side, 11, topic, [{"fetch_offset": 0}], isolation_level=1)
-    (one,) = answer["responses"][0]["partitions"]
-    aborted = [txn["first_offset"] for txn in one["aborted_transactions"] or ()]
-    size = len(list(iter_batches(one["records"] or b"")))
-    return one["high_watermark"], one["last_stable_offset"], aborted, size
+    (bounds,) = answer["responses"][0]["partitions"]
+    aborted = [txn["first_offset"] for txn in bounds["aborted_transactions"] or ()]
+    size = len(list(iter_batches(bounds["records"] or b"")))
+    return bounds["high_watermark"], bounds["last_stable_offset"], aborted, size
 
 
 def log(it: Asked, topic: str) -> Any:
@@ -380,7 +380,7 @@ def log(it: Asked, topic: str) -> Any:
             "control": header.is_control,
             "transactional": header.is_transactional,
             "size": header.size,
-            "records": [(one.key, one.value) for one in iter_records(part)],
+            "records": [(record.key, record.value) for record in iter_records(part)],
         }
         for header, part in iter_batches(data)
     ]

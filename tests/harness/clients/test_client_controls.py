@@ -84,7 +84,9 @@ def test_assignments_are_counted_from_the_journal(lab: WorkloadClients, tmp_path
     assert lab.journal_bytes("g1") > 0
 
 
-@pytest.mark.parametrize("kind", [k for k, one in client_kinds().items() if one.handles_signals])
+@pytest.mark.parametrize(
+    "kind", [k for k, client_kind in client_kinds().items() if client_kind.handles_signals]
+)
 def test_early_signal_waits_for_its_handler(tmp_path: Path, kind: str) -> None:
     clients = Clients(tmp_path, spawn_process)
     try:

@@ -123,7 +123,9 @@ def test_old_brokers_get_requests_without_a_broker_epoch(state: ZooKeeperState) 
     header, stop = decode_request(requests.stop_replica_request("b2")[4:])
     assert isinstance(stop, StopReplicaRequest)
     assert header.api_version == 0
-    assert [one.topic_name for one in stop.ungrouped_partitions] == [TOPIC]
+    assert [
+        ungrouped_partition.topic_name for ungrouped_partition in stop.ungrouped_partitions
+    ] == [TOPIC]
 
 
 def test_newer_brokers_get_requests_with_their_broker_epoch(state: ZooKeeperState) -> None:

@@ -57,7 +57,7 @@ def disks(box: Box) -> ContainerDisks:
 def test_log_directories_are_read_from_the_home(box: Box) -> None:
     assert disks(box).broker_log_dirs("b1") == [Path("/home/data/disk1"), Path("/home/data/disk2")]
     with disks(box).open_log_directories("b1") as log_dirs:
-        assert [(one / "file").read_text() for one in log_dirs] == ["disk1", "disk2"]
+        assert [(log_dir / "file").read_text() for log_dir in log_dirs] == ["disk1", "disk2"]
 
 
 def test_local_volume_can_be_changed_under_a_live_broker(box: Box) -> None:

@@ -72,7 +72,7 @@ def test_each_disk_fault_acts_and_nothing_acknowledged_is_lost(cluster: Cluster)
 
 def test_lost_disk_loses_only_its_own_replicas(cluster: Cluster) -> None:
     controls = cluster.controls()
-    before = {one.partition: one.leader for one in controls.partitions(TOPIC)}
+    before = {partition.partition: partition.leader for partition in controls.partitions(TOPIC)}
     fault = FAULTS["disk_gone"](FaultArguments(target=before[0] or "", topic=TOPIC))
     assert fault.begin(controls).acted
     send(cluster, 5)

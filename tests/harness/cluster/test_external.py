@@ -175,7 +175,7 @@ def test_external_cluster_is_judged_under_faults(keeper: Keeper, tmp_path: Path)
     run_dir, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
     assert result.verdict is Verdict.PASS, result.reasons
     assert [fault.acted for fault in result.faults] == [True, True]
-    status = {one.name: one.status for one in result.guarantees}
+    status = {guarantee.name: guarantee.status for guarantee in result.guarantees}
     assert status["replica_divergence"] is Status.HOLDS
     assert status["two_leaders"] is Status.HOLDS
     assert "told \N{REPLACEMENT CHARACTER}" in (run_dir / "logs" / "b1.log").read_text()
@@ -318,7 +318,7 @@ def test_missing_evidence_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
     )
     _, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
     assert result.verdict is Verdict.PASS, result.reasons
-    status = {one.name: one.status for one in result.guarantees}
+    status = {guarantee.name: guarantee.status for guarantee in result.guarantees}
     assert status["lost_write"] is Status.HOLDS
     assert status["replica_divergence"] is Status.NOT_JUDGED
 

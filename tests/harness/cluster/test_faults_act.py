@@ -71,15 +71,15 @@ def test_shown_effects_have_the_requested_size(controls: Controls) -> None:
     sizes = {"bandwidth": {"rate": 50}, "slow_close": {"delay": 400}, "limit_data": {"bytes": 1000}}
     for kind, attributes in sizes.items():
         controls.net.add_toxic([pair], kind, attributes, streams=[DOWNSTREAM], owner="test")
-        found = controls.net.measure_transfer(pair, request_count=60, dst_closes=True)
+        transfer = controls.net.measure_transfer(pair, request_count=60, dst_closes=True)
         controls.net.heal([pair], owner="test")
         match kind:
             case "slow_close":
-                assert (found.closing_ms or 0) > 350
+                assert (transfer.closing_ms or 0) > 350
             case "limit_data":
-                assert found.received_bytes == 1000
+                assert transfer.received_bytes == 1000
             case "bandwidth":
-                assert found.received_bytes / 1000 / found.seconds < 65
+                assert transfer.received_bytes / 1000 / transfer.seconds < 65
 
 
 def test_healing_one_fault_leaves_another_on_the_same_link(controls: Controls) -> None:

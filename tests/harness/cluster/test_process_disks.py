@@ -52,7 +52,7 @@ def writer(folders: list[Path]) -> Iterator[int]:
 def test_disk_turns_read_only_although_its_broker_exits(folders: list[Path], writer: int) -> None:
     disks = ProcessDisks(lambda _: folders, lambda _: writer)
     if can_mount():
-        assert disks.make_read_only("b1") == [f"{one} is mounted ro" for one in folders]
+        assert disks.make_read_only("b1") == [f"{folder} is mounted ro" for folder in folders]
     else:
         with pytest.raises(LabFailure, match="need root"):
             disks.make_read_only("b1")

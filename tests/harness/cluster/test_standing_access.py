@@ -142,7 +142,10 @@ def test_options_set_addresses_ids_racks_and_settings(target: str, free_port_blo
             (client,) = cluster.users
             with_kafka_python(client, TOPIC)
             brokers = described(client)["brokers"]
-            assert {one["broker_id"]: one["rack"] for one in brokers} == {0: "left", 1: "right"}
+            assert {broker["broker_id"]: broker["rack"] for broker in brokers} == {
+                0: "left",
+                1: "right",
+            }
 
 
 def registrations(cluster: StandingCluster) -> dict[str, dict[str, object]]:

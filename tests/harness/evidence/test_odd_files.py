@@ -13,8 +13,8 @@ def test_odd_file_hides_no_record_from_the_lab(tmp_path, magics):
     for number, case in enumerate(CASES):
         where = place(tmp_path / str(number), log, clean=True)
         case.act(where)
-        found = [one for one in find_logs(1, where.data, {}) if one.topic == TOPIC]
-        rows = [row["offset"] for one in found for row in read_log(one, "r1")]
+        logs = [log for log in find_logs(1, where.data, {}) if log.topic == TOPIC]
+        rows = [row["offset"] for log in logs for row in read_log(log, "r1")]
         offsets = [row.offset for row in log.rows]
         if ".deleted" in case.name and case.left:
             assert set(rows) < set(offsets), case.name  # its other records are in `.swap` files

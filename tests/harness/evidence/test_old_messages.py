@@ -83,7 +83,7 @@ def test_drawn_folders_without_damage_are_read_whole(folder):
             continue
         target = folder.parent / f"drawn-{read_folders}"
         log.write(target)
-        (found,) = [one for one in find_logs(1, folder.parent, {}) if one.folder == target]
+        (found,) = [log for log in find_logs(1, folder.parent, {}) if log.folder == target]
         rows = list(read_log(found, "r1"))
         assert found.damage == [], log.what
         assert [(row["offset"], row["timestamp_ms"]) for row in rows] == [

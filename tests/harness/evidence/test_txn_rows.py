@@ -26,14 +26,14 @@ ENTRIES = (
 
 
 def rows() -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    rows: dict[str, list[Row]] = {}
     made = JournalRows("r")
     for entry in ENTRIES:
         for table, row in made.take(entry):
-            found.setdefault(table, []).append(row)
+            rows.setdefault(table, []).append(row)
     for table, row in made.remaining_rows(None):
-        found.setdefault(table, []).append(row)
-    return found
+        rows.setdefault(table, []).append(row)
+    return rows
 
 
 def test_transaction_row_names_its_records_and_offsets() -> None:
@@ -64,12 +64,12 @@ def test_deleted_offsets_are_an_act() -> None:
         found += made.take(entry)
     found += made.remaining_rows(None)
     acts = [row for table, row in found if table == "admin_ops"]
-    assert [(one["invoke_ns"], one["complete_ns"], one["outcome"]) for one in acts] == [
+    assert [(act["invoke_ns"], act["complete_ns"], act["outcome"]) for act in acts] == [
         (10, 12, "ok"),
         (10, 12, "ok"),
         (13, None, "info"),
     ]
-    assert {(one["act"], one["subject"]) for one in acts} == {("delete position", "gone")}
+    assert {(act["act"], act["subject"]) for act in acts} == {("delete position", "gone")}
     assert '"partition": 1' in acts[1]["after"]
     (read,) = (row for table, row in found if table == "commit_reads")
     assert read["group"] == "gone"

@@ -91,20 +91,20 @@ def played(tmp_path_factory):
 def test_every_znode_version_is_returned(played):
     data, began_ms, ended_ms = played
     files = LogFiles()
-    found = list(read_changes(data, files))
+    changes = list(read_changes(data, files))
     assert files.damage == []
     assert files.first_zxid == 1
-    states = [change for change in found if change.path == STATE]
+    states = [change for change in changes if change.path == STATE]
     assert [change.version for change in states] == [0, 1, 2, 3]
     assert [json.loads(change.data)["leader_epoch"] for change in states] == [0, 1, 2, 3]
-    assert [change.zxid for change in found] == sorted(change.zxid for change in found)
-    assert all(began_ms <= change.wall_ms <= ended_ms for change in found)
+    assert [change.zxid for change in changes] == sorted(change.zxid for change in changes)
+    assert all(began_ms <= change.wall_ms <= ended_ms for change in changes)
 
 
 def test_ephemerals_end_with_their_delete_or_session(played):
-    found = list(read_changes(played[0], LogFiles()))
+    changes = list(read_changes(played[0], LogFiles()))
     for path in ("/brokers/ids/7", "/brokers/ids/8", "/controller"):
-        assert [change.data is None for change in found if change.path == path] == [False, True]
+        assert [change.data is None for change in changes if change.path == path] == [False, True]
 
 
 def test_rows(played):
@@ -130,8 +130,8 @@ def test_truncated_log_keeps_earlier_records(played, tmp_path):
     (tmp_path / "version-2").mkdir()
     for length in range(16, len(whole), 37):
         (tmp_path / "version-2" / path.name).write_bytes(whole[:length])
-        found = list(read_changes(tmp_path, LogFiles()))
-        assert found == everything[: len(found)]
+        changes = list(read_changes(tmp_path, LogFiles()))
+        assert changes == everything[: len(changes)]
 
 
 def test_changed_byte_is_reported(played, tmp_path):

@@ -46,7 +46,7 @@ def test_signature_ignores_the_run_in_topic_names() -> None:
     def signatures(run: str) -> list[str]:
         known_counts = example_run.result()
         known_counts.guarantees = [
-            replace(g, findings=[replace(one, topic=f"urteil-{run}") for one in g.findings])
+            replace(g, findings=[replace(finding, topic=f"urteil-{run}") for finding in g.findings])
             for g in known_counts.guarantees
         ]
         facts = RunFacts(run=run, seed=7, scenario="demo", target="external:x", runtime="external",
@@ -75,7 +75,7 @@ def test_run_is_stored_once(tmp_path: Path) -> None:
         replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
         for seed in (1, 2, 3)
     ]
-    known_counts = [[seen.times for seen in history.add(one)] for one in (*runs, *runs)]
+    known_counts = [[seen.times for seen in history.add(run)] for run in (*runs, *runs)]
     assert known_counts == [[], [1], [2]] * 2
 
 
@@ -85,8 +85,8 @@ def test_continued_night_stores_runs_missing_after_a_kill(tmp_path: Path) -> Non
     again.history = Archive(tmp_path / "history.db")
     with pytest.raises(Killed):
         again.hunt(time.monotonic() + LONG)
-    for one in again.ledger.rows:
-        assert again.history.last_played(one.job) == one.at
+    for played in again.ledger.rows:
+        assert again.history.last_played(played.job) == played.at
 
 
 def test_night_reports_known_signatures(tmp_path: Path) -> None:

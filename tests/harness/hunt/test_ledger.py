@@ -26,4 +26,4 @@ def test_cut_line_does_not_count_as_a_run(tmp_path: Path) -> None:
     path.write_bytes(whole + whole[:40])
     ledger = Ledger(path)
     ledger.add(row(seed=3))
-    assert [one.job.seed for one in Ledger(path).rows] == [1, 3]
+    assert [row.job.seed for row in Ledger(path).rows] == [1, 3]

@@ -16,14 +16,17 @@ DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
 
 
 def test_weights_multiply_by_name() -> None:
-    found = candidates_of(
+    candidates = candidates_of(
         [CALM, KILL, CABLE, DRAWN],
         ["urteil", "kafka"],
         [LOSER],
         {"kafka": 0.5, "calm": 3.0, "mutants": 0.25, "kill": 2.0},
         seed=1,
     )
-    weights = {(one.scenario, one.target, one.mutant): one.weight for one in found}
+    weights = {
+        (candidate.scenario, candidate.target, candidate.mutant): candidate.weight
+        for candidate in candidates
+    }
     assert weights == {
         ("calm", "urteil", None): 3.0,
         ("calm", "kafka", None): 1.5,
@@ -36,8 +39,10 @@ def test_weights_multiply_by_name() -> None:
 
 
 def test_a_mutant_that_is_mixed_in_comes_first() -> None:
-    found = candidates_of([KILL, DRAWN], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name})
-    first = next_of(found, last_played=lambda _: "", plays=lambda _: 0, now_s=0.0)
+    candidates = candidates_of(
+        [KILL, DRAWN], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name}
+    )
+    first = next_of(candidates, last_played=lambda _: "", plays=lambda _: 0, now_s=0.0)
     assert first is not None
     assert first.mutant == LOSER.name
 
@@ -49,8 +54,11 @@ def test_external_cluster_gets_supported_scenarios_only(tmp_path: Path) -> None:
     sized = Scenario(name="sized", cluster=ClusterSpec(config={"message.max.bytes": "9"}))
     target = f"external:{file}"
     scenarios = [CALM, KILL, CABLE, clocks, sized]
-    found = candidates_of(scenarios, [target], [LOSER], {}, seed=1)
-    assert {(one.scenario, one.target) for one in found} == {("calm", target), ("kill", target)}
+    candidates = candidates_of(scenarios, [target], [LOSER], {}, seed=1)
+    assert {(candidate.scenario, candidate.target) for candidate in candidates} == {
+        ("calm", target),
+        ("kill", target),
+    }
     assert "clocks of their own" in unsupported_reason(clocks, target)
     assert "message.max.bytes=9" in unsupported_reason(sized, target)
 
@@ -61,8 +69,8 @@ def test_scenario_that_a_release_cannot_play_is_no_candidate() -> None:
 
 
 def test_zero_weight_is_never_played() -> None:
-    found = candidates_of([CALM, KILL], ["urteil"], [LOSER], {"kill": 0.0}, seed=1)
-    assert [one.scenario for one in found] == ["calm"]
+    candidates = candidates_of([CALM, KILL], ["urteil"], [LOSER], {"kill": 0.0}, seed=1)
+    assert [candidate.scenario for candidate in candidates] == ["calm"]
 
 
 def test_double_weight_is_played_about_twice_as_often() -> None:
@@ -73,16 +81,16 @@ def test_double_weight_is_played_about_twice_as_often() -> None:
     now_s = 1_800_000_000.0
     order = []
     for _ in range(400):
-        one = next_of(
+        candidate = next_of(
             candidates,
-            lambda one: last.get(one.scenario, ""),
-            lambda one: plays[one.scenario],
+            lambda candidate: last.get(candidate.scenario, ""),
+            lambda candidate: plays[candidate.scenario],
             now_s,
         )
-        assert one is not None
-        order.append(one.scenario)
-        plays[one.scenario] += 1
-        last[one.scenario] = time.strftime(AT, time.localtime(now_s))
+        assert candidate is not None
+        order.append(candidate.scenario)
+        plays[candidate.scenario] += 1
+        last[candidate.scenario] = time.strftime(AT, time.localtime(now_s))
         now_s += 50
     assert order[:4] == ["a", "b", "c", "d"], "what was never played, the heavier first"
     assert 165 <= plays["a"] <= 220

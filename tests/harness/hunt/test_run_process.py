@@ -47,4 +47,4 @@ def test_killed_campaign_leaves_no_run_process(tmp_path: Path) -> None:
 def running(pid: int) -> list[psutil.Process]:
     """The run that the campaign began; its reaper is none."""
     children = psutil.Process(pid).children()
-    return [one for one in children if "run" in one.cmdline() and "calm" in one.cmdline()]
+    return [child for child in children if "run" in child.cmdline() and "calm" in child.cmdline()]

@@ -126,13 +126,13 @@ class Topic:
 
     def stretches(self) -> list[tuple[int, int]]:
         """Ranges of offsets that passes went over, those that meet being one."""
-        found: list[tuple[int, int]] = []
+        stretches: list[tuple[int, int]] = []
         for first, last in sorted((row["from_offset"], row["to_offset"]) for row in self.proving):
-            if found and first <= found[-1][1]:
-                found[-1] = found[-1][0], max(last, found[-1][1])
+            if stretches and first <= stretches[-1][1]:
+                stretches[-1] = stretches[-1][0], max(last, stretches[-1][1])
             else:
-                found.append((first, last))
-        return found
+                stretches.append((first, last))
+        return stretches
 
     # Sentences, by guarantee.
 
@@ -219,7 +219,7 @@ class Topic:
 
     def reordered_send(self) -> Iterator[str]:
         by_client: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        for send in sorted(self.sends, key=lambda one: int(one["op"])):
+        for send in sorted(self.sends, key=lambda send: int(send["op"])):
             at = self.read_at.get(send["value_id"], set())
             certain = send["outcome"] == "ok" or (
                 send["outcome"] == "info" and send["txn"] is not None and self.is_committed(send)
@@ -259,12 +259,12 @@ def topics_of(tables: dict[str, list[Row]], told_ns: dict[str, int]) -> dict[str
         key = send["client"], send["txn"]
         if txns[key]["outcome"] == "unknown":
             proven[key] = min(read["read_ns"], proven.get(key, read["read_ns"]))
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for table in ("sends", "reads", "passes"):
         for row in tables[table]:
             name = row["topic"]
-            topic = found.setdefault(
+            topic = topics.setdefault(
                 name, Topic(f"{name}-0", txns=txns, proven=proven, told_ns=told_ns.get(name))
             )
             getattr(topic, table).append(row)
-    return found
+    return topics

@@ -202,7 +202,7 @@ def _value(value: Any, number: int) -> Any:
 def judged(tmp_path: Path, histories: list[list[Op]], isolation: str) -> tuple[Result, History]:
     """The judgement of all histories, and what the reference reads of their evidence."""
     tmp_path.mkdir()
-    ops = [_renamed(op, n) for n, one in enumerate(histories) for op in one]
+    ops = [_renamed(op, n) for n, history in enumerate(histories) for op in history]
     for index, op in enumerate(ops):
         op[Keyword("index")] = index
     (tmp_path / "h.edn").write_text("\n".join(map(to_edn, ops)))
@@ -250,7 +250,7 @@ def _judged(run: Path, isolation: str) -> tuple[Result, History]:
 def differences(result: Result, history: History) -> list[str]:
     """Sentences that one of both has and the other has not, and topics of which only one says that
     records are unread."""
-    found = {one.name: one for one in result.guarantees}
+    found = {guarantee.name: guarantee for guarantee in result.guarantees}
     topics = history.topics
     mismatches = [
         text for name in SHARED for text in of_reference_check(found[name], history.small)
@@ -260,13 +260,15 @@ def differences(result: Result, history: History) -> list[str]:
         want = [sentence for source in sources for sentence in getattr(source, name)()]
         have = [finding.sentence for finding in found[name].findings]
         if len(have) < 100:
-            mismatches += [f"{name}, reference alone: {one}" for one in sorted({*want} - {*have})]
-        mismatches += [f"{name}, SQL alone: {one}" for one in sorted({*have} - {*want})]
+            mismatches += [
+                f"{name}, reference alone: {sentence}" for sentence in sorted({*want} - {*have})
+            ]
+        mismatches += [f"{name}, SQL alone: {sentence}" for sentence in sorted({*have} - {*want})]
     unread = {name for name, topic in topics.items() if topic.unread()}
-    reasons = {one.split("-0: ")[0] for one in result.reasons if "no reader" in one}
-    mismatches += [f"unread, reference alone: {one}" for one in sorted(unread - reasons)]
+    reasons = {reason.split("-0: ")[0] for reason in result.reasons if "no reader" in reason}
+    mismatches += [f"unread, reference alone: {name}" for name in sorted(unread - reasons)]
     mismatches += of_cycles(found, history)
-    return mismatches + [f"unread, SQL alone: {one}" for one in sorted(reasons - unread)]
+    return mismatches + [f"unread, SQL alone: {reason}" for reason in sorted(reasons - unread)]
 
 
 def of_reference_check(result: GuaranteeResult, small: SmallHistory) -> Iterator[str]:
@@ -274,12 +276,15 @@ def of_reference_check(result: GuaranteeResult, small: SmallHistory) -> Iterator
     one = JUDGED[result.name]
     assert one.reference is not None
     have = {
-        Violation(found.sub_kind, found.topic, found.partition, found.offset)
-        for found in result.findings
-        if found.sub_kind in one.compared_sub_kinds
+        Violation(finding.sub_kind, finding.topic, finding.partition, finding.offset)
+        for finding in result.findings
+        if finding.sub_kind in one.compared_sub_kinds
     }
     want = {found._replace(value_id=None, subject=None) for found in one.reference(small)}
-    have = {min(want & {found, found._replace(sub_kind=None)}, default=found) for found in have}
+    have = {
+        min(want & {violation, violation._replace(sub_kind=None)}, default=violation)
+        for violation in have
+    }
     if len(result.findings) < 100:
         yield from (f"{one.name}, reference alone: {place}" for place in want - have)
     yield from (f"{one.name}, SQL alone: {place}" for place in have - want)
@@ -312,7 +317,7 @@ def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
 
 
 def _circle(finding: Finding) -> list[Txn]:
-    (record,) = [one for one in finding.records if "txns" in one]
+    (record,) = [record for record in finding.records if "txns" in record]
     names = [one.rsplit("/", 1) for one in record["txns"].split(" -> ") if "/" in one]
     return [(client, int(number)) for client, number in names]
 

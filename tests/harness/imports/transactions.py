@@ -83,12 +83,12 @@ class History:
 
     @cached_property
     def records(self) -> dict[Txn, list[Place]]:
-        found: dict[Txn, list[Place]] = defaultdict(list)
+        records: dict[Txn, list[Place]] = defaultdict(list)
         for topic in self.topics.values():
             for send in topic.sends:
                 if send["txn"] is not None:
-                    found[send["client"], send["txn"]].append(Place(topic, send))
-        return found
+                    records[send["client"], send["txn"]].append(Place(topic, send))
+        return records
 
     def fate(self, txn: Txn) -> str:
         """`unknown` where only its end decides."""
@@ -106,11 +106,11 @@ class History:
                 yield f"Transaction {txn[1]} of {txn[0]} ({txn[0]}) {description}."
 
     def _torn(self, txn: Txn, places: list[Place]) -> str | None:
-        shown = [one for one in places if one.delivered_by()]
+        shown = [place for place in places if place.delivered_by()]
         missing = [
-            one for one in places
-            if one.send["outcome"] == "ok" and one not in shown
-            if any(one.topic.over(offset) for offset in one.offsets)
+            place for place in places
+            if place.send["outcome"] == "ok" and place not in shown
+            if any(place.topic.over(offset) for offset in place.offsets)
         ]  # fmt: skip
         fate, number = self.fate(txn), len(places)
         if fate == "aborted":
@@ -131,10 +131,10 @@ class History:
                 f"{len(missing)} of its {number} records, the first at {self._first(missing)}"
             )
         torn = [
-            one for one in places
-            if one.send["outcome"] != "fail"
-            if any(key in other.delivered_by() for key in one.passed_by()
-                   for other in places if other.topic is one.topic and other is not one)
+            place for place in places
+            if place.send["outcome"] != "fail"
+            if any(key in other.delivered_by() for key in place.passed_by()
+                   for other in places if other.topic is place.topic and other is not place)
         ]  # fmt: skip
         if not torn:
             return None
@@ -147,7 +147,7 @@ class History:
     def _first(self, places: list[Place]) -> str:
         numbers = [self.topics[name] for name in sorted(self.topics)]
         return min(
-            places, key=lambda one: (numbers.index(one.topic), min(one.offsets, default=0))
+            places, key=lambda place: (numbers.index(place.topic), min(place.offsets, default=0))
         ).name()
 
     def causal_loss(self) -> Iterator[str]:
@@ -184,11 +184,11 @@ class History:
     def wrote(self) -> dict[str, Txn]:
         """Who wrote each value that may be in a log."""
         return {
-            one.send["value_id"]: txn
+            place.send["value_id"]: txn
             for txn, places in self.records.items()
             if self.fate(txn) != "aborted"
-            for one in places
-            if one.send["outcome"] != "fail"
+            for place in places
+            if place.send["outcome"] != "fail"
         }
 
     def log(self, topic: Topic) -> list[tuple[int, Txn]]:

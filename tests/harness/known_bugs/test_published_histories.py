@@ -27,8 +27,8 @@ def violations(result: Result) -> set[tuple[str, str, str]]:
     """Topic, guarantee and sub-kind of each finding."""
     return {
         (finding.topic or "", finding.guarantee, finding.sub_kind)
-        for one in result.guarantees
-        for finding in one.findings
+        for guarantee in result.guarantees
+        for finding in guarantee.findings
         if finding.permitted is None
     }
 
@@ -42,11 +42,11 @@ def together(paths: Iterable[Path]) -> str:
             text = re.sub(r":process (\d+)", rf":process {number}0\1", text)
             text = re.sub(r":send (\d+)", rf":send {number}00\1", text)
             text = re.sub(r"([{,] ?)(\d+) (?=\[\[|{:end)", rf"\g<1>{number}00\2 ", text)
-            if found := re.search(
+            if match := re.search(
                 r":f :(assign|debug-topic-partitions), :value \[([\d ]+)\]", text
             ):
-                keys = " ".join(f"{number}00{key}" for key in found[2].split())
-                text = text.replace(f":value [{found[2]}]", f":value [{keys}]")
+                keys = " ".join(f"{number}00{key}" for key in match[2].split())
+                text = text.replace(f":value [{match[2]}]", f":value [{keys}]")
             lines.append(text)
     return "\n".join(lines)
 
@@ -57,8 +57,8 @@ def judged_together(paths: Iterable[Path], folder: Path) -> Result:
     return judged(path, folder / "run")
 
 
-def expected(one: PublishedHistory) -> set[str]:
-    return {one.guarantee, *one.also}
+def expected(published_history: PublishedHistory) -> set[str]:
+    return {published_history.guarantee, *published_history.also}
 
 
 def test_each_published_finding_is_found(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_a_published_history_alone_is_found_and_its_twin_passes(
 ) -> None:
     broken = judged(one.broken, tmp_path / "broken")
     assert {name for _, name, _ in violations(broken)} == expected(one)
-    assert (one.guarantee, one.sub_kind) in {found[1:] for found in violations(broken)}
+    assert (one.guarantee, one.sub_kind) in {violation[1:] for violation in violations(broken)}
     assert judged(one.fixed, tmp_path / "fixed").verdict is Verdict.PASS

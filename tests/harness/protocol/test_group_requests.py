@@ -83,7 +83,7 @@ def test_join_without_member_id() -> None:
     decoded = JoinGroupRequest.decode(4, memoryview(_body(request)), 0)[0]
     times = (decoded.session_timeout_ms, decoded.rebalance_timeout_ms)
     assert (decoded.group_id, decoded.member_id, times) == ("group", "", (6_000, 6_000))
-    assert [one.name for one in decoded.protocols] == ["range"]
+    assert [protocol.name for protocol in decoded.protocols] == ["range"]
     assert (
         abandoned_join.read_join(_answer(JoinGroupResponse(error_code=79, member_id="x"), 4)) == 79
     )
@@ -106,7 +106,7 @@ def test_quota_of_a_client_id(client: str | None) -> None:
     decoded = AlterClientQuotasRequest.decode(0, memoryview(_body(request)), 0)[0]
     (entry,) = decoded.entries
     assert [(one.entity_type, one.entity_name) for one in entry.entity] == [("client-id", client)]
-    ops = [(one.key, one.value, one.remove) for one in entry.ops]
+    ops = [(op.key, op.value, op.remove) for op in entry.ops]
     assert ops == [("producer_byte_rate", 5000.0, False), ("consumer_byte_rate", 0.0, True)]
     assert not decoded.validate_only
     kinds = AlterClientQuotasResponse

@@ -51,8 +51,10 @@ def element(schema: FieldSchema, version: int) -> st.SearchStrategy:
 
 
 def message(fields: tuple[FieldSchema, ...], version: int) -> st.SearchStrategy:
-    present = {one.name: values(one, version) for one in fields if version in one.versions}
-    absent = {one.name: st.just(one.default) for one in fields if version not in one.versions}
+    present = {field.name: values(field, version) for field in fields if version in field.versions}
+    absent = {
+        field.name: st.just(field.default) for field in fields if version not in field.versions
+    }
     return st.fixed_dictionaries(present | absent)
 
 
@@ -63,7 +65,7 @@ def last_version(schema: MessageSchema) -> int:
 
 @given(data=st.data())
 def test_every_metadata_record_of_every_version_is_decoded_as_encoded(schemas, data) -> None:
-    schema = data.draw(st.sampled_from(sorted(schemas.values(), key=lambda one: one.name)))
+    schema = data.draw(st.sampled_from(sorted(schemas.values(), key=lambda schema: schema.name)))
     version = data.draw(st.integers(0, last_version(schema)))
     fields = data.draw(message(schema.fields, version))
     assert schema.decode(encode(schema, version, **fields), version) == fields

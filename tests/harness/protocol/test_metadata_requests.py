@@ -36,9 +36,9 @@ def test_request_for_the_largest_timestamp() -> None:
     assert end == len(body)
     assert (decoded.replica_id, decoded.isolation_level) == (-1, 0)
     slots = [
-        (topic.name, one.partition_index, one.current_leader_epoch, one.timestamp)
+        (topic.name, partition.partition_index, partition.current_leader_epoch, partition.timestamp)
         for topic in decoded.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
     assert slots == [("a", 0, -1, -3), ("a", 2, -1, -3), ("b", 1, -1, -3)]
     topic, partition = (
@@ -93,7 +93,9 @@ def test_offsets_of_every_version_are_requested_and_read(version: int) -> None:
     decoded, end = messages.ListOffsetsRequest.decode(sent, body, 0)
     assert (sent, end) == (version, len(body))
     assert decoded.isolation_level == int(version >= 2)
-    assert [one.timestamp for topic in decoded.topics for one in topic.partitions] == [LATEST]
+    assert [partition.timestamp for topic in decoded.topics for partition in topic.partitions] == [
+        LATEST
+    ]
     kind = messages.ListOffsetsResponse
     partition = kind.ListOffsetsPartitionResponse(partition_index=1, offset=7, leader_epoch=2)
     topic = kind.ListOffsetsTopicResponse(name="a", partitions=[partition])

@@ -64,7 +64,7 @@ def test_a_run_ends_with_a_verdict(tmp_path: Path) -> None:
 def check_schedule(run_dir: Path) -> None:
     """What was played stands in schedule.json, the second fault at the next controller's coming."""
     entries = load_schedule(run_dir / "schedule.json", load_scenario(run_dir)).faults
-    played = {one.fault: one.played for one in entries}
+    played = {entry.fault: entry.played for entry in entries}
     stopped, pause = played["shutdown"], played["pause"]
     assert stopped is not None
     assert pause is not None
@@ -145,9 +145,9 @@ def test_hanging_run_is_ended_with_stack_dumps(
 
 def processes_of(out: Path) -> list[str]:
     """Command lines of processes that belong to runs in `out`, this one's own apart."""
-    found = []
+    processes = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if any(str(out) in word for word in words) and process.pid != psutil.Process().pid:
-            found.append(" ".join(words))
-    return found
+            processes.append(" ".join(words))
+    return processes

@@ -81,7 +81,7 @@ def judged(
 
 def named(result: Result, name: str) -> GuaranteeResult:
     """One guarantee of a result."""
-    return next(one for one in result.guarantees if one.name == name)
+    return next(guarantee for guarantee in result.guarantees if guarantee.name == name)
 
 
 def alone(name: str, run_dir: Path, tables: Tables, **more: Any) -> GuaranteeResult:

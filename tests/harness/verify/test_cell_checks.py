@@ -17,7 +17,9 @@ LOG = {"broker": 1, "topic_id": "t", "partition": 0, "log_end": 7, "epochs": '{"
 
 
 def violated(result: Result) -> set[str]:
-    return {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    return {
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    }
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def _same_as_duckdb(run: Path) -> None:
     _child(JUDGE, run)
     there = msgspec.json.decode((run / "result.json").read_bytes(), type=Result)
     assert there.engine == "spark"
-    assert sum(one.violations for one in here.guarantees) > 20
+    assert sum(guarantee.violations for guarantee in here.guarantees) > 20
     for native, duck in zip(there.guarantees, here.guarantees, strict=True):
         assert native == duck
     assert (there.verdict, there.reasons) == (here.verdict, here.reasons)

@@ -30,8 +30,8 @@ def _found(run_dir: Path, tables: Tables, *names: str, **config: str) -> list[tu
     run_facts = synthetic.facts(ONE, topics=topic(**config or DAY))
     result = judge(run_dir, tables, synthetic.scenario(ONE), run_facts, names or NAMES)
     return [
-        (name, one.sub_kind, one.offset)
-        for name in names or NAMES for one in result[name].findings if not one.permitted
+        (name, finding.sub_kind, finding.offset)
+        for name in names or NAMES for finding in result[name].findings if not finding.permitted
     ]  # fmt: skip
 
 

@@ -91,7 +91,9 @@ def test_engines_agree_on_damaged_evidence(session: Any, tmp_path: Path) -> None
         )
         for engine in ("spark", "duckdb")
     }
-    violated = {one["name"] for one in sentences["spark"]["guarantees"] if one["violations"]}
+    violated = {
+        sentence["name"] for sentence in sentences["spark"]["guarantees"] if sentence["violations"]
+    }
     assert violated == set(GUARANTEES) - COUNTED
     for left, right in zip(
         sentences["spark"]["guarantees"], sentences["duckdb"]["guarantees"], strict=True

@@ -24,7 +24,7 @@ def test_foreign_rows_are_a_reason_and_yield_no_finding(table: str, tmp_path: Pa
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
     expected = f"evidence/{table}: rows of several runs, of other among them: collect the evidence"
-    assert [one for one in result.reasons if one.startswith(expected)], result.reasons
+    assert [reason for reason in result.reasons if reason.startswith(expected)], result.reasons
 
 
 def test_rewritten_part_is_ignored(tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ NEED_A_FAULT_OF_THEIR_OWN = {
 def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
     result = judged(tmp_path, healthy(), canary=True)
     assert result.verdict is Verdict.PASS, result.reasons
-    for one in result.guarantees:
-        if one.name in NEED_A_FAULT_OF_THEIR_OWN:
-            assert one.status is Status.NOT_JUDGED, one
+    for guarantee in result.guarantees:
+        if guarantee.name in NEED_A_FAULT_OF_THEIR_OWN:
+            assert guarantee.status is Status.NOT_JUDGED, guarantee
         else:
-            assert one.status is Status.HOLDS, one
-            assert one.opportunities > 0, one
+            assert guarantee.status is Status.HOLDS, guarantee
+            assert guarantee.opportunities > 0, guarantee
     assert set(result.canary.values()) == {"found", "not tried: the topic has one partition"}
 
 
@@ -224,7 +224,9 @@ def test_compacted_topics_may_have_holes_and_other_bytes(tmp_path: Path) -> None
     tables["reads"] = [row for row in tables["reads"] if kept[row["offset"]]]
     facts = synthetic.facts(ONE, topics=example_runs.topic(cleanup_policy="compact"))
     result = judged(tmp_path, tables, facts=facts)
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
 
 
 def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
@@ -280,7 +282,7 @@ def test_answer_of_a_lookup_by_time_matches_its_record(
     tables = healthy()
     row = next(r for r in tables["replicas"] if (r["broker"], r["offset"]) == (2, offset))
     asked_ms = row["timestamp_ms"]
-    at_ns = max(one["complete_ns"] for one in tables["sends"]) + 1
+    at_ns = max(table["complete_ns"] for table in tables["sends"]) + 1
     answer = {"query": f"time:{asked_ms}", "timestamp_ms": asked_ms, "offset": offset}
     answer |= {"node": 2, "error": None, "leader_epoch": row["leader_epoch"]}
     answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
@@ -306,12 +308,12 @@ def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> N
     sent["producer_id"] = next(r["producer_id"] for r in tables["replicas"] if r["offset"] == 200)
     facts = synthetic.facts(ONE, topics=topic(**{"cleanup.policy": policy}))
     kept = alone("sequence_gap", tmp_path / "kept", tables, facts=facts)
-    assert [one.sub_kind for one in kept.findings] == []
+    assert [finding.sub_kind for finding in kept.findings] == []
     for row in tables["replicas"]:
         if row["offset"] == 200:
             row |= {"producer_id": None, "producer_epoch": None, "sequence": None}
     found = alone("sequence_gap", tmp_path / "lost", tables, facts=facts)
-    assert "stripped" in [one.sub_kind for one in found.findings]
+    assert "stripped" in [finding.sub_kind for finding in found.findings]
 
 
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["not the newest"])])
@@ -380,14 +382,17 @@ def test_findings_show_each_source_of_the_offset(tmp_path: Path) -> None:
     ]
     tables["reads"] = [row for row in tables["reads"] if row["client"] != "g0"]
     (finding,) = alone("lost_write", tmp_path, tables).findings
-    said = [(one["source"], one.get("broker"), one.get("client")) for one in finding.records[1:]]
+    said = [
+        (record["source"], record.get("broker"), record.get("client"))
+        for record in finding.records[1:]
+    ]
     assert said == [
         ("acknowledgement", 1, "p0"),
         ("read", None, "c0"),
         *[("read", None, "final")] * 3,
         ("replica", 2, None),
     ]
-    assert {one["offset"] for one in finding.records} == {50}
+    assert {record["offset"] for record in finding.records} == {50}
 
 
 def test_result_keeps_a_hundred_findings_and_counts_all(tmp_path: Path) -> None:
@@ -419,7 +424,9 @@ def test_damaged_replica_log_yields_no_finding(tmp_path: Path) -> None:
     )
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
 
 
 def test_internal_topics_are_compared_as_well(tmp_path: Path) -> None:

@@ -180,5 +180,5 @@ def test_epoch_missing_in_one_log_is_found(tmp_path: Path) -> None:
     (log,) = [row for row in tables["logs"] if row["broker"] == 2]
     log["epochs"] = json.dumps({k: v for k, v in json.loads(log["epochs"]).items() if k != "0"})
     one = alone("epoch_lineage", tmp_path, tables)
-    assert [(found.sub_kind, found.offset) for found in one.findings] == [("forgotten", 0)]
+    assert [(finding.sub_kind, finding.offset) for finding in one.findings] == [("forgotten", 0)]
     assert "broker 2, whose log holds that offset, knows nothing of it" in one.findings[0].sentence

@@ -35,7 +35,11 @@ def test_correct_histories_of_all_kinds_pass_and_are_judged(tmp_path: Path) -> N
         histories, rows = correct(range(first, first + 8))
         result = judged(tmp_path / f"{first}", histories, rows)
         assert result.verdict is Verdict.PASS, (first, result.reasons)
-        idle = {one.name for one in result.guarantees if one.status is Status.NOT_JUDGED}
+        idle = {
+            guarantee.name
+            for guarantee in result.guarantees
+            if guarantee.status is Status.NOT_JUDGED
+        }
         assert idle <= NO_PART_OF_IT, first
 
 

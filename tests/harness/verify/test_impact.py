@@ -126,7 +126,7 @@ def test_pending_sends_are_acknowledged_after_healing(tmp_path: Path) -> None:
 )
 def test_two_waiting_plain_producers_are_required(client: dict[str, Any], tmp_path: Path) -> None:
     result = alone("no_progress", tmp_path, _stuck(**client))
-    assert "not resumed" not in {one.sub_kind for one in result.findings}
+    assert "not resumed" not in {finding.sub_kind for finding in result.findings}
 
 
 def _silent_calm(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
@@ -235,7 +235,7 @@ def test_acknowledgement_after_healing_shows_that_the_partition_serves(
     last |= {"outcome": "ok", "complete_ns": HEALED_NS + 20 * S, "partition": 0}
     last["offset"] = ONE.records - 1
     result = alone("no_progress", tmp_path, tables)
-    assert "not resumed" not in {one.sub_kind for one in result.findings}
+    assert "not resumed" not in {finding.sub_kind for finding in result.findings}
 
 
 @pytest.mark.parametrize(("deadline_s", "status"), [(0.5, Status.VIOLATED), (2.0, Status.HOLDS)])

@@ -59,7 +59,7 @@ def test_impossible_number_is_a_reason_and_no_finding(tmp_path: Path) -> None:
     assert result.verdict is Verdict.UNKNOWN
     for (table, column), value in several.items():
         named_so = rf"evidence/{table}/.* {column}\b.* with impossible numbers \(.*{value}\b"
-        assert any(re.match(named_so, one) for one in result.reasons), (table, column)
+        assert any(re.match(named_so, reason) for reason in result.reasons), (table, column)
 
 
 def test_missing_controller_epoch_is_no_fall(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_row_without_its_identity_makes_the_verdict_unknown(
     expected = (
         f"evidence/{table}/part-0.parquet: it has rows without {column}: collect the evidence"
     )
-    assert any(one.startswith(expected) for one in result.reasons)
+    assert any(reason.startswith(expected) for reason in result.reasons)
 
 
 def test_empty_identity_column_is_a_reason(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_empty_identity_column_is_a_reason(tmp_path: Path) -> None:
     assert result.verdict is Verdict.UNKNOWN
     for table, column in IDENTITIES:
         named_so = rf"evidence/{table}/.* has rows without .*\b{column}\b"
-        assert any(re.match(named_so, one) for one in result.reasons), (table, column)
+        assert any(re.match(named_so, reason) for reason in result.reasons), (table, column)
 
 
 WORDS = [
@@ -149,7 +149,7 @@ def test_minus_one_of_a_coordinator_is_no_damage(tmp_path: Path) -> None:
         {"run": "r", "node": -1, "leader_epoch": -1, "offset": -1, "api_version": 0}
     ]
     result = judged(tmp_path, tables)
-    assert not [one for one in result.reasons if "impossible numbers" in one]
+    assert not [reason for reason in result.reasons if "impossible numbers" in reason]
 
 
 def test_long_text_is_abbreviated_in_a_finding(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_long_text_is_abbreviated_in_a_finding(tmp_path: Path) -> None:
     result = judged(tmp_path, tables)
     found = named(result, "phantom")
     assert found.status is Status.VIOLATED
-    (finding,) = [one for one in found.findings if one.sub_kind == "another key"]
+    (finding,) = [finding for finding in found.findings if finding.sub_kind == "another key"]
     assert "... (2,000,000 characters)" in finding.sentence
     sentences: list[Any] = [finding.sentence, *finding.records[0].values(), *result.reasons]
-    assert max(len(str(one)) for one in sentences) < 1_000
+    assert max(len(str(sentence)) for sentence in sentences) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_state_with_a_missing_cell_yields_no_finding(column: str, tmp_path: Path
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
     assert any(
-        one.startswith("evidence/states/part-0.parquet: 1 rows lack one of zxid, at_ns, version")
-        for one in result.reasons
+        reason.startswith("evidence/states/part-0.parquet: 1 rows lack one of zxid, at_ns, version")
+        for reason in result.reasons
     )
 
 

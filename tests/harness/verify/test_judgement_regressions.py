@@ -20,7 +20,9 @@ LOGGED = ("sends", "reads", "replicas")
 
 
 def _violated(result: Result) -> set[str]:
-    return {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    return {
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    }
 
 
 def _lose(tables: Tables, offset: int) -> None:

@@ -169,7 +169,9 @@ def test_values_of_several_sends_yield_no_finding(tmp_path: Path) -> None:
                 row["value_id"] = one["value_id"]
     other["value_id"] = one["value_id"]
     result = judged(tmp_path, tables)
-    assert {one.name for one in result.guarantees if one.status is Status.VIOLATED} == set()
+    assert {
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    } == set()
     expected = (
         "1 value_id of several sends (evidence/sends): each record needs one that no other has"
     )

@@ -255,7 +255,7 @@ def test_a_final_pass_that_stopped_short_leaves_unseen_unknown(tmp_path: Path) -
 def test_run_without_evidence_is_unknown(tmp_path: Path) -> None:
     result = judged(tmp_path, {}, facts=synthetic.facts(ONE, topics=[]), canary=True)
     assert result.verdict is Verdict.UNKNOWN
-    assert not [one for one in result.guarantees if one.status is Status.UNKNOWN]
+    assert not [guarantee for guarantee in result.guarantees if guarantee.status is Status.UNKNOWN]
 
 
 @pytest.mark.usefixtures("few")
@@ -304,4 +304,4 @@ def test_guarantee_whose_capability_brokers_lack_is_not_judged_and_leaves_the_ve
     assert (with_it.status, results[0].verdict) == (Status.VIOLATED, Verdict.FAIL)
     assert without_it.status is Status.NOT_JUDGED
     assert without_it.reason == "the brokers lack idempotence (InitProducerId 0, since 0.11.0)"
-    assert not [one for one in results[1].reasons if "duplicate" in one]
+    assert not [reason for reason in results[1].reasons if "duplicate" in reason]

@@ -39,7 +39,9 @@ def test_an_acknowledged_record_is_followed_to_every_replica(
     assert "read" in kinds
     assert "state" in kinds
     assert [moment.at_ns for moment in found.moments] == sorted(m.at_ns for m in found.moments)
-    assert [one.offsets for one in found.replicas] == [[sent["offset"]]] * len(found.replicas)
+    assert [replica.offsets for replica in found.replicas] == [[sent["offset"]]] * len(
+        found.replicas
+    )
     assert len(found.replicas) == len(tables["logs"])
     short = sent["value_id"].split("/", 1)[1]
     assert life_of(tmp_path, short) == found
@@ -51,7 +53,7 @@ def test_record_at_the_lost_offset_is_named(tmp_path: Path, tables: Tables) -> N
         if row["value_id"] == sent["value_id"]:
             row["value_id"] = usurper["value_id"]
     found = life(tmp_path, tables, sent["value_id"])
-    assert {one.instead for one in found.replicas} == {usurper["value_id"]}
+    assert {replica.instead for replica in found.replicas} == {usurper["value_id"]}
     assert f"at its offset stands {usurper['value_id']}" in "\n".join(timeline_lines(found))
 
 

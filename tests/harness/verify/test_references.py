@@ -102,11 +102,13 @@ def judged(histories: Sequence[History], rows: Tables) -> tuple[Tables, Tables]:
             engine.close()
 
 
-def selected_sql(one: Guarantee) -> str:
+def selected_sql(guarantee: Guarantee) -> str:
     """What a reference check must find."""
-    left_out = f" WHERE NOT ({one.reference_leaves_out})" if one.reference_leaves_out else ""
-    subject = one.reference_subject or "CAST(NULL AS STRING)"
-    rows = f"FROM ({one.violations}) violation{left_out}"
+    left_out = (
+        f" WHERE NOT ({guarantee.reference_leaves_out})" if guarantee.reference_leaves_out else ""
+    )
+    subject = guarantee.reference_subject or "CAST(NULL AS STRING)"
+    rows = f"FROM ({guarantee.violations}) violation{left_out}"
     return f"SELECT violation.*, {subject} AS told_apart_by {rows}"
 
 
@@ -117,43 +119,43 @@ def with_places(rows: Rows, parts: Rows) -> Rows:
 
 
 def differences(
-    one: Guarantee, rows: Sequence[dict[str, Any]], history: SmallHistory
+    guarantee: Guarantee, rows: Sequence[dict[str, Any]], history: SmallHistory
 ) -> Iterator[str]:
     """Violations that only the query or only the reference check finds."""
-    assert one.reference is not None
-    found = set(one.reference(history))
+    assert guarantee.reference is not None
+    found = set(guarantee.reference(history))
     selected = {
         Violation(kind, *row["place"], row["off"], row.get("value_id"), row["told_apart_by"])
         for row in rows
-        if (kind := sub_kind(one, row)) in one.compared_sub_kinds
+        if (kind := sub_kind(guarantee, row)) in guarantee.compared_sub_kinds
     }
     for violation in selected:
         if not found & {violation, violation._replace(sub_kind=None)}:
-            yield f"{one.name}: only the query finds {violation}"
+            yield f"{guarantee.name}: only the query finds {violation}"
     vague = {violation._replace(sub_kind=None) for violation in selected}
     for violation in found - selected:
         if violation.sub_kind is not None or violation not in vague:
-            yield f"{one.name}: only the reference check finds {violation}"
+            yield f"{guarantee.name}: only the reference check finds {violation}"
 
 
-def sub_kind(one: Guarantee, row: dict[str, Any]) -> str:
+def sub_kind(guarantee: Guarantee, row: dict[str, Any]) -> str:
     """The declared sub-kind of a row; `, on some replicas` is an addition."""
     name = str(row["sub_kind"])
-    return name if name in one.sub_kinds else name.split(", ")[0]
+    return name if name in guarantee.sub_kinds else name.split(", ")[0]
 
 
 def compare(topics: Sequence[Topic]) -> tuple[list[str], Counter[tuple[str, str]]]:
     """All differences, and how often each sub-kind of each guarantee was found."""
     histories, rows = played(topics)
     selected, derived = judged(histories, rows)
-    config = {one.topic: CONFIG.get(one.kind, {}) for one in histories}
+    config = {history.topic: CONFIG.get(history.kind, {}) for history in histories}
     history = SmallHistory.of(rows, config, ENDS_NS, derived)
-    found = [
+    texts = [
         text
         for name, one in REFERENCED.items()
         for text in differences(one, selected[name], history)
     ]
-    return found, Counter(
+    return texts, Counter(
         (name, sub_kind(one, row)) for name, one in REFERENCED.items() for row in selected[name]
     )
 

@@ -50,22 +50,24 @@ class Judge:
     def rows(self, some: Sequence[Guarantee], tables: Tables) -> dict[str, list[dict[str, Any]]]:
         """Guarantee to what its query selects."""
         self._fill(tables)
-        if any({*one.reads} & SHARED for one in some):
+        if any({*guarantee.reads} & SHARED for guarantee in some):
             shared_tables.build(self.engine, logless=False)
             self._fill({"expected_outputs": tables["expected_outputs"]})
         found = {
-            one.name: with_places(self.engine.query(selected_sql(one)), tables["partitions"])
-            for one in some
+            guarantee.name: with_places(
+                self.engine.query(selected_sql(guarantee)), tables["partitions"]
+            )
+            for guarantee in some
         }
         self._fill({table: [] for table in tables})
         return found
 
-    def permissions(self, one: Guarantee, tables: Tables) -> list[dict[str, Any]]:
+    def permissions(self, guarantee: Guarantee, tables: Tables) -> list[dict[str, Any]]:
         """The violations of a guarantee, each with why it is permitted."""
         self._fill(tables)
         shared_tables.build(self.engine, logless=False)
         self._fill({"expected_outputs": tables["expected_outputs"]})
-        found = self.engine.query(one.judged_violations())
+        found = self.engine.query(guarantee.judged_violations())
         self._fill({table: [] for table in tables})
         return found
 
@@ -93,9 +95,9 @@ def compare(
     selected = judge.rows(some, whole)
     derived = {table: whole[table] for table in GIVEN.keys() - SCHEMAS.keys()}
     history = SmallHistory.of(whole, {}, derived=derived)
-    found = [text for one in some for text in differences(one, selected[one.name], history)]
+    texts = [text for one in some for text in differences(one, selected[one.name], history)]
     kinds = ((one.name, sub_kind(one, row)) for one in some for row in selected[one.name])
-    return found, Counter(kinds)
+    return texts, Counter(kinds)
 
 
 @pytest.mark.parametrize("draw", SCENES, ids=lambda draw: draw.__name__)

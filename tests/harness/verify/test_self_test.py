@@ -112,9 +112,9 @@ def test_self_test_works_on_a_host_that_has_just_started(tmp_path: Path) -> None
     facts = synthetic.facts(shape)
     phases = [
         msgspec.structs.replace(
-            one, begin_ns=max(0, one.begin_ns - sooner_ns), end_ns=one.end_ns - sooner_ns
+            phase, begin_ns=max(0, phase.begin_ns - sooner_ns), end_ns=phase.end_ns - sooner_ns
         )
-        for one in facts.phases
+        for phase in facts.phases
     ]
     run_facts = msgspec.structs.replace(facts, phases=phases)
     result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
@@ -138,7 +138,7 @@ def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> N
     for row in tables["states"]:
         row["isr"] = json.dumps([one for one in json.loads(row["isr"]) if one != 3])
     facts = synthetic.facts(shape)
-    topics = [msgspec.structs.replace(one, replication_factor=2) for one in facts.topics]
+    topics = [msgspec.structs.replace(topic, replication_factor=2) for topic in facts.topics]
     run_facts = msgspec.structs.replace(facts, topics=topics)
     result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
     assert result.canary == {one.name: "found" for one in DAMAGES}

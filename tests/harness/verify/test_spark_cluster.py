@@ -108,7 +108,7 @@ def test_two_workers_agree_with_one_process(cluster: tuple[Cluster, str], tmp_pa
     assert done.returncode == 0, done.stderr[-2000:]
     there = msgspec.json.decode((run / "result.json").read_bytes(), type=Result)
     assert there.engine == "spark"
-    assert any(one.violations for one in here.guarantees)
+    assert any(guarantee.violations for guarantee in here.guarantees)
     assert there.guarantees == here.guarantees
     assert (there.verdict, there.reasons) == (here.verdict, here.reasons)
     busy = {name for name in ("worker1", "worker2") if _tasks(spark.folder / name)}

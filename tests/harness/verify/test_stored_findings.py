@@ -27,7 +27,7 @@ def broken(folder: Path, reads: int) -> GuaranteeResult:
     for row in victims:
         row["intact"] = False
     result = judged(folder, tables)
-    return next(one for one in result.guarantees if one.name == "corrupt")
+    return next(guarantee for guarantee in result.guarantees if guarantee.name == "corrupt")
 
 
 def test_all_findings_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_all_findings_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> No
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
     assert len(rows) == MANY
     places = {(row["p"], row["off"], row["sub_kind"]) for row in rows}
-    shown = {(one.offset, one.sub_kind) for one in found.findings}
+    shown = {(finding.offset, finding.sub_kind) for finding in found.findings}
     assert shown <= {(offset, kind) for _, offset, kind in places}
     query = (tmp_path / "findings" / "corrupt.sql").read_text()
     assert query.startswith("SELECT")
@@ -85,5 +85,5 @@ def test_stored_findings_have_each_sub_kind_with_its_first_time(tmp_path: Path) 
     pq.write_table(pa.Table.from_pylist(more), tmp_path / "findings" / "corrupt" / "more.parquet")
     assert violated_sub_kinds(tmp_path, found) == {"served": 7, "stored": None}
     whole = msgspec.structs.replace(found, violations=len(found.findings))
-    first_ns = min(one.at_ns for one in found.findings if one.at_ns is not None)
+    first_ns = min(finding.at_ns for finding in found.findings if finding.at_ns is not None)
     assert violated_sub_kinds(tmp_path, whole) == {"served": first_ns}

@@ -29,7 +29,7 @@ def test_pass_without_its_range_or_isolation_is_ignored(column: str, tmp_path: P
     with asked_for("lost_write", "vanished_read"):
         result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    assert any("no complete final pass over" in one for one in result.reasons)
+    assert any("no complete final pass over" in reason for reason in result.reasons)
 
 
 def _moved_back(tables: Tables, **place: Any) -> None:
@@ -62,4 +62,4 @@ def test_reader_moved_to_an_unknown_position_yields_no_finding(
     tables = healthy()
     _moved_back(tables, **place)
     findings = alone("nonmonotonic_poll", tmp_path, tables).findings
-    assert {one.sub_kind for one in findings} == found
+    assert {finding.sub_kind for finding in findings} == found

@@ -114,7 +114,9 @@ def test_evidence_that_cannot_be_read_is_unknown(
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons[0].startswith(reason)
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
     assert named(result, "epoch_went_back").status is Status.HOLDS
     assert not list((run_dir / "work").iterdir())
     assert load_result(run_dir).verdict is Verdict.UNKNOWN
@@ -192,7 +194,9 @@ def test_impossible_numbers_yield_no_finding(
     assert result.verdict is Verdict.UNKNOWN, result.reasons
     expected = f"{part.relative_to(run_dir)}: {column} with impossible numbers"
     assert result.reasons[0].startswith(expected)
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
 
 
 def test_run_without_its_scenario_is_an_error(
@@ -232,7 +236,9 @@ def test_duplicate_part_is_ignored(run_dir: Path) -> None:
     result = judge(run_dir)
     expected = "evidence/sends/part-1.parquet is the same as part-0.parquet and was left out"
     assert (result.verdict, expected in result.reasons) == (Verdict.UNKNOWN, True)
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
 
 
 @pytest.mark.usefixtures("few")
@@ -273,7 +279,7 @@ def test_duplicate_row_of_a_read_is_no_second_delivery(client: str, tmp_path: Pa
     tables["manifest"] = [row for row in tables["manifest"] if row["kind"] == "journal"]
     result = judged(tmp_path, tables)
     expected = "at a place in a poll that another row has (evidence/reads)"
-    assert (result.verdict, [one for one in result.reasons if expected in one]) == (
+    assert (result.verdict, [reason for reason in result.reasons if expected in reason]) == (
         Verdict.UNKNOWN, result.reasons,
     )  # fmt: skip
 
@@ -293,7 +299,7 @@ def test_backward_clock_names_its_file_and_the_rest_is_judged(
     assert result.verdict is Verdict.UNKNOWN
     (sentence,) = [reason for reason in result.reasons if "a clock went back" in reason]
     assert sentence.startswith(f"a clock went back 1 times in evidence/{table}/part-0.parquet, by ")
-    assert Status.VIOLATED not in {one.status for one in result.guarantees}
+    assert Status.VIOLATED not in {guarantee.status for guarantee in result.guarantees}
     assert named(result, "lost_write").status is Status.HOLDS
 
 
@@ -342,7 +348,9 @@ def test_columns_of_a_wrong_type_yield_no_finding(table: str, run_dir: Path) -> 
     pq.write_table(rows, part)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
-    assert [one.name for one in result.guarantees if one.status is Status.VIOLATED] == []
+    assert [
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    ] == []
     assert named(result, "lost_write").status is Status.HOLDS
 
 

@@ -43,10 +43,10 @@ def test_position_pending_in_a_transaction_is_unstable(
     outcome: str, asked_s: float, found: list[str], tmp_path: Path
 ) -> None:
     result = groups.judge_groups(tmp_path, _amid(outcome, asked_s))["commit_register"]
-    values = [one for one in result.findings if one.sub_kind == "unstable"]
-    assert [one.sub_kind for one in values] == found
-    for one in values:
-        assert "requested stable offsets and 700 was part of" in one.sentence
+    values = [finding for finding in result.findings if finding.sub_kind == "unstable"]
+    assert [value.sub_kind for value in values] == found
+    for value in values:
+        assert "requested stable offsets and 700 was part of" in value.sentence
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,11 @@ def test_a_commit_without_a_generation_beside_a_member(
     groups.add_commit(tables, WHO, -1, 7, AT_NS + S, outcome)
     tables["commits"][-1]["group"] = "its own"
     result = groups.judge_groups(tmp_path, tables)["zombie_commit"]
-    assert [one.sub_kind for one in result.findings] == found
-    for one in result.findings:
+    assert [finding.sub_kind for finding in result.findings] == found
+    for finding in result.findings:
         assert (
-            "in no generation and was acknowledged, though the group had a member" in one.sentence
+            "in no generation and was acknowledged, though the group had a member"
+            in finding.sentence
         )
 
 
@@ -98,13 +99,13 @@ def test_epoch_is_assigned_once(
     epochs: list[tuple[float, int]], found: list[str], tmp_path: Path
 ) -> None:
     result = transactions.judged(tmp_path, _given(*epochs), "zombie_write")["zombie_write"]
-    assert [one.sub_kind for one in result.findings] == found
-    for one in result.findings:
-        assert "another producer had been given" in one.sentence
+    assert [finding.sub_kind for finding in result.findings] == found
+    for finding in result.findings:
+        assert "another producer had been given" in finding.sentence
     assert result.status is (Status.VIOLATED if found else result.status)
 
 
 def test_log_without_epochs_is_not_judged_by_them(tmp_path: Path) -> None:
     tables = _given((0, 1), (2, 1), producer_id=None)
     result = transactions.judged(tmp_path, tables, "zombie_write")["zombie_write"]
-    assert not [one for one in result.findings if one.sub_kind == "same epoch"]
+    assert not [finding for finding in result.findings if finding.sub_kind == "same epoch"]

@@ -31,7 +31,7 @@ def test_history_of_a_shared_cluster_is_judged_while_it_stands(
     with urteil_history.load("shared", rate=200) as load:
         load.await_acked(100, deadline_s=60)
     result = urteil_history.judge()
-    statuses = {one.name: one.status for one in result.guarantees}
+    statuses = {guarantee.name: guarantee.status for guarantee in result.guarantees}
     assert statuses["lost_write"] == "holds", result.reasons
     assert statuses["replica_divergence"] == "not judged"
     assert urteil_session_cluster.topic("shared").partitions == 2

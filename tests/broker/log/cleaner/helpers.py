@@ -75,7 +75,7 @@ def records(log: PartitionLog) -> list[Record]:
 
 
 def pairs(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
-    return [(one.offset, one.key, one.value) for one in records(log)]
+    return [(record.offset, record.key, record.value) for record in records(log)]
 
 
 def newest(found: Sequence[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, Any]:

@@ -150,7 +150,7 @@ def test_small_offset_map_needs_several_rounds(tmp_path: Path) -> None:
     state = newest(pairs(log))
     clean(log, dedupe_buffer_size=5000)
     assert log.cleaned_to == log.segments.active_segment.base_offset
-    found = [one for one in pairs(log) if one[0] < log.cleaned_to]
+    found = [pair for pair in pairs(log) if pair[0] < log.cleaned_to]
     assert newest(pairs(log)) == state
     assert len({key for _, key, _ in found}) == len(found)
     close_logs(log)
@@ -280,9 +280,9 @@ def test_change_of_the_log_cancels_its_cleaning(
     for _ in range(jobs_before):
         jobs.pop()()
         cleaner.tick(NOW_MS)
-    before = [one for one in pairs(log)]
+    before = [pair for pair in pairs(log)]
     change(log)
-    after = [one for one in before if one in pairs(log)]
+    after = [pair for pair in before if pair in pairs(log)]
     cleaner.settings = replace(cleaner.settings, enabled=False)  # let it begin no other
     if then_run:
         jobs.pop()()

@@ -45,7 +45,7 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     log = open_log(folder, config=COMPACTED, storage=storage)
     _fill(log)
     log.flush()
-    state = newest([one for one in pairs(log) if one[2] != b"gone"])
+    state = newest([pair for pair in pairs(log) if pair[2] != b"gone"])
     end, point = log.log_end_offset, log.recovery_point
     storage.steps = steps
     finished = True
@@ -57,13 +57,13 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     remembered = CheckpointedState(recovery_point=point, clean=clean_stop)
     again = open_log(folder, config=COMPACTED, storage=Unsynced(), remembered=remembered)
     again.update_high_watermark(again.log_end_offset)
-    assert newest([one for one in pairs(again) if one[2] != b"gone"]) == state
+    assert newest([pair for pair in pairs(again) if pair[2] != b"gone"]) == state
     assert again.log_end_offset == end
     check_indexes(again)
     assert not [path for path in folder.iterdir() if path.suffix in (".cleaned", ".swap")]
     clean(again)
     list(batches(again))
-    found = [one for one in pairs(again) if one[0] < (again.cleaned_to or 0)]
+    found = [pair for pair in pairs(again) if pair[0] < (again.cleaned_to or 0)]
     assert newest(pairs(again)) == state
     assert len({key for _, key, _ in found}) == len(found)
     close_logs(again)

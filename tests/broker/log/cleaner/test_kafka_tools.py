@@ -45,11 +45,11 @@ def _dump(paths: list[Path], *options: str) -> list[str]:
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     lines = (run.stdout + run.stderr).splitlines()
-    complaints = [one for one in lines if COMPLAINTS.search(one) and not HOLES.search(one)]
+    complaints = [line for line in lines if COMPLAINTS.search(line) and not HOLES.search(line)]
     # an emptied batch has a largest timestamp still, but no record that bears it: it is the same
     # in what Apache Kafka cleaned
-    compared = [one for one in lines if "Index timestamp:" in one]
-    if all(one.endswith("log timestamp: -1") for one in compared):
+    compared = [line for line in lines if "Index timestamp:" in line]
+    if all(line.endswith("log timestamp: -1") for line in compared):
         complaints = [one for one in complaints if "timestamp mismatch" not in one]
     assert complaints == []
     dumped = {Path(line.split()[-1]).name for line in lines if line.startswith("Dumping ")}
@@ -62,9 +62,9 @@ def test_dump_log_segments_reads_a_cleaned_log(tmp_path: Path) -> None:
     _fill(log)
     clean(log)
     expected = [
-        (str(one.offset), str(one.timestamp_ms), (one.key or b"").decode(),
-         one.value.decode() if one.value is not None else "")
-        for one in records(log)
+        (str(record.offset), str(record.timestamp_ms), (record.key or b"").decode(),
+         record.value.decode() if record.value is not None else "")
+        for record in records(log)
     ]  # fmt: skip
     assert 0 < len(expected) < 420
     log.close()

@@ -55,19 +55,19 @@ class Model:
     batches: list[Written] = field(default_factory=list)
 
     def end(self, producer: int, *, commit: bool) -> None:
-        for one in self.batches:
-            if one.producer == producer and one.open:
-                one.open, one.aborted = False, not commit
+        for batch in self.batches:
+            if batch.producer == producer and batch.open:
+                batch.open, batch.aborted = False, not commit
 
     def clean(self, start: int, end: int, now_ms: int) -> None:
         latest: dict[bytes, int] = {}
-        for one in self.batches:
-            for offset, (key, _, _) in one.live.items():
-                if start <= offset < end and not one.aborted:
+        for batch in self.batches:
+            for offset, (key, _, _) in batch.live.items():
+                if start <= offset < end and not batch.aborted:
                     latest[key] = offset
-        for one in self.batches:
-            if one.last_offset < end:
-                self._clean(one, latest, now_ms)
+        for batch in self.batches:
+            if batch.last_offset < end:
+                self._clean(batch, latest, now_ms)
 
     def _clean(self, one: Written, latest: dict[bytes, int], now_ms: int) -> None:
         for offset, (key, value, _) in list(one.live.items()):
@@ -79,7 +79,7 @@ class Model:
 
     @property
     def records(self) -> dict[int, tuple[bytes, bytes | None, int]]:
-        return {offset: each for one in self.batches for offset, each in one.live.items()}
+        return {offset: each for batch in self.batches for offset, each in batch.live.items()}
 
 
 class Play:
@@ -177,18 +177,21 @@ class Play:
             path.unlink()
         self.log = self._open(log.cleaned_to)
         self.log.update_high_watermark(watermark)
-        found = self.log.producers.entries
+        entries = self.log.producers.entries
         assert known == {
-            number: (found[number].epoch, found[number].last_sequence,
-                     found[number].txn_first_offset is not None)
+            number: (entries[number].epoch, entries[number].last_sequence,
+                     entries[number].txn_first_offset is not None)
             for number in known
         }  # fmt: skip
 
     def check(self) -> None:
-        found = {one.offset: (one.key, one.value, one.timestamp_ms) for one in records(self.log)}
+        found = {
+            record.offset: (record.key, record.value, record.timestamp_ms)
+            for record in records(self.log)
+        }
         assert found == self.model.records
         for header, data in batches(self.log):
-            times = [one.timestamp_ms for one in iter_records(data)]
+            times = [record.timestamp_ms for record in iter_records(data)]
             assert not times or header.max_timestamp == max(times)
             assert len(times) == header.records_count
         check_indexes(self.log)
@@ -197,11 +200,11 @@ class Play:
     def _check_transactions(self) -> None:
         """What is left of an aborted transaction is not taken for a committed one."""
         aborted = self.log.aborted_transactions(0, self.log.log_end_offset)
-        for one in self.model.batches:
-            if one.aborted:
-                for offset in one.live:
+        for batch in self.model.batches:
+            if batch.aborted:
+                for offset in batch.live:
                     assert any(
-                        txn.producer_id == one.producer
+                        txn.producer_id == batch.producer
                         and txn.first_offset <= offset < txn.last_offset
                         for txn in aborted
                     )

@@ -51,7 +51,7 @@ def test_aborted_records_are_removed_at_once(log: PartitionLog) -> None:
     last = write(log, b"b", producer=5, sequence=1)
     marker = end(log, 5, commit=False)
     clean_all(log, NOW_MS)
-    assert [one for one in pairs(log) if one[1] != b"filler"] == [(kept, b"a", b"committed")]
+    assert [pair for pair in pairs(log) if pair[1] != b"filler"] == [(kept, b"a", b"committed")]
     empty = {head.base_offset: head for head, _ in batches(log)}[last]
     assert (empty.records_count, empty.last_sequence, empty.is_transactional) == (0, 1, True)
     assert log.aborted_transactions(0, 10) == [AbortedTxn(5, 1, marker, marker + 1)]

@@ -128,9 +128,9 @@ def test_concurrent_changes_of_brokers_are_kept(zookeeper: ZooKeeperServer, chro
                     for n in range(4)
                 )
             )
-            wanted = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
+            entries = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
             for keeper in keepers:
-                await wait_until(lambda it=keeper: standing(it, ORDERS) == wanted, "all")  # type: ignore[misc]
+                await wait_until(lambda it=keeper: standing(it, ORDERS) == entries, "all")  # type: ignore[misc]
                 await keeper.stop()
 
     run(scenario)
@@ -161,8 +161,8 @@ def test_change_with_a_lost_response_is_announced(
     run(scenario)
 
 
-def stands(keeper: ClusterAcls, wanted: set[Entry]) -> bool:
-    return standing(keeper, ORDERS) == wanted
+def stands(keeper: ClusterAcls, entries: set[Entry]) -> bool:
+    return standing(keeper, ORDERS) == entries
 
 
 def lose_the_next_answer(zk: Session, monkeypatch: pytest.MonkeyPatch) -> None:

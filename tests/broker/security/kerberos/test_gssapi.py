@@ -61,9 +61,9 @@ def test_name_that_is_not_simple_is_rejected() -> None:
 
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
-    one = Kdc(tmp_path_factory.mktemp("realm") / "kdc")
-    yield one
-    one.close()
+    kdc = Kdc(tmp_path_factory.mktemp("realm") / "kdc")
+    yield kdc
+    kdc.close()
 
 
 OPTIONS = {"keyTab": "/nowhere", "principal": f"kafka/x@{REALM}", "serviceName": "kafka"}
@@ -174,4 +174,4 @@ def test_clients_and_brokers_authenticate_as_their_principals(
         assert nobody.returncode != 0
         logs = [nodes.log(broker).read_text() for broker in nodes.ports]
         assert "User:bob is Denied" in "".join(logs)
-        assert not [one for one in logs if "GSSAPI: " in one]
+        assert not [log for log in logs if "GSSAPI: " in log]

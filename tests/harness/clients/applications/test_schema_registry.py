@@ -100,7 +100,10 @@ def test_observations_of_all_sessions_are_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     observe(job, Observation(kind="assigned", schema_id=1))
     observe(job, Observation(kind="refused"))
-    assert [one.kind for one in observations(context.folder)] == ["assigned", "refused"]
+    assert [observation.kind for observation in observations(context.folder)] == [
+        "assigned",
+        "refused",
+    ]
 
 
 def test_registry_answers_while_it_stands(tmp_path: Path) -> None:

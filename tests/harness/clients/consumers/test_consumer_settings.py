@@ -32,7 +32,7 @@ def test_racks_of_readers(client: str, racks: str, rack: str | None) -> None:
 )
 def test_fetch_sizes_of_readers(kind: str, config: Callable[[ClientSpec], dict[str, Any]]) -> None:
     sizes = [config(spec_of("c1", kind, fetch_bytes=text)) for text in ("1024", "512")]
-    assert [one["fetch_max_bytes"] for one in sizes] == [1024, 512]
+    assert [size["fetch_max_bytes"] for size in sizes] == [1024, 512]
     assert "fetch_max_bytes" not in config(spec_of("c1", kind))
 
 

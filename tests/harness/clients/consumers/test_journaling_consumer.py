@@ -43,11 +43,11 @@ def test_final_pass_restarts_after_the_log_lost_its_beginning(tmp_path: Path) ->
             consumer.close()
 
     entries = list(JournalReader(tmp_path / "final-1.jsonl"))
-    begun = [one for one in entries if isinstance(one, PassBegin)]
-    assert [(one.from_offset, one.to_offset, one.final) for one in begun] == [
+    begun = [entry for entry in entries if isinstance(entry, PassBegin)]
+    assert [(entry.from_offset, entry.to_offset, entry.final) for entry in begun] == [
         (0, RECORDS, True), (DELETED, RECORDS, True)
     ]  # fmt: skip
-    ended = [one.to_offset for one in entries if isinstance(one, PassEnd)]
+    ended = [entry.to_offset for entry in entries if isinstance(entry, PassEnd)]
     assert ended == [0, RECORDS]
 
 

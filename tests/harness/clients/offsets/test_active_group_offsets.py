@@ -57,9 +57,11 @@ def client(monkeypatch: pytest.MonkeyPatch) -> tuple[ActiveMember, _Broker, list
         monkeypatch.setattr(module.time, "monotonic_ns", lambda: broker.now_ns)
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     stop: Any = _Stop()
-    one = ActiveMember(spec_of("active1", "active", brief_ms="1000"), journal, stop)
-    monkeypatch.setattr(one, "_at_coordinator", lambda group, act: act(broker, group) or True)
-    return one, broker, written
+    active_member = ActiveMember(spec_of("active1", "active", brief_ms="1000"), journal, stop)
+    monkeypatch.setattr(
+        active_member, "_at_coordinator", lambda group, act: act(broker, group) or True
+    )
+    return active_member, broker, written
 
 
 def test_member_reads_its_offsets(

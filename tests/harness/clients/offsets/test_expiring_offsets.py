@@ -74,7 +74,7 @@ def test_offset_expires(client_and_broker: tuple[ExpiringOffsets, _Broker, list[
     broker.now_ns += LATE_NS
     client.step()
     ends = [one for one in written if isinstance(one, Committed) and one.number == deletion.number]
-    assert [one.outcome for one in ends] == ["ok"]
+    assert [end.outcome for end in ends] == ["ok"]
 
 
 def test_response_after_the_expiry_is_not_journaled(
@@ -96,4 +96,4 @@ def test_every_third_group_never_expires(
     for _ in range(6):
         client.step()
         broker.now_ns += 400 * MS
-    assert [one.until_ns > 1 << 61 for one in client._groups_by_age] == [False, False, True] * 2
+    assert [group.until_ns > 1 << 61 for group in client._groups_by_age] == [False, False, True] * 2

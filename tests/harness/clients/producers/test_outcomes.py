@@ -157,7 +157,7 @@ def test_offsets_of_duplicates_are_unknown_to_aiokafka(tmp_path: Path) -> None:
 
         for base_offset in (-1, 40):
             asyncio.run_coroutine_threadsafe(complete(base_offset), producer._loop).result(9)
-    assert [one.offset for one in entries(tmp_path)] == [None, None, 40, 41]
+    assert [entry.offset for entry in entries(tmp_path)] == [None, None, 40, 41]
 
 
 @pytest.mark.parametrize("refusal", sorted(REFUSALS, key=lambda error: error.__name__))

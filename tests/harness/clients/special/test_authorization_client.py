@@ -81,25 +81,25 @@ def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_
         attempts.close()
         journal.end(1)
     entries = list(JournalReader(journal_file))
-    attempts_made = [one for one in entries if isinstance(one, Access)]
-    changed = [one for one in entries if isinstance(one, Right)]
-    assert {one.outcome for one in changed} == {"ok"}
-    seen = {(one.subject.split()[0], one.outcome) for one in attempts_made}
+    attempts_made = [entry for entry in entries if isinstance(entry, Access)]
+    changed = [entry for entry in entries if isinstance(entry, Right)]
+    assert {entry.outcome for entry in changed} == {"ok"}
+    seen = {(entry.subject.split()[0], entry.outcome) for entry in attempts_made}
     assert ("User:stranger", "denied") in seen
     assert ("User:stranger", "ok") not in seen
     for outcome in ("ok", "denied", "shows grant", "shows none"):
         assert ("User:visitor", outcome) in seen, seen
-    assert not [one for one in attempts_made if one.outcome == "info"]
+    assert not [entry for entry in attempts_made if entry.outcome == "info"]
     assert _count_consistent(entries) > len(GUEST)
     _assert_all_revoked(changed)
     assert msgspec.structs.asdict(attempts_made[0])["node"] == 1
-    assert any(one.subject == password_subject(0) for one in attempts_made)
+    assert any(entry.subject == password_subject(0) for entry in attempts_made)
 
 
 def _assert_all_revoked(changed: list[Right]) -> None:
     """The visitor had all five permissions and lost all of them."""
-    last = [one.granted for one in changed if one.subject.startswith("User:visitor")][-5:]
-    had = {one.subject for one in changed if one.subject.startswith("User:visitor")}
+    last = [right.granted for right in changed if right.subject.startswith("User:visitor")][-5:]
+    had = {right.subject for right in changed if right.subject.startswith("User:visitor")}
     assert last == [False] * 5
     assert len(had) == 5
 
@@ -108,11 +108,11 @@ def _count_consistent(entries: list[Any]) -> int:
     """With one broker every attempt shows the last change. Returns the number of attempts."""
     now: dict[str, bool] = {}
     checked = 0
-    for one in entries:
-        if isinstance(one, Right):
-            now[one.subject] = one.granted
-        elif isinstance(one, Access) and "guest" not in one.subject:
-            shown = one.outcome in ("ok", "shows grant")
-            assert shown == now.get(one.subject, False), one
+    for entry in entries:
+        if isinstance(entry, Right):
+            now[entry.subject] = entry.granted
+        elif isinstance(entry, Access) and "guest" not in entry.subject:
+            shown = entry.outcome in ("ok", "shows grant")
+            assert shown == now.get(entry.subject, False), entry
             checked += 1
     return checked

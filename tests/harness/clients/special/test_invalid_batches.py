@@ -131,7 +131,7 @@ def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> l
     ) -> list[ProduceResult]:
         empty = len(produce_request(0, topic, 0, b"", 500))
         results = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
-        return [broker.answer(one.producer_epoch, one.base_sequence) for one in results]
+        return [broker.answer(result.producer_epoch, result.base_sequence) for result in results]
 
     def new_producer(self: BatchResender) -> bool:
         self._producer_id, self._epoch = 1, 0
@@ -197,5 +197,5 @@ def test_batches_of_an_idle_producer_are_resent(
 
 def test_out_of_order_error_is_journaled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     completions = _play(tmp_path, _Broker(remembers=5, wraps=False), monkeypatch)
-    refused = [one.error for one in completions if isinstance(one, Info)]
+    refused = [completion.error for completion in completions if isinstance(completion, Info)]
     assert refused == ["OUT_OF_ORDER_SEQUENCE_NUMBER"] * 3

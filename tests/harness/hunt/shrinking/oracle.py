@@ -59,7 +59,7 @@ class Paper:
         self.played.append(asked)
         key = key_of(asked)
         turn = self.asked[key] = self.asked.get(key, 0) + 1
-        lengths = {one.choice: one.duration_s for one in asked.faults}
+        lengths = {fault.choice: fault.duration_s for fault in asked.faults}
         there = all(lengths.get(n, -1.0) >= seconds for n, seconds in self.needs.items())
         enough = (asked.rate_records_per_s or 0.0) >= self.rate
         luck = Random(f"{key}/{turn}").random() < self.chance

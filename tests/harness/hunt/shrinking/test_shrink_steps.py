@@ -25,7 +25,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def choices(found: Schedule) -> list[str]:
-    return [one.choice for one in found.faults]
+    return [fault.choice for fault in found.faults]
 
 
 @given(needs=NEEDS)
@@ -36,10 +36,10 @@ def test_shrinking_keeps_needed_faults_only(
     report = shrink(schedule(9), tries(Paper(needs, rate=35), next(folders)))
     assert report.ended == "smallest"
     assert choices(report.schedule) == [f"f{n}" for n in sorted(needs)]
-    for one in report.schedule.faults:
-        least = needs[int(one.choice[1:])]
-        assert least <= one.duration_s
-        assert one.duration_s / 2 < max(least, 0.5)
+    for fault in report.schedule.faults:
+        least = needs[int(fault.choice[1:])]
+        assert least <= fault.duration_s
+        assert fault.duration_s / 2 < max(least, 0.5)
     assert report.schedule.producers == 1
     assert report.schedule.rate_records_per_s == 40
     assert (report.schedule.duration_s or 0) < 100

@@ -51,7 +51,7 @@ class Model:
         self.now_ns += self.random.randint(1, 5) * 1000
         fields = {"index": len(self.ops), "type": Keyword(kind), "process": process,
                 "f": Keyword(f), "time": self.now_ns, "value": value}  # fmt: skip
-        self.ops.append({Keyword(name): one for name, one in (fields | more).items()})
+        self.ops.append({Keyword(name): field for name, field in (fields | more).items()})
 
     def _anew(self, which: int) -> None:
         """A process whose operation ended `:info` is never used again."""

@@ -49,7 +49,7 @@ def sent(process: int, *pairs: str, kind: str = "ok") -> tuple[Op, Op]:
 
 
 def polled(process: int, *records: str, kind: str = "ok", f: str = "poll") -> tuple[Op, Op]:
-    mops = " ".join(f"[:poll {{{one}}}]" for one in records)
+    mops = " ".join(f"[:poll {{{record}}}]" for record in records)
     return done(process, f, "[[:poll]]", f"[{mops}]", kind)
 
 
@@ -262,7 +262,7 @@ def test_aborted_records_read_uncommitted_are_no_violation(
 def test_unpolled_partition_is_unknown(tmp_path: Path, records: str, text: str) -> None:
     result = judged(tmp_path, (*FOUR, *assigned(1, ":x"), *polled(1, records)))
     assert (violated(result), result.verdict) == ({}, "UNKNOWN")
-    assert any(one.startswith(text) for one in result.reasons)
+    assert any(reason.startswith(text) for reason in result.reasons)
 
 
 def test_values_sent_twice_are_rejected(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def _lose(copy: Copy) -> None:
 
 def _again(copy: Copy) -> None:
     for row in [r for r in copy.tables["reads"] if r["offset"] == 20]:
-        other = next(one for one in copy.tables["sends"] if one["offset"] == 19)
+        other = next(table for table in copy.tables["sends"] if table["offset"] == 19)
         row |= {"value_id": other["value_id"], "key": other["key"]}
 
 
@@ -144,8 +144,16 @@ def test_exported_history_has_the_same_findings_after_import(
     assert export(tmp_path / "run", tmp_path / "history.edn") > 400
     load(tmp_path / "history.edn", tmp_path / "back")
     after = judge_run(tmp_path / "back", engine="duckdb", master=None, session=None, canary=False)
-    known = {one.name for one in before.guarantees if one.status is not Status.NOT_JUDGED}
-    known &= {one.name for one in after.guarantees if one.status is not Status.NOT_JUDGED}
+    known = {
+        guarantee.name
+        for guarantee in before.guarantees
+        if guarantee.status is not Status.NOT_JUDGED
+    }
+    known &= {
+        guarantee.name
+        for guarantee in after.guarantees
+        if guarantee.status is not Status.NOT_JUDGED
+    }
     want = {key: n for key, n in _findings(before).items() if key[0] in known}
     assert want
     found = {key: n for key, n in _findings(after).items() if key[0] in known - {"poll_skip"}}

@@ -139,8 +139,8 @@ def test_fast_reader_accepts_keyword_keys_and_values(tmp_path: Path) -> None:
     text = "[[:send :x [0 :a]] [:poll {:x [[0 :b] [1 :ok]], 5 [[1 :c]], :y []}] [:send :ok :d]]"
     op = COMMON.replace("[[:send 5 [0 12]]]", f"{text}, :rebalance-log [{{:keys [:x :y]}}]")
     path.write_text("\n".join([op, COMMON.replace(":value [[:send 5 [0 12]]],", "")] * 5_000))
-    found = list(history_stream.Stream(path).values())
-    assert sum(not checked for _, checked in found) < 50
+    values = list(history_stream.Stream(path).values())
+    assert sum(not checked for _, checked in values) < 50
     read = list(operations(path))
     assert read == list(operations(path, quick=False))
     assert isinstance(read[-2]["value"][0][2][1], Keyword)
@@ -150,9 +150,9 @@ def test_fast_reader_accepts_keyword_keys_and_values(tmp_path: Path) -> None:
 def test_fast_reader_learns_names(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_text("\n".join([COMMON.replace("}", ", :zone :west}")] * 5_000))
-    found = list(history_stream.Stream(path).values())
-    assert sum(not checked for _, checked in found) < 5_000 / 2
-    assert found[-1][1]
+    values = list(history_stream.Stream(path).values())
+    assert sum(not checked for _, checked in values) < 5_000 / 2
+    assert values[-1][1]
 
 
 @pytest.mark.parametrize(

@@ -110,5 +110,7 @@ def test_damage_is_found(tmp_path: Path, damage: Damage, found: set[str]) -> Non
         key, value = Random(seed).choice(victims(model))
         damage(model, key, value)
         result = judged(tmp_path / f"{seed}", model)
-        broken = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+        broken = {
+            guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+        }
         assert found <= broken, (seed, key, value, KEYS)

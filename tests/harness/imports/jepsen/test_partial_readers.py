@@ -70,8 +70,8 @@ def test_skipped_record_without_offset_is_lost(tmp_path: Path) -> None:
     result = judged(tmp_path, together(LOST.values()))
     found = {
         finding.topic: finding.sentence
-        for one in result.guarantees if one.name == "lost_write"
-        for finding in one.findings
+        for guarantee in result.guarantees if guarantee.name == "lost_write"
+        for finding in guarantee.findings
     }  # fmt: skip
     assert sorted(found) == sorted(f"kx{n}" for n in range(len(LOST)))
     assert (
@@ -141,13 +141,13 @@ INVERTED: dict[str, tuple[Op, ...]] = {
 def test_committed_transaction_shown_by_polls_is_in_order(
     tmp_path: Path,
 ) -> None:
-    found = [
+    topics = [
         finding.topic
-        for one in judged(tmp_path, together(INVERTED.values())).guarantees
-        if one.name == "reordered_send"
-        for finding in one.findings
+        for guarantee in judged(tmp_path, together(INVERTED.values())).guarantees
+        if guarantee.name == "reordered_send"
+        for finding in guarantee.findings
     ]
-    assert sorted(str(topic) for topic in found) == sorted(f"kx{n}" for n in range(len(INVERTED)))
+    assert sorted(str(topic) for topic in topics) == sorted(f"kx{n}" for n in range(len(INVERTED)))
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
@@ -213,7 +213,9 @@ def test_torn_transaction_is_described_as_the_passes_show_it(
     ops: tuple[Op, ...], sentence: str, tmp_path: Path
 ) -> None:
     result = judged(tmp_path, ops)
-    (torn,) = (one.findings for one in result.guarantees if one.name == "torn_txn")
+    (torn,) = (
+        guarantee.findings for guarantee in result.guarantees if guarantee.name == "torn_txn"
+    )
     assert [finding.sentence for finding in torn] == [sentence]
 
 
@@ -226,7 +228,9 @@ def test_record_sent_after_reading_a_lost_one_shows_causal_loss(
     )  # fmt: skip
     result = judged(tmp_path, ops)
     assert violated(result)["causal_loss"] == [1]
-    (found,) = (one.findings for one in result.guarantees if one.name == "causal_loss")
+    (found,) = (
+        guarantee.findings for guarantee in result.guarantees if guarantee.name == "causal_loss"
+    )
     assert found[0].sentence.startswith("j2 knew of ")
     assert "/kx/b at kx-0@1 (read), which is lost" in found[0].sentence
 
@@ -271,7 +275,7 @@ def test_write_cycle_counts_records_with_places_from_reads(tmp_path: Path) -> No
         ("ok", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
         *whole(2, ":x [[0 :a] [1 :b]], :y [[0 :d] [1 :c]]", ":x :y"),
     )  # fmt: skip
-    (g0,) = (one for one in judged(tmp_path, ops).guarantees if one.name == "g0")
+    (g0,) = (guarantee for guarantee in judged(tmp_path, ops).guarantees if guarantee.name == "g0")
     assert (g0.permitted, g0.findings[0].sentence) == (
         1,
         "Each writes before the next one in some partition: j0/1 -> j1/2 -> j0/1; one such place "

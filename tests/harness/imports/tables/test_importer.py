@@ -40,9 +40,9 @@ def judged(folder: Path, tables: Tables, columns: Any, **settings: Any) -> Resul
 
 def violated(result: Result) -> dict[str, list[int | None]]:
     return {
-        one.name: [finding.offset for finding in one.findings]
-        for one in result.guarantees
-        if one.status is Status.VIOLATED
+        guarantee.name: [finding.offset for finding in guarantee.findings]
+        for guarantee in result.guarantees
+        if guarantee.status is Status.VIOLATED
     }
 
 
@@ -61,7 +61,7 @@ SUBSETS: dict[str, dict[str, tuple[str, ...] | None]] = {
 def test_history_with_few_tables_passes(columns: Any, tmp_path: Path) -> None:
     result = judged(tmp_path, healthy(), columns)
     assert (violated(result), result.reasons, result.verdict) == ({}, [], Verdict.PASS)
-    holds = {one.name for one in result.guarantees if one.status is Status.HOLDS}
+    holds = {guarantee.name for guarantee in result.guarantees if guarantee.status is Status.HOLDS}
     assert {"lost_write", "phantom", "duplicate", "inconsistent_offset", "stale_append"} <= holds
 
 
@@ -255,5 +255,5 @@ def test_empty_settings_cells_take_the_given_settings(
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != 200]
     settings = {"acks": acks, "idempotent": acks == -1}
     result = judged(tmp_path, tables, columns, **settings)
-    lost = next(one for one in result.guarantees if one.name == "lost_write")
+    lost = next(guarantee for guarantee in result.guarantees if guarantee.name == "lost_write")
     assert lost.status is status

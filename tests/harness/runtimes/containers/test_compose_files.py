@@ -22,6 +22,6 @@ def test_committed_compose_files_equal_the_output(tmp_path: Path) -> None:
 def test_external_file_names_every_node_and_link() -> None:
     plan, file = compose_plan(), load_external(COMPOSE / "external.toml")
     assert set(file.nodes) == {*plan.brokers, *plan.zookeepers}
-    assert {Link(one.src, one.dst) for one in file.links} == set(plan.links())
+    assert {Link(link.src, link.dst) for link in file.links} == set(plan.links())
     assert len(set(plan.published.values())) == len(plan.published)
     assert all(host == "127.0.0.1" for host, _ in plan.published.values())

@@ -159,14 +159,14 @@ def test_limits_act_on_a_running_node_and_are_removed(cluster: Cluster) -> None:
 
 def test_ports_are_published_on_loopback_alone(cluster: Cluster, engine: Engine) -> None:
     wanted = {"label": f"{LABEL}={start_reaper()}"}
-    found = [
+    places = [
         place["HostIp"]
         for container in engine.client.containers.list(filters=wanted)
         for places in container.attrs["NetworkSettings"]["Ports"].values()
         for place in places or []
     ]
-    assert found
-    assert set(found) == {engine.bind}
+    assert places
+    assert set(places) == {engine.bind}
 
 
 @pytest.mark.thorough
@@ -266,7 +266,7 @@ def test_a_run_in_containers_is_judged(engine: Engine, tmp_path: Path) -> None:
     run_dir, result = run_scenario(SCENARIO, out=tmp_path, engine="duckdb")
     assert result.verdict is Verdict.PASS, result.reasons
     assert [fault.acted for fault in result.faults] == [True, True]
-    status = {one.name: one.status for one in result.guarantees}
+    status = {guarantee.name: guarantee.status for guarantee in result.guarantees}
     assert status["replica_divergence"] is Status.HOLDS
     assert result.runtime == "docker"
     assert "--runtime docker" in result.command

@@ -123,7 +123,7 @@ def test_unused_replaced_images_of_a_checkout_are_removed(engine: Engine, checko
     finally:  # the image of a container that is there, running or not, is in use
         container.remove()
     tags = {tag for image in engine.client.images.list("urteil/toxiproxy") for tag in image.tags}
-    assert [one in tags for one in references] == [True, False, True]
+    assert [reference in tags for reference in references] == [True, False, True]
 
 
 def changed_toxiproxy(engine: Engine, checkout: Path) -> str:

@@ -43,17 +43,17 @@ with own_engine() as engine:
 
 def processes(run: Path) -> list[str]:
     """Of an engine: its daemons and shims, known by their arguments, and all in its group."""
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         try:
             if (
                 f"{run}/".encode() in (entry / "cmdline").read_bytes()
                 or f"/{run.name}/" in (entry / "cgroup").read_text()
             ):
-                found.append(entry.name)
+                processes.append(entry.name)
         except OSError:
             continue
-    return found
+    return processes
 
 
 def left_of(run: Path) -> list[str]:

@@ -18,8 +18,8 @@ WITH_SOURCES = {column for table in DERIVED.values() for column in table.columns
 """Columns of derived tables that rest on other evidence than their table."""
 
 
-def _declared(one: Guarantee) -> set[str]:
-    return {*one.reads, *(name for excuse in one.excuses for name in excuse.reads)}
+def _declared(guarantee: Guarantee) -> set[str]:
+    return {*guarantee.reads, *(name for excuse in guarantee.excuses for name in excuse.reads)}
 
 
 def _tables(query: str) -> set[str]:
@@ -69,7 +69,7 @@ def test_fields_of_a_declaration_agree(one: Guarantee) -> None:
 
 def test_ranks_are_unique_within_a_subject() -> None:
     for subject, guarantees in SUBJECTS.items():
-        ranks = [one.rank for one in guarantees]
+        ranks = [guarantee.rank for guarantee in guarantees]
         assert len(ranks) == len(set(ranks)), subject
 
 

@@ -49,7 +49,7 @@ def _forgotten_epoch(piece: Piece, table: str, column: str, row: Row) -> str:
 
 def _word(*words: Any) -> Callable[..., Any]:
     """Another one of these."""
-    return lambda piece, _, column, row: piece.pick(one for one in words if one != row[column])
+    return lambda piece, _, column, row: piece.pick(word for word in words if word != row[column])
 
 
 def alter(table: str, column: str, value: Callable[..., Any], *, copies: bool, piece: Piece) -> str:

@@ -83,7 +83,7 @@ def replace_static(piece: Piece) -> None:
         if client["client"] == row["client"]:
             piece.rows("clients").append(client | {"session": 1})
     own = [one for one in piece.rows("assignments") if one["client"] == row["client"]]
-    last_ns = max(one["at_ns"] for one in own)
+    last_ns = max(row["at_ns"] for row in own)
     piece.rows("assignments").append(row | {"session": 1, "at_ns": last_ns + S})
     commit = piece.pick(one for one in piece.rows("commits") if one["client"] == row["client"])
     commit["invoke_ns"] = last_ns + piece.random.choice((-1, 2)) * S

@@ -61,7 +61,7 @@ def scenario(histories: Sequence[History]) -> Scenario:
             }
         ),
         workload=WorkloadSpec(
-            topics=tuple(TopicSpec(name=one.topic, partitions=2) for one in histories)
+            topics=tuple(TopicSpec(name=history.topic, partitions=2) for history in histories)
         ),
         faults=(FaultSpec(fault="crash", target="b1", at_s=15.0, duration_s=8.0),),
         guarantees=("lost_write", "duplicate", "poll_skip", "replica_divergence"),
@@ -87,13 +87,13 @@ def facts(histories: Sequence[History], **changes: Any) -> RunFacts:
         ],
         "topics": [
             TopicFact(
-                name=one.topic,
-                topic_id=one.logs[0].topic_id,
+                name=history.topic,
+                topic_id=history.logs[0].topic_id,
                 partitions=2,
                 replication_factor=3,
-                config={"min.insync.replicas": "2"} | CONFIG.get(one.kind, {}),
+                config={"min.insync.replicas": "2"} | CONFIG.get(history.kind, {}),
             )
-            for one in histories
+            for history in histories
         ],
         "brokers": list(BROKERS),
     }
@@ -102,65 +102,67 @@ def facts(histories: Sequence[History], **changes: Any) -> RunFacts:
 
 def tables(histories: Sequence[History]) -> Tables:
     """All tables of a run with these topics, its zxids in the order of time."""
-    found: Tables = defaultdict(list)
-    for one in histories:
-        for name, rows in _of(one).items():
-            found[name] += rows
-    found["faults"] = [
+    tables: Tables = defaultdict(list)
+    for history in histories:
+        for name, rows in _of(history).items():
+            tables[name] += rows
+    tables["faults"] = [
         {"fault": "crash", "targets": '["b1"]', "proof": "pid 4711 was gone", "acted": True}
         | {"begin_ns": CRASH_NS, "end_ns": HEALED_NS, "healed_ns": HEALED_NS}
     ]
-    found["states"].sort(key=lambda row: (row["at_ns"], row["topic"], row["partition"]))
-    for number, row in enumerate(found["states"]):
+    tables["states"].sort(key=lambda row: (row["at_ns"], row["topic"], row["partition"]))
+    for number, row in enumerate(tables["states"]):
         row["zxid"] = 100 + number
-    return {name: [{"run": "r"} | row for row in rows] for name, rows in found.items()}
+    return {name: [{"run": "r"} | row for row in rows] for name, rows in tables.items()}
 
 
-def _of(one: History) -> Tables:
-    found: Tables = defaultdict(list)
-    for producer in one.producers:
-        found["sends"] += producer.sends
-        found["txns"] += producer.txns
+def _of(history: History) -> Tables:
+    tables: Tables = defaultdict(list)
+    for producer in history.producers:
+        tables["sends"] += producer.sends
+        tables["txns"] += producer.txns
         about = {"acks": producer.acks, "idempotent": producer.idempotent}
         for session in range(producer.session + 1):
             whole = session == producer.session
-            _client(found, producer.name, session, "producer", whole=whole, **about)
-    for reader in one.readers:
+            _client(tables, producer.name, session, "producer", whole=whole, **about)
+    for reader in history.readers:
         isolation = "read_committed" if reader.committed else "read_uncommitted"
         for session in range(reader.session + 1):
-            _client(found, reader.name, session, "consumer", isolation=isolation)
-        found["reads"] += reader.reads
-        found["polls"] += reader.polls
-        found["passes"] += reader.passes
-    for member in one.group.members:
-        _client(found, member, 0, "group", group=one.group.name, isolation="read_uncommitted")
-    _client(found, f"{one.topic}-o", 0, "offsets")
+            _client(tables, reader.name, session, "consumer", isolation=isolation)
+        tables["reads"] += reader.reads
+        tables["polls"] += reader.polls
+        tables["passes"] += reader.passes
+    for member in history.group.members:
+        _client(tables, member, 0, "group", group=history.group.name, isolation="read_uncommitted")
+    _client(tables, f"{history.topic}-o", 0, "offsets")
     for isolation in ("read_uncommitted", "read_committed"):
-        _client(found, f"{one.topic}-final-{isolation}", 0, "final", isolation=isolation)
+        _client(tables, f"{history.topic}-final-{isolation}", 0, "final", isolation=isolation)
     for name in ("reads", "polls", "assignments", "commits", "commit_reads"):
-        found[name] += getattr(one.group, name)
-    found["offset_answers"] += one.answers
-    for log in one.logs:
-        _disks(found, one, log)
-    return found
+        tables[name] += getattr(history.group, name)
+    tables["offset_answers"] += history.answers
+    for log in history.logs:
+        _disks(tables, history, log)
+    return tables
 
 
 def _client(
-    found: Tables, name: str, session: int, kind: str, *, whole: bool = True, **reported: Any
+    tables: Tables, name: str, session: int, kind: str, *, whole: bool = True, **reported: Any
 ) -> None:
     library = {"library": "kafka-python", "version": "3.0", "boot_id": "boot", "pid": 4000}
-    found["clients"].append({"client": name, "session": session, "kind": kind} | library | reported)
+    tables["clients"].append(
+        {"client": name, "session": session, "kind": kind} | library | reported
+    )
     journal = f"journal/{name}.jsonl"
-    found["manifest"].append({"file": journal, "kind": "journal", "ended_properly": whole})
+    tables["manifest"].append({"file": journal, "kind": "journal", "ended_properly": whole})
     if not whole:
         act = {"act": "kill client", "subject": name, "outcome": "ok"}
-        found["admin_ops"].append(act | {"invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS})
+        tables["admin_ops"].append(act | {"invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS})
 
 
-def _disks(found: Tables, one: History, log: Log) -> None:
+def _disks(tables: Tables, history: History, log: Log) -> None:
     """Final passes, each under another leader, and what is on every disk after them."""
-    held = {broker: _cleaned(one, log) for broker in BROKERS}
-    starts = {broker: _start(one, log) for broker in BROKERS}
+    held = {broker: _cleaned(history, log) for broker in BROKERS}
+    starts = {broker: _start(history, log) for broker in BROKERS}
     first = log.leader
     for number in range(3):
         leader = BROKERS[(first - 1 + number) % 3]
@@ -170,26 +172,26 @@ def _disks(found: Tables, one: History, log: Log) -> None:
             log.epochs = {e: at for e, at in log.epochs.items() if at < log.end}
             log.epochs[log.epoch] = log.end
             log.advance(at_ns)
-        for committed in (False, True) if one.kind in TRANSACTIONAL else (False,):
+        for committed in (False, True) if history.kind in TRANSACTIONAL else (False,):
             low = starts[leader]
-            _pass(found, one, log, held[leader], at_ns + S, number, (leader, low), committed)
+            _pass(tables, history, log, held[leader], at_ns + S, number, (leader, low), committed)
         at_ns += 8 * S
         for broker in BROKERS:
-            _views(found, log, broker, at_ns)
-        found["offset_answers"].append(
+            _views(tables, log, broker, at_ns)
+        tables["offset_answers"].append(
             log.place
             | {"node": leader, "invoke_ns": at_ns, "complete_ns": at_ns + MS, "api_version": 7}
             | {"query": "latest", "offset": log.high, "leader_epoch": log.epoch}
         )
     for broker in BROKERS:
-        _disk(found, log, broker, held[broker], starts[broker])
-    found["states"] += log.states
+        _disk(tables, log, broker, held[broker], starts[broker])
+    tables["states"] += log.states
 
 
-def _start(one: History, log: Log) -> int:
+def _start(history: History, log: Log) -> int:
     """Replicas delete on their own: some have more left than others."""
     bases = [entry.batch for entry in log.entries if entry.offset < log.high]
-    if one.kind == "retained" and bases and one.random.random() < 0.3:
+    if history.kind == "retained" and bases and history.random.random() < 0.3:
         old_ns = END_NS - RETENTION_NS
         gone = [entry for entry in log.entries if entry.at_ns < old_ns]
         return max([log.start, *(entry.batch for entry in gone)])
@@ -200,10 +202,10 @@ def _active(log: Log) -> int:
     return max(log.start, (log.end - 1) // SEGMENT * SEGMENT)
 
 
-def _cleaned(one: History, log: Log) -> list[Entry]:
+def _cleaned(history: History, log: Log) -> list[Entry]:
     """What a broker's cleaner left: the active segment and what is not stable yet, markers, the
     last of every key that was not aborted, some others."""
-    if one.kind not in COMPACTED:
+    if history.kind not in COMPACTED:
         return log.entries
     aborted, reach = log.aborted(), min(_active(log), log.stable())
     clean = [entry for entry in log.entries if entry.offset < reach and entry.control is None]
@@ -211,14 +213,14 @@ def _cleaned(one: History, log: Log) -> list[Entry]:
     gone = {
         entry.offset
         for entry in clean
-        if entry.offset != last.get(entry.key) and one.random.random() < 0.7
+        if entry.offset != last.get(entry.key) and history.random.random() < 0.7
     }
     return [entry for entry in log.entries if entry.offset not in gone]
 
 
 def _pass(
-    found: Tables,
-    one: History,
+    tables: Tables,
+    history: History,
     log: Log,
     held: Iterable[Entry],
     at_ns: int,
@@ -227,14 +229,14 @@ def _pass(
     committed: bool,
 ) -> None:
     isolation = "read_committed" if committed else "read_uncommitted"
-    who = {"client": f"{one.topic}-final-{isolation}", "session": 0}
+    who = {"client": f"{history.topic}-final-{isolation}", "session": 0}
     who["pass"] = log.partition * 10 + number
     shown = {entry.offset for entry in log.shown(led[1], log.high, committed=committed)}
     given = [entry for entry in held if entry.offset in shown]
     for n, entry in enumerate(given):
         where = {"poll": 1000 * who["pass"] + n // 50, "position_in_poll": n % 50}
-        found["reads"].append(read(entry, log, at_ns + n, **who, **where))
-    found["passes"].append(
+        tables["reads"].append(read(entry, log, at_ns + n, **who, **where))
+    tables["passes"].append(
         log.place
         | who
         | {"isolation": isolation, "final": True, "complete": True, "leader": led[0]}
@@ -243,19 +245,19 @@ def _pass(
     )
 
 
-def _views(found: Tables, log: Log, broker: int, at_ns: int) -> None:
+def _views(tables: Tables, log: Log, broker: int, at_ns: int) -> None:
     labels = json.dumps({"topic": log.topic, "partition": log.partition})
     fields = {"metadata_leader": log.leader, "metadata_leader_epoch": log.epoch}
-    found["samples"] += [
+    tables["samples"] += [
         {"at_ns": at_ns, "source": f"b{broker}", "labels": labels}
         | {"metric": metric, "value": float(value)}
         for metric, value in fields.items()
     ]
 
 
-def _disk(found: Tables, log: Log, broker: int, held: Iterable[Entry], start: int) -> None:
+def _disk(tables: Tables, log: Log, broker: int, held: Iterable[Entry], start: int) -> None:
     here = log.place | {"broker": broker}
-    found["logs"].append(
+    tables["logs"].append(
         here
         | {"log_start": start, "log_end": log.end, "high_watermark": log.high}
         | {"recovery_point": log.end, "active_base": _active(log)}
@@ -268,7 +270,7 @@ def _disk(found: Tables, log: Log, broker: int, held: Iterable[Entry], start: in
         batches.setdefault(entry.batch, entry)
         names = ("offset", "key", "value_id", "producer_id", "producer_epoch", "sequence")
         names = (*names, "control", "transactional", "timestamp_ms")
-        found["replicas"].append(
+        tables["replicas"].append(
             here
             | {name: getattr(entry, name) for name in names}
             | {"segment_base": entry.batch // SEGMENT * SEGMENT, "batch_base": entry.batch}
@@ -281,4 +283,4 @@ def _disk(found: Tables, log: Log, broker: int, held: Iterable[Entry], start: in
     for n, entry in enumerate(list(batches.values())[::8]):
         at = {"segment_base": entry.batch // SEGMENT * SEGMENT, "entry": n, "position": 480 * n}
         there = {"there": "batch", "there_base": entry.batch, "there_last": entry.offset}
-        found["indexes"].append(here | at | there | {"kind": "offset", "offset": entry.offset})
+        tables["indexes"].append(here | at | there | {"kind": "offset", "offset": entry.offset})

@@ -146,10 +146,10 @@ Draw = Callable[[Scene], None]
 
 def drawn(draw: Draw, seeds: list[int]) -> Tables:
     """The rows of all scenes as one run."""
-    found: Tables = defaultdict(list)
+    tables: Tables = defaultdict(list)
     for number, seed in enumerate(seeds):
         scene = Scene(number, Random(seed), Random(seeds[0]))
         draw(scene)
         for name, rows in scene.tables.items():
-            found[name] += rows
-    return found
+            tables[name] += rows
+    return tables

@@ -93,7 +93,9 @@ def test_final_readers_that_began_nowhere_left_no_passes(
             row |= {"begin_ns": END_NS, "end_ns": END_NS + 1}
     assert judged(tmp_path, tables).violations == 1
     assert [
-        one for one in manifest.empty_tables(tmp_path, synthetic.facts(ONE)) if one == "passes"
+        empty_table
+        for empty_table in manifest.empty_tables(tmp_path, synthetic.facts(ONE))
+        if empty_table == "passes"
     ] == missed
 
 
@@ -190,7 +192,7 @@ def put_out(times: int) -> Tables:
 
 
 def findings(result: GuaranteeResult) -> list[str]:
-    return [one.sentence for one in result.findings if one.sub_kind == "member put out"]
+    return [finding.sentence for finding in result.findings if finding.sub_kind == "member put out"]
 
 
 def test_eviction_of_a_polling_member_is_a_violation(tmp_path: Path) -> None:
@@ -234,7 +236,9 @@ def test_group_unable_to_commit_is_a_violation(outcomes: str, found: int, tmp_pa
         at_ns = LED_NS + (50 + n) * S
         tables["commits"].append(WHO | PLACE | fields | {"invoke_ns": at_ns, "complete_ns": at_ns})
     result = judged(tmp_path, tables, "commits_stand_still")
-    sentences = [one.sentence for one in result.findings if one.sub_kind == "commits stand still"]
+    sentences = [
+        finding.sentence for finding in result.findings if finding.sub_kind == "commits stand still"
+    ]
     assert len(sentences) == found
     for sentence in sentences:
         assert "late could commit no offset" in sentence
@@ -260,10 +264,12 @@ def test_log_start_that_the_same_broker_rejects_is_a_violation(
         query = {"query": "earliest", "invoke_ns": at_ns + 1, "complete_ns": at_ns + 2}
         tables["offset_answers"].append(model | query | {"offset": reported[n % len(reported)]})
     result = judged(tmp_path, tables, "wrong_log_start")
-    sentences = [one.sentence for one in result.findings if one.sub_kind == "turned away"]
+    sentences = [
+        finding.sentence for finding in result.findings if finding.sub_kind == "turned away"
+    ]
     assert len(sentences) == found
-    for one in sentences:
-        assert one.startswith(
+    for sentence in sentences:
+        assert sentence.startswith(
             "g9 received 7 as log start of urteil-0 for 39.9 s, and an out-of-range error there "
             "200 times"
         )

@@ -39,8 +39,8 @@ def _leader(tables: Tables) -> int:
 
 def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
     facts = synthetic.facts(ONE, topics=topic(**config))
-    found = alone("compacted_too_early", run_dir, tables, facts=facts).findings
-    return [(one.sub_kind, one.offset) for one in found]
+    findings = alone("compacted_too_early", run_dir, tables, facts=facts).findings
+    return [(finding.sub_kind, finding.offset) for finding in findings]
 
 
 @pytest.mark.parametrize("reported", [True, False])

@@ -45,8 +45,10 @@ def test_tombstone_above_its_retention_is_found(
     config: dict[str, str], active_base: int, kept: list[int], tmp_path: Path
 ) -> None:
     facts = synthetic.facts(ONE, topics=topic(**config))
-    found = alone("stale_value_visible", tmp_path, _tables(active_base), facts=facts).findings
-    assert [(one.sub_kind, one.offset) for one in found] == [("tombstone kept", at) for at in kept]
+    findings = alone("stale_value_visible", tmp_path, _tables(active_base), facts=facts).findings
+    assert [(finding.sub_kind, finding.offset) for finding in findings] == [
+        ("tombstone kept", at) for at in kept
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,5 +60,5 @@ def test_compacted_log_keeps_its_start(policy: str, found: set[str], tmp_path: P
         log["log_start"] = 60
     facts = synthetic.facts(ONE, topics=topic(**BRIEF | {"cleanup_policy": policy}))
     result = alone("retained_too_short", tmp_path, tables, facts=facts)
-    assert {one.sub_kind for one in result.findings} == found
+    assert {finding.sub_kind for finding in result.findings} == found
     assert result.violations == (60 if found else 0)

@@ -77,7 +77,7 @@ def _found(run_dir: Path, tables: Tables) -> dict[str, list[Any]]:
     facts = synthetic.facts(ONE, topics=topic(**DAY))
     with asked_for(*NAMES):
         result = judged(run_dir, tables, facts=facts)
-    assert all(one.status is not Status.UNKNOWN for one in result.guarantees)
+    assert all(guarantee.status is not Status.UNKNOWN for guarantee in result.guarantees)
     found = {name: named(result, name).findings for name in NAMES}
     return {
         name: [(one.sub_kind, one.offset) for one in some if not one.permitted]
@@ -171,4 +171,6 @@ def test_acknowledged_copy_may_be_gone_after_several_attempts(
     facts = synthetic.facts(ONE, topics=topic(**config))
     found = alone("misplaced_ack", tmp_path, tables, facts=facts)
     assert found.status is status
-    assert [(one.sub_kind, one.offset) for one in found.findings] == [("elsewhere", OLDER)]
+    assert [(finding.sub_kind, finding.offset) for finding in found.findings] == [
+        ("elsewhere", OLDER)
+    ]

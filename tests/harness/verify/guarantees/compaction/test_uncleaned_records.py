@@ -25,8 +25,8 @@ def not_cleaned(run_dir: Path, tables: Tables) -> set[int | None]:
     config = {"cleanup_policy": "compact", "max_compaction_lag_ms": "1000"}
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 60 * S)]
     facts = synthetic.facts(ONE, topics=topic(**config), phases=phases)
-    found = alone("stale_value_visible", run_dir, tables, facts=facts).findings
-    return {one.offset for one in found if one.sub_kind == "not cleaned"}
+    findings = alone("stale_value_visible", run_dir, tables, facts=facts).findings
+    return {finding.offset for finding in findings if finding.sub_kind == "not cleaned"}
 
 
 @pytest.mark.parametrize(("outcome", "stayed"), [("committed", COUNT), ("unknown", 0)])

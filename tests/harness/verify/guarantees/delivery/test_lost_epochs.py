@@ -48,9 +48,9 @@ def _write(tables: Tables) -> None:
     """What broker 3 acknowledged from LOST on, where the log of broker 2 held others."""
     at_ns = BEGAN_NS + S
     for number in range(3):
-        one = tables["sends"][LOST + number]
+        table = tables["sends"][LOST + number]
         value = {"client": "p0", "op": 900 + number, "value_id": f"r/p0/{900 + number}", "node": 3}
-        tables["sends"].append(one | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1})
+        tables["sends"].append(table | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1})
 
 
 def _judged(name: str, run_dir: Path, tables: Tables) -> GuaranteeResult:
@@ -91,9 +91,9 @@ def test_start_of_an_epoch_deleted_by_retention_is_unknown(start: int, tmp_path:
     for row in tables["logs"] if start else ():
         row["log_start"] = start
         row["epochs"] = json.dumps({"1": start, "2": 400, "3": 400})
-    one = tables["sends"][HALF + 10]
+    table = tables["sends"][HALF + 10]
     early = {"client": "p0", "op": 900, "value_id": "r/p0/900"}
     times = {"invoke_ns": LED_NS - 4 * S, "complete_ns": LED_NS - 3 * S}
-    tables["sends"].append(one | early | times)
+    tables["sends"].append(table | early | times)
     found = _judged("inconsistent_offset", tmp_path, tables)
     assert (found.violations, found.permitted) == (0, 1)

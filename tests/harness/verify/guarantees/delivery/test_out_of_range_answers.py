@@ -65,8 +65,8 @@ def test_out_of_range_position_with_a_cause_yields_no_finding(excuse: str, tmp_p
             row["log_end"] = last
     if excuse == "assigned":
         tables["assignments"].append(_taken(tables))
-    found = [one for one in _judged(tmp_path, tables).findings if not one.permitted]
-    assert not [one for one in found if one.sub_kind == "out of range"]
+    findings = [finding for finding in _judged(tmp_path, tables).findings if not finding.permitted]
+    assert not [finding for finding in findings if finding.sub_kind == "out of range"]
 
 
 def _taken(tables: Tables) -> dict[str, Any]:

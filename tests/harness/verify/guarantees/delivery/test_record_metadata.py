@@ -20,9 +20,9 @@ _WITHOUT_TIMES = {"sends": Verdict.PASS, "reads": Verdict.PASS, "replicas": Verd
 
 def _accused(result: Result) -> set[tuple[str, str, int | None]]:
     return {
-        (one.name, finding.sub_kind, finding.offset)
-        for one in result.guarantees
-        for finding in one.findings
+        (guarantee.name, finding.sub_kind, finding.offset)
+        for guarantee in result.guarantees
+        for finding in guarantee.findings
         if not finding.permitted
     }
 
@@ -63,7 +63,9 @@ def test_unknown_time_yields_no_finding(tmp_path: Path) -> None:
         for row in tables[name]:
             row["timestamp_ms"] = None
         result = judged(tmp_path / name, tables)
-        accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+        accused = {
+            guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+        }
         assert (accused, name, result.verdict) == (set(), name, verdict)
     tables = healthy()
     for row in tables["sends"]:
@@ -178,6 +180,6 @@ def test_loss_without_offset_in_a_log_with_late_begin(early: bool, tmp_path: Pat
     facts.topics[:] = example_runs.topic(retention_ms="1000")
     lost = named(judged(tmp_path, tables, facts=facts), "lost_write")
     assert lost.status is (Status.HOLDS if early else Status.VIOLATED)
-    assert [one.records[0]["value_id"] for one in lost.findings] == (
+    assert [finding.records[0]["value_id"] for finding in lost.findings] == (
         [] if early else [send["value_id"]]
     )

@@ -17,7 +17,7 @@ AT = 200
 def refused(error: str, **row: Any) -> Tables:
     """The record at AT was refused with that error, and is not there."""
     tables = healthy()
-    (send,) = (one for one in tables["sends"] if one["offset"] == AT)
+    (send,) = (table for table in tables["sends"] if table["offset"] == AT)
     for table in ("reads", "replicas"):
         for one in tables[table]:
             if one["value_id"] == send["value_id"]:
@@ -31,7 +31,7 @@ def permissions_of_refusals(run_dir: Path, tables: Tables, **asked: Any) -> list
     found = named(
         judged(run_dir, tables, scenario=synthetic.scenario(ONE, **asked)), "sequence_gap"
     )
-    return [one.permitted for one in found.findings if one.sub_kind == "refused"]
+    return [finding.permitted for finding in found.findings if finding.sub_kind == "refused"]
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_refused_sequence_is_found_unless_permitted(
 
 def test_producer_with_an_earlier_failure_may_be_refused(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
-    late = next(one for one in tables["sends"] if one["outcome"] == "fail")
-    before = [one for one in tables["sends"] if one["client"] == late["client"]]
+    late = next(table for table in tables["sends"] if table["outcome"] == "fail")
+    before = [table for table in tables["sends"] if table["client"] == late["client"]]
     before[before.index(late) - 1] |= {"outcome": "info", "complete_ns": None}
     assert permissions_of_refusals(tmp_path, tables) == []
 
 
 def test_loss_by_an_unclean_election_is_permitted(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
-    late = next(one for one in tables["sends"] if one["outcome"] == "fail")
-    before = next(one for one in tables["sends"] if one["client"] == late["client"])
+    late = next(table for table in tables["sends"] if table["outcome"] == "fail")
+    before = next(table for table in tables["sends"] if table["client"] == late["client"])
     assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [None]
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = json.dumps([first["leader"]])

@@ -94,7 +94,8 @@ def test_leader_that_reported_its_successor_before_is_found(
             | {"metric": metric, "labels": where, "value": float(value)}
         )
     values = [
-        (one.sub_kind, one.records[0]["value_id"]) for one in _judged(tmp_path, tables).findings
+        (finding.sub_kind, finding.records[0]["value_id"])
+        for finding in _judged(tmp_path, tables).findings
     ]
     assert values == ([("knew better", value_id)] if found else [])
 
@@ -110,5 +111,5 @@ def test_follower_with_a_record_in_another_epoch_deposes_no_leader(tmp_path: Pat
     assert (finding.sub_kind, finding.offset) == ("leader epoch", before[50])
     for row in copies:
         row["leader_epoch"] = 1
-    found = _judged(tmp_path / "three", tables).findings
-    assert {one.sub_kind for one in found} == {"not the leader", "two acknowledged"}
+    findings = _judged(tmp_path / "three", tables).findings
+    assert {finding.sub_kind for finding in findings} == {"not the leader", "two acknowledged"}

@@ -99,4 +99,4 @@ def test_partition_without_a_possible_leader_yields_no_finding(
 def test_crash_of_another_broker_is_no_excuse(tmp_path: Path) -> None:
     result = _judged(tmp_path, isr=(LED, OTHERS[0]), fault="crash", targets=f'["b{LED}"]',
                      begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS)  # fmt: skip
-    assert [one.sub_kind for one in result.findings] == ["leaderless"]
+    assert [finding.sub_kind for finding in result.findings] == ["leaderless"]

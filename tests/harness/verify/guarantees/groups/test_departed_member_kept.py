@@ -42,7 +42,7 @@ def _left(taken_s: float | None, **mate: Any) -> Tables:
 
 def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000") -> list[str]:
     result = judged(run_dir, tables, "departed_member_kept", session_timeout_ms=session_timeout_ms)
-    return [one.sub_kind for one in result.findings if one.sub_kind == "left behind"]
+    return [finding.sub_kind for finding in result.findings if finding.sub_kind == "left behind"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,9 @@ def test_partition_of_a_departed_member_must_be_taken_over_in_time(
 
 def test_sentence_names_the_departed_member(tmp_path: Path) -> None:
     result = judged(tmp_path, _left(None), "departed_member_kept", session_timeout_ms="20000")
-    sentences = [one.sentence for one in result.findings if one.sub_kind == "left behind"]
+    sentences = [
+        finding.sentence for finding in result.findings if finding.sub_kind == "left behind"
+    ]
     assert sentences == [
         "g9 left its group, and for 10.0 s no member was assigned urteil-0, although others were "
         "running."
@@ -100,7 +102,7 @@ def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
 
 def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> list[str]:
     result = judged(run_dir, tables, "departed_member_kept", session_timeout_ms=session_timeout_ms)
-    return [one.sentence for one in result.findings if one.sub_kind == "kept dead"]
+    return [finding.sentence for finding in result.findings if finding.sub_kind == "kept dead"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_partition_of_a_killed_member_must_be_taken_over_in_time(
 ) -> None:
     sentences = _kept(tmp_path, _killed(taken_s), session_ms)
     assert len(sentences) == found
-    assert all(one.startswith("g9 was killed, and for ") for one in sentences)
+    assert all(sentence.startswith("g9 was killed, and for ") for sentence in sentences)
 
 
 def test_death_during_another_fault_yields_no_finding(tmp_path: Path) -> None:

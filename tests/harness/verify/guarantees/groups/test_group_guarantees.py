@@ -99,7 +99,9 @@ def test_commit_beyond_the_end_is_a_violation(outcome: str, tmp_path: Path) -> N
     add_commit(tables, last["client"], last["generation"], 400, late_ns, outcome)
     add_commit(tables, last["client"], last["generation"], 401, late_ns + 2000, outcome)
     broken = judge_groups(tmp_path, tables)["commit_beyond_processed"]
-    sentences = [one.sentence for one in broken.findings if one.sub_kind == "beyond the end"]
+    sentences = [
+        finding.sentence for finding in broken.findings if finding.sub_kind == "beyond the end"
+    ]
     expected = f"committed urteil-0@401 for {last['group']}, though the partition ends at 400."
     assert sentences == ([f"{last['client']} {expected}"] if outcome == "ok" else [])
 
@@ -246,7 +248,7 @@ def test_commit_of_a_static_member_replaced_by_another_client_is_found(tmp_path:
     assert_only(judge_groups(tmp_path / "its own", tables))
     add_static_commit(tables, "s1", 0, at_ns, "ok")
     result = judge_groups(tmp_path, tables)
-    assert [one.sub_kind for one in result["zombie_commit"].findings] == ["replaced"]
+    assert [finding.sub_kind for finding in result["zombie_commit"].findings] == ["replaced"]
 
 
 def test_static_member_that_replaced_its_successor_may_commit(tmp_path: Path) -> None:

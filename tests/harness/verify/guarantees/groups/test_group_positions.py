@@ -117,11 +117,11 @@ def test_group_need_not_process_records_a_member_skipped_by_seek(tmp_path: Path)
     first_poll(tables)["position_after"] = HALF + 10
     after = [row for row in tables["polls"] if row["client"] == "g1"][1]
     after |= {"event": "seek", "position_before": HALF + 50}
-    found = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
-    assert [one.offset for one in found] == [*range(HALF, HALF + 10)]
+    findings = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
+    assert [finding.offset for finding in findings] == [*range(HALF, HALF + 10)]
     after["event"] = "reset"  # it did not want to
-    found = judge_groups(tmp_path / "reset", tables)["commit_beyond_processed"].findings
-    assert [one.offset for one in found] == [*gone]
+    findings = judge_groups(tmp_path / "reset", tables)["commit_beyond_processed"].findings
+    assert [finding.offset for finding in findings] == [*gone]
 
 
 def test_polls_may_be_counted_from_anywhere(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def _taken_over(lost_s: float, given_s: float = -20, **client: Any) -> Tables:
 
 def _put_out(run_dir: Path, tables: Tables) -> list[str]:
     result = judged(run_dir, tables, "member_expelled")
-    return [one.sentence for one in result.findings if one.sub_kind == "put out at takeover"]
+    return [
+        finding.sentence for finding in result.findings if finding.sub_kind == "put out at takeover"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def _back(after_s: float, generation: int, **new: Any) -> Tables:
 
 def _rebalanced(run_dir: Path, tables: Tables) -> list[str]:
     result = judged(run_dir, tables, "static_member_rebalanced", session_timeout_ms="15000")
-    return [one.sentence for one in result.findings if one.sub_kind == "rebalanced"]
+    return [finding.sentence for finding in result.findings if finding.sub_kind == "rebalanced"]
 
 
 @pytest.mark.parametrize(

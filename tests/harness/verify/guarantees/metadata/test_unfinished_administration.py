@@ -50,7 +50,7 @@ def _on(*brokers: int) -> dict[str, Any]:
 
 def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
     result = _judged(tmp_path, HERE, WISH)
-    assert [one.sub_kind for one in result.findings] == ["not deleted"]
+    assert [finding.sub_kind for finding in result.findings] == ["not deleted"]
     assert "asked that old be deleted, but it is there still" in result.findings[0].sentence
 
 
@@ -74,7 +74,7 @@ def test_deletion_may_be_delayed(
 
 def test_later_fault_excuses_nothing(tmp_path: Path) -> None:
     result = _judged(tmp_path, HERE, WISH, HERE | {"version": -1, "at_ns": END_NS + 50 * S})
-    assert [one.sub_kind for one in result.findings] == ["not deleted"]
+    assert [finding.sub_kind for finding in result.findings] == ["not deleted"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_accepted_act_must_be_completed(reported: str, found: list[str], tmp_pat
     after = json.dumps({"failure": f"not done after 30 s; {reported}", "partitions": 5})
     op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
     result = _judged(tmp_path, HERE, ops=(op,), acted=False)
-    assert [one.sub_kind for one in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == found
 
 
 @pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
@@ -139,7 +139,7 @@ def test_cancelled_move_is_undone_in_time(
 ) -> None:
     """They had been asked for before, and none of them has to end any more."""
     result = _judged(tmp_path, HERE, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
-    assert [one.sub_kind for one in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == found
     for finding in result.findings:
         assert (
             "be back on [1, 2, 4], its move cancelled, but it is on [1, 2, 3]" in finding.sentence

@@ -27,8 +27,10 @@ def test_one_offset_twice_and_another_one_not_at_all(
 ) -> None:
     tables = healthy()
     _again(tables, *brokers, as_another=as_another)
-    found = alone("hole", tmp_path, tables).findings
-    sentences = [(one.sub_kind, one.offset, one.sentence.split("'")[0]) for one in found]
+    findings = alone("hole", tmp_path, tables).findings
+    sentences = [
+        (finding.sub_kind, finding.offset, finding.sentence.split("'")[0]) for finding in findings
+    ]
     assert sentences == [
         (kind, offset, f"In broker {broker}")
         for kind, offset in (("overlap", TWICE + 1), ("gap", GONE))

@@ -23,7 +23,7 @@ def _found(run_dir: Path, noted: int | None, over_s: int, broker: int = 2) -> li
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + over_s * S)]
     facts = synthetic.facts(ONE, phases=phases)
     result = alone("replica_divergence", run_dir, tables, facts=facts)
-    return [one.offset for one in result.findings if one.sub_kind == "behind"]
+    return [finding.offset for finding in result.findings if finding.sub_kind == "behind"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_sentence_names_the_broker(tmp_path: Path) -> None:
         row["high_watermark"] = 7
     phases = [Phase(name="during", begin_ns=0, end_ns=END_NS + 40 * S)]
     facts = synthetic.facts(ONE, phases=phases)
-    found = alone("replica_divergence", tmp_path, tables, facts=facts).findings
-    sentences = sorted(one.sentence for one in found if one.sub_kind == "behind")
+    findings = alone("replica_divergence", tmp_path, tables, facts=facts).findings
+    sentences = sorted(finding.sentence for finding in findings if finding.sub_kind == "behind")
     assert len(sentences) == len(tables["logs"])
     assert "yet broker 1, which is in the ISR, noted 7 as its high watermark" in sentences[0]

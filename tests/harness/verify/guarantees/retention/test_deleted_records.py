@@ -30,7 +30,7 @@ def test_group_need_not_process_deleted_records(
         if not (row["client"] == "g1" and LOW <= row["offset"] <= START)
     ]  # fmt: skip
     findings = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
-    assert [one.offset for one in findings] == found
+    assert [finding.offset for finding in findings] == found
 
 
 @pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
@@ -41,12 +41,12 @@ def test_application_need_not_copy_deleted_records(
     tables = pipeline.copied(whole[:LOW] + whole[START + 1 :])
     _begins_at(tables, start)
     findings = pipeline.judged(tmp_path, tables)["unprocessed"].findings
-    assert [one.offset for one in findings] == found
+    assert [finding.offset for finding in findings] == found
 
 
 def test_later_deleted_record_is_copied_once(tmp_path: Path) -> None:
     whole = pipeline.values()
     tables = pipeline.copied([*whole[: LOW + 1], *whole[LOW:]])
     _begins_at(tables, START)
-    found = pipeline.judged(tmp_path, tables, promise="exactly-once")["processed_twice"].findings
-    assert [one.offset for one in found] == [LOW]
+    findings = pipeline.judged(tmp_path, tables, promise="exactly-once")["processed_twice"].findings
+    assert [finding.offset for finding in findings] == [LOW]

@@ -112,7 +112,7 @@ def deleted(low: int | None, **row: Any) -> Tables:
 
 
 def kinds(run_dir: Path, tables: Tables) -> set[str]:
-    return {one.sub_kind for one in alone("undeleted_records", run_dir, tables).findings}
+    return {finding.sub_kind for finding in alone("undeleted_records", run_dir, tables).findings}
 
 
 def test_served_deleted_records_are_found(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_deletion_beyond_the_requested_offset_is_found(tmp_path: Path) -> None:
         row["log_start"] = 60
     result = alone("retained_too_short", tmp_path, tables)
     assert result.status is Status.VIOLATED
-    assert min(one.offset or 0 for one in result.findings) == 40
+    assert min(finding.offset or 0 for finding in result.findings) == 40
 
 
 def test_size_limit_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None:

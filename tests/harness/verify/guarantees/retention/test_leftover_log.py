@@ -123,6 +123,6 @@ def test_logs_of_a_deleted_topic_are_leftovers(tmp_path: Path) -> None:
 def test_leftovers_are_findings(tmp_path: Path) -> None:
     tables = _rows(*_moved(), manifest=[STRAY], samples=[_aside(FOLDER, 30.0)])
     result = alone("leftover_log", tmp_path, tables, scenario=_scenario(**SOON))
-    sentences = "\n".join(one.sentence for one in result.findings)
+    sentences = "\n".join(finding.sentence for finding in result.findings)
     assert f"Broker 4 still has the log of {TOPIC}-0, 50 s after it left the replicas" in sentences
     assert f"Broker 4 marked {FOLDER} for deletion 30 s before the broker ended" in sentences

@@ -65,9 +65,9 @@ def test_record_too_old_for_a_while_may_be_deleted(
         when = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
         tables["offset_answers"].append(asked | when | {"query": "earliest", "offset": offset})
     result = _judged(tmp_path, tables, "kept_too_long")
-    assert [one.offset for one in result.findings if one.sub_kind == "kept on"] == found
+    assert [finding.offset for finding in result.findings if finding.sub_kind == "kept on"] == found
     expected = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
-    assert all(expected in one.sentence for one in result.findings)
+    assert all(expected in finding.sentence for finding in result.findings)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_segment_must_be_closed_in_time(
     for row in tables["replicas"]:  # so long do the records of a segment last
         row["timestamp_ms"] += row["offset"] % 200 * 100
     result = _judged(tmp_path, tables, "segment_not_rolled", **config)
-    assert [(one.sub_kind, one.offset) for one in result.findings] == [
+    assert [(finding.sub_kind, finding.offset) for finding in result.findings] == [
         ("not rolled", at) for at in found
     ]

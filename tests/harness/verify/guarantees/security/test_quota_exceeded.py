@@ -63,13 +63,13 @@ def test_unthrottled_producer_above_its_quota_is_found(tmp_path: Path) -> None:
 
 def test_reader_with_every_record_holds(tmp_path: Path) -> None:
     result = _judged(tmp_path, _calm(), _limited("c0", kind="consumer"))
-    assert [one.sub_kind for one in result.findings] == ["read"]
+    assert [finding.sub_kind for finding in result.findings] == ["read"]
 
 
 def test_default_quota_holds_for_clients_without_their_own(tmp_path: Path) -> None:
     ops = _limited("<default>"), _limited("p1", rate=1e9)
     result = _judged(tmp_path, _calm(), *ops)
-    assert ["p0 has written" in one.sentence for one in result.findings] == [True]
+    assert ["p0 has written" in finding.sentence for finding in result.findings] == [True]
 
 
 @pytest.mark.parametrize(

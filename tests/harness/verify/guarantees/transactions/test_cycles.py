@@ -115,10 +115,10 @@ def test_read_skews_are_the_rw_edges_that_other_edges_close(
         for left, right in graph.rw
         if left in _distances(either, right)
     }
-    found = [cycle for kind, cycle, _ in _cycles(graph) if kind == "g_single"]
-    assert {(cycle[0], cycle[1]): len(cycle) for cycle in found} == shortest
-    assert len(found) == len(shortest)
-    for cycle in found:
+    cycles = [cycle for kind, cycle, _ in _cycles(graph) if kind == "g_single"]
+    assert {(cycle[0], cycle[1]): len(cycle) for cycle in cycles} == shortest
+    assert len(cycles) == len(shortest)
+    for cycle in cycles:
         assert all(edge in either for edge in pairwise(cycle[1:]))
 
 

@@ -45,9 +45,9 @@ def test_transaction_aborted_before_its_timeout_is_found(
     tables = made()
     _shut_out(tables, **changes)
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
-    assert [one.sub_kind for one in result.findings] == found
-    for one in result.findings:
-        assert "id-t9 was aborted by its coordinator" in one.sentence
+    assert [finding.sub_kind for finding in result.findings] == found
+    for finding in result.findings:
+        assert "id-t9 was aborted by its coordinator" in finding.sentence
 
 
 def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> None:
@@ -84,6 +84,6 @@ def test_forgotten_transactional_id_is_found(
     _shut_out(tables, **({"outcome": "unknown"} | changes))
     tables["clients"][-1]["kind"] = kind
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
-    assert [one.sub_kind for one in result.findings] == found
-    for one in result.findings:
-        assert "initialised with the transactional id id-t9" in one.sentence
+    assert [finding.sub_kind for finding in result.findings] == found
+    for finding in result.findings:
+        assert "initialised with the transactional id id-t9" in finding.sentence

@@ -71,7 +71,9 @@ def _judged(run_dir: Path, tables: Tables, **config: str) -> GuaranteeResult:
 
 def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
     result = _judged(run_dir, tables, **config)
-    return [(one.sub_kind, one.offset) for one in result.findings if not one.permitted]
+    return [
+        (finding.sub_kind, finding.offset) for finding in result.findings if not finding.permitted
+    ]
 
 
 def test_transactions_with_their_markers(tmp_path: Path) -> None:

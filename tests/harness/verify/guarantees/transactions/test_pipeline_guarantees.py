@@ -119,7 +119,7 @@ def test_duplicate_input_may_be_duplicate_output(tmp_path: Path) -> None:
     assert result["processed_twice"].violations == 0
     tables = copied([*whole[:40], whole[4], *whole[40:]])
     result = judged(tmp_path / "once", tables, promise="exactly-once")
-    assert [one.offset for one in result["processed_twice"].findings] == [4]
+    assert [finding.offset for finding in result["processed_twice"].findings] == [4]
 
 
 @pytest.mark.parametrize(("commits", "missing"), [(False, 0), (True, 1)])
@@ -155,10 +155,12 @@ def test_copy_deleted_by_retention_counts_as_present(tmp_path: Path) -> None:
     whole = values()
     tables = copied(whole[:300] + whole[301:])
     _log_of_the_output(tables, 20, 399)
-    found = judged(tmp_path, tables, {"retention.ms": "88000"})["unprocessed"].findings
-    assert [one.offset for one in found] == [300]
-    found = judged(tmp_path / "bytes", tables, {"retention.bytes": "5000"})["unprocessed"].findings
-    assert found == []
+    findings = judged(tmp_path, tables, {"retention.ms": "88000"})["unprocessed"].findings
+    assert [finding.offset for finding in findings] == [300]
+    findings = judged(tmp_path / "bytes", tables, {"retention.bytes": "5000"})[
+        "unprocessed"
+    ].findings
+    assert findings == []
 
 
 def test_copy_may_be_compacted_by_another_copy_of_its_key(tmp_path: Path) -> None:

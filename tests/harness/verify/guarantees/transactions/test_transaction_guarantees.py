@@ -147,7 +147,7 @@ def test_all_of_a_transaction_or_nothing(
     txn = of(tables, outcome)
     show(tables, txn, shown)
     result = judged(tmp_path, tables, "torn_txn")["torn_txn"]
-    assert [one.sub_kind for one in result.findings] == ([broken] if broken else [])
+    assert [finding.sub_kind for finding in result.findings] == ([broken] if broken else [])
     if broken:
         assert result.violations == 1
         assert f"Transaction {txn['txn']} of {txn['client']} (id-" in result.findings[0].sentence
@@ -200,7 +200,9 @@ def test_an_end_beyond_an_open_transaction(tmp_path: Path) -> None:
     open_ns = next(row for row in tables["txns"] if row["txn"] == 6)["commit_invoke_ns"]
     stable(tables, 6 * BATCH + 1, open_ns - MS // 2)
     result = judged(tmp_path, tables, "precommitted_read")["precommitted_read"]
-    assert [(one.sub_kind, one.offset) for one in result.findings] == [("end", 6 * BATCH)]
+    assert [(finding.sub_kind, finding.offset) for finding in result.findings] == [
+        ("end", 6 * BATCH)
+    ]
 
 
 def test_uncommitted_read_violates_read_committed_alone(
@@ -214,7 +216,7 @@ def test_uncommitted_read_violates_read_committed_alone(
         txn = next(row for row in tables["txns"] if row["txn"] == read["offset"] // BATCH)
         read["read_ns"] = txn["commit_invoke_ns"] - 1
     result = judged(tmp_path, tables, "precommitted_read")["precommitted_read"]
-    assert [one.sub_kind for one in result.findings] == ["record"]
+    assert [finding.sub_kind for finding in result.findings] == ["record"]
     assert READER in result.findings[0].sentence
 
 
@@ -233,8 +235,8 @@ def test_zombie_that_writes_and_commits_is_found(tmp_path: Path) -> None:
     tables = made()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
     result = judged(tmp_path, tables, "zombie_write")["zombie_write"]
-    assert {one.sub_kind for one in result.findings} == {"record", "commit"}
-    assert {row["client"] for one in result.findings for row in one.records[:1]} == {"p0"}
+    assert {finding.sub_kind for finding in result.findings} == {"record", "commit"}
+    assert {row["client"] for finding in result.findings for row in finding.records[:1]} == {"p0"}
 
 
 def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
@@ -244,8 +246,10 @@ def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> No
     lax = {"name": "lax", "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
     run_facts.topics.append(msgspec.structs.replace(run_facts.topics[0], **lax))
     result = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, ("zombie_write",))
-    found = {one.sub_kind for one in result["zombie_write"].findings if not one.permitted}
-    assert found == {"record", "commit"}
+    sub_kinds = {
+        finding.sub_kind for finding in result["zombie_write"].findings if not finding.permitted
+    }
+    assert sub_kinds == {"record", "commit"}
 
 
 @pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
@@ -303,7 +307,9 @@ def test_unavailable_transactional_id_is_found(
     ]
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
     assert result.status is status, result
-    assert [one.sub_kind for one in result.findings] == ["kept"] * (status is Status.VIOLATED)
+    assert [finding.sub_kind for finding in result.findings] == ["kept"] * (
+        status is Status.VIOLATED
+    )
 
 
 def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> None:
@@ -311,12 +317,12 @@ def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> Non
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     expected = "of committed transactions beyond every final pass"
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert not any(expected in one for one in reasons)
+    assert not any(expected in reason for reason in reasons)
     for row in tables["passes"]:
         row["to_offset"] = 300 if row["client"] == READER else row["to_offset"]
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert any(expected in one for one in reasons)
+    assert any(expected in reason for reason in reasons)
 
 
 @pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])
@@ -342,7 +348,7 @@ def _copies(tables: Tables, position: int) -> dict[int, Row]:
     """Let the first 20 transactions be inputs and others be their outputs; the group stands at
     `position`. Inputs by offset."""
     sends = {row["offset"]: row for row in tables["sends"]}
-    visible = [one for one in sorted(sends) if not _gone(one // BATCH)]
+    visible = [send for send in sorted(sends) if not _gone(send // BATCH)]
     inputs, outputs = visible[:30], visible[60:90]
     for source, output in zip(inputs, outputs, strict=True):
         sends[output]["source"] = sends[source]["value_id"]
@@ -381,10 +387,12 @@ def test_incomplete_transaction_step_is_found(tmp_path: Path) -> None:
     (output,) = (row for row in tables["sends"] if row.get("source") == inputs[first]["value_id"])
     output["source"] = inputs[sorted(inputs)[1]]["value_id"]
     result = judged(tmp_path, tables, *STEPS)
-    violated = {(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings}
+    violated = {
+        (finding.sub_kind, finding.offset) for finding in result["offsets_not_atomic"].findings
+    }
     assert violated == {("consumed", first), ("not consumed", last)}
-    assert [one.offset for one in result["unprocessed"].findings] == [first]
-    assert [one.offset for one in result["processed_twice"].findings] == [sorted(inputs)[1]]
+    assert [finding.offset for finding in result["unprocessed"].findings] == [first]
+    assert [finding.offset for finding in result["processed_twice"].findings] == [sorted(inputs)[1]]
 
 
 @pytest.mark.parametrize(("steps", "found"), [(1, 0), (2, 1)])
@@ -406,7 +414,9 @@ def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) 
     tables["commit_reads"].append(answer | slow)
     result = judged(tmp_path, tables, "offsets_not_atomic", "processed_twice")
     assert result["processed_twice"].violations == 0
-    values = [(one.sub_kind, one.offset) for one in result["offsets_not_atomic"].findings]
+    values = [
+        (finding.sub_kind, finding.offset) for finding in result["offsets_not_atomic"].findings
+    ]
     assert values == [("consumed", offsets[1])][:found]
 
 
@@ -470,7 +480,9 @@ def test_transaction_without_its_start_is_a_reason_and_ignored(
     tables["txns"][3]["begin_ns"] = begin_ns
     synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)
-    accused = {one.name for one in result.guarantees if one.status is Status.VIOLATED}
+    accused = {
+        guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
+    }
     assert not accused & set(NAMES), accused
     (sentence, *_) = (reason for reason in result.reasons if "begin_ns" in reason)
     assert sentence.startswith("evidence/txns/part-0.parquet: "), sentence

@@ -34,7 +34,7 @@ def write_on_after_an_end_in_a_later_epoch(piece: Piece) -> Trace:
     """A marker in a later epoch than what its producer writes after it."""
     led = {p: piece.leader(p) for p in (0, 1)}
     rows = [row for row in piece.rows("replicas") if row["broker"] == led[row["partition"]]]
-    rows = [row for row in sorted(rows, key=lambda one: int(one["offset"])) if row["transactional"]]
+    rows = [row for row in sorted(rows, key=lambda row: int(row["offset"])) if row["transactional"]]
     marker, after = piece.pick(
         (row, later[0])
         for n, row in enumerate(rows)

@@ -231,15 +231,25 @@ def _nodes_by_name(controls: Controls, target: str) -> list[str]:
 
 
 def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
-    """The directed links that a pair `left->right` or `left<->right` of selectors selects now."""
+    """The directed links that a pair `left->right` or `left<->right` of selectors selects now.
+
+    An election between the selections of both ends may make them one node: then both are selected
+    again, until the deadline for an election.
+    """
     target = f"{WAN}->all" if arguments.target == WAN else arguments.target
     both = "<->" in target
     left, arrow, right = target.partition("<->" if both else "->")
     if not arrow:
         raise ValueError(f"{arguments.target} is no pair: give left->right or left<->right")
-    sources = select_nodes(controls, arguments, left.strip())
-    sinks = select_nodes(controls, arguments, right.strip())
-    chosen = {Link(a, b) for a in sources for b in sinks if a != b}
+    left, right = left.strip(), right.strip()
+
+    def select_pairs() -> set[Link]:
+        sources = select_nodes(controls, arguments, left)
+        sinks = select_nodes(controls, arguments, right)
+        return {Link(a, b) for a in sources for b in sinks if a != b}
+
+    deadline_s = arguments.election_deadline_s if left != right else 0.0
+    chosen = until(select_pairs, deadline_s=deadline_s)
     if both:
         chosen |= {Link(link.dst, link.src) for link in chosen}
     selected = [link for link in controls.net.links() if link in chosen]

@@ -11,6 +11,7 @@ from tests.chaos.paper import PaperCluster
 from urteil.chaos import node_selectors
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.node_selectors import check_target
+from urteil.chaos.observations import Link
 
 
 def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) -> list[str]:
@@ -72,6 +73,24 @@ def test_selection_waits_for_a_new_leader() -> None:
     elected = replace(cluster.view, leader="b3")
     Timer(0.2, lambda: setattr(cluster, "view", elected)).start()
     assert chosen("leader", cluster=cluster) == ["b3"]
+
+
+def test_ends_of_a_link_are_selected_again_after_an_election(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The follower of the first view leads in the second one."""
+    cluster = PaperCluster()
+    assert cluster.view is not None
+    elected = replace(cluster.view, leader="b3")
+    views = iter([cluster.view])
+    monkeypatch.setattr(cluster, "partition", lambda topic, partition: next(views, elected))
+    arguments = FaultArguments(target="straggler->leader", topic="t")
+    assert node_selectors.select_links(cluster, arguments) == [Link("b2", "b3")]
+
+
+def test_link_of_a_node_to_itself_is_no_target_at_once() -> None:
+    with pytest.raises(node_selectors.NoTarget, match="b1->b1 selects no link"):
+        node_selectors.select_links(PaperCluster(), FaultArguments(target="b1->b1"))
 
 
 def test_unknown_name_is_rejected() -> None:

@@ -205,7 +205,7 @@ class _Partition:
         step = np.arange(self.records, dtype=np.int64)
         read = columns | {"poll": step // POLL, "position_in_poll": (step % POLL).astype(np.int32)}
         tail = read | {"client": "c0", "pass": 0, "read_ns": columns["complete_ns"] + 10_000_000}
-        table = [
+        slices = [
             self._slice_of("reads", tail, 0, self.half),
             self._slice_of("reads", tail | {"client": "c1"}, self.end - LATE, self.end),
         ]
@@ -213,8 +213,8 @@ class _Partition:
             at_ns = synthetic.END_NS + (number * 10 + 1) * S
             final = read | {"client": "final", "pass": 1 + number, "read_ns": at_ns + step}
             final["poll"] = 1_000_000 * (1 + number) + read["poll"]
-            table.append(self._slice_of("reads", final, *self.slice(number)))
-        return pa.concat_tables(table)
+            slices.append(self._slice_of("reads", final, *self.slice(number)))
+        return pa.concat_tables(slices)
 
     def _polls(self) -> pa.Table:
         """The polls of the consumer that tails."""

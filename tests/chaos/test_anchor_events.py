@@ -202,7 +202,7 @@ def test_unknown_event_is_rejected_with_its_mend(event: str, named: str) -> None
         check_event(event)
 
 
-def test_crash_at_a_link_event_hits_the_node_at_its_end(tmp_path: Path) -> None:
+def test_crash_at_a_link_event_hits_its_node(tmp_path: Path) -> None:
     cluster = PaperCluster()
     at_answer = FaultSpec(
         fault="crash", target="receiver", at_s=0, after_event="link:Fetch:answer:1", duration_s=0.1

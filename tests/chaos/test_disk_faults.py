@@ -217,7 +217,7 @@ class LateExit(PaperDisks):
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_broker_that_exits_during_healing_of_a_full_disk_is_started(before: bool) -> None:
+def test_broker_that_exits_during_healing_is_started(before: bool) -> None:
     fault, cluster = FAULTS["disk_full"](arguments("b1")), PaperCluster()
     cluster.disks = LateExit(cluster)
     cluster.disks.before = before

@@ -175,7 +175,7 @@ def test_frame_link_with_a_stalled_peer_is_cut(lab: Lab) -> None:
     lab.links.heal([link])
 
 
-def test_rule_on_a_link_without_frames_is_refused_with_its_reason(lab: Lab) -> None:
+def test_rule_on_a_link_without_frames_is_refused(lab: Lab) -> None:
     rule = LinkRule(direction=REQUEST, act="drop")
     with pytest.raises(UnreadableLink, match=r'b1->zk1: .* was not created with "kafka": true'):
         lab.links.add_rule([Link("b1", "b2"), Link("b1", "zk1")], rule, owner="r")

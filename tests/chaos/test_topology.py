@@ -101,7 +101,7 @@ def test_sizes_out_of_range_are_rejected(brokers: int, zookeepers: int) -> None:
         LoopbackPlan(77, PORTS, brokers=brokers, zookeepers=zookeepers)
 
 
-def test_links_without_zookeeper_have_a_proxy_for_brokers_and_one_for_the_quorum() -> None:
+def test_kraft_links_have_proxies_for_brokers_and_quorum() -> None:
     plan = LoopbackPlan(77, PORTS, brokers=3, zookeepers=0)
     assert plan.ports_of(Link("b1", "b2")) == (PORTS.internal, PORTS.controller)
     assert plan.ports_of(Link("client", "b2")) == (PORTS.client,)

@@ -119,7 +119,7 @@ def test_second_cluster_runs_as_processes_of_the_lab(
         open_second(msgspec.structs.replace(PAIR, **changed), tmp_path)
 
 
-def test_states_of_the_second_cluster_are_not_ordered_with_the_first() -> None:
+def test_states_of_two_clusters_are_not_ordered() -> None:
     row = _of_second({"zxid": 7, "controller_epoch": 3, "leader_epoch": 2})
     assert row == {"zxid": SECOND_ZXID + 7, "controller_epoch": None, "leader_epoch": 2}
 

@@ -118,11 +118,9 @@ class Guarantee:
     """Evidence tables behind `slots`, `records` and the like whose damage leaves a violation in
     doubt."""
     subjects: tuple[str, ...] = ()
-    """Derived tables, their rows of one kind (`cluster_tasks.leaderless`),
-  and columns of `partitions`
-    (`partitions.compacted`). In a run where all of these are empty, and 0 in every partition,
-      nothing is
-    an opportunity or a violation: the guarantee is not queried."""
+    """Derived tables, their rows of one kind (`cluster_tasks.leaderless`), and columns of
+    `partitions` (`partitions.compacted`). In a run where all of these are empty, and 0 in every
+    partition, nothing is an opportunity or a violation: the guarantee is not queried."""
     needs_whole_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
 

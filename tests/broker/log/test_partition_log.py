@@ -173,7 +173,7 @@ def test_read_respects_max_bytes_except_for_the_first_batch(tmp_path: Path) -> N
     assert log.read(0, 10, upto=3, min_one=False).error is ErrorCode.NONE
 
 
-def test_read_beyond_the_end_is_an_error_and_at_the_end_empty(tmp_path: Path) -> None:
+def test_read_beyond_the_end_is_an_error(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     assert log.read(1, 100, upto=1).size == 0

@@ -47,7 +47,7 @@ def descriptors() -> list[str]:
     return sorted(name for name in names if name.startswith(("socket:", "/")))
 
 
-def test_small_ranges_are_read_and_large_ones_sent_from_the_file(file: File) -> None:
+def test_small_ranges_are_read_and_large_ranges_sent(file: File) -> None:
     assert file.lend(LENT_FROM_BYTES - 1, 7) == DATA[7 : LENT_FROM_BYTES + 6]
     assert len(lent(file, LENT_FROM_BYTES)) == LENT_FROM_BYTES
 

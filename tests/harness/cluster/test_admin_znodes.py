@@ -66,7 +66,7 @@ def test_reassignment_is_requested_once_and_seen_until_its_end(state: ZooKeeperS
     assert not state.is_reassigning(TOPIC)
 
 
-def test_request_of_another_tool_is_no_move_where_moves_go_by_protocol(
+def test_request_of_another_tool_is_no_move_by_protocol(
     state: ZooKeeperState,
 ) -> None:
     admin_znodes.request_reassignment(state.client, {SLOT: [2, 1]})
@@ -99,7 +99,7 @@ def test_added_partitions_have_as_many_replicas_as_the_first(state: ZooKeeperSta
     ]
 
 
-def test_topic_id_is_made_of_the_creation_where_there_is_none(state: ZooKeeperState) -> None:
+def test_missing_topic_id_is_made_of_the_creation(state: ZooKeeperState) -> None:
     stat = state.client.exists(f"/brokers/topics/{TOPIC}")
     assert stat is not None
     assert state.topic_id(TOPIC) == f"{TOPIC}@{stat.czxid:x}"

@@ -140,7 +140,7 @@ def test_releases_without_zookeeper_alone_use_log4j2(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.8.2", "3.8.1"])
-def test_release_that_the_lab_does_not_start_without_zookeeper_is_refused(version: str) -> None:
+def test_release_without_kraft_support_is_refused(version: str) -> None:
     with pytest.raises(ValueError, match=rf"4.4.0 without ZooKeeper, not {version}"):
         parse_target(f"kafka-kraft:{version}")
 

@@ -36,7 +36,7 @@ def _sent_before_the_election(tables: example_runs.Tables, offset: int) -> None:
     tables["sends"].append(row)
 
 
-def test_acks_one_permits_the_loss_of_a_tail_and_used_offsets(tmp_path: Path) -> None:
+def test_acks_one_permits_a_lost_tail_and_used_offsets(tmp_path: Path) -> None:
     tables = healthy(ACKS_ONE)
     for offset in (HALF, HALF + 1):
         _sent_before_the_election(tables, offset)

@@ -288,7 +288,7 @@ def _made_twice(tables: example_runs.Tables) -> None:
     tables["replicas"] += [row | {"offset": 10_000} for row in first]
 
 
-def test_guarantee_whose_capability_brokers_lack_is_not_judged_and_leaves_the_verdict(
+def test_guarantee_without_its_capability_is_not_judged(
     tmp_path: Path,
 ) -> None:
     own = ("lost_write", "duplicate")

@@ -93,7 +93,7 @@ def test_the_same_files_elsewhere_are_the_same_image(
 
 
 @pytest.mark.thorough
-def test_an_edit_of_the_broker_rebuilds_one_layer_of_its_image(
+def test_edit_of_the_broker_rebuilds_one_image_layer(
     engine: Engine, built: dict[str, str], checkout: Path
 ) -> None:
     edit(checkout)

@@ -73,7 +73,7 @@ def test_ranks_are_unique_within_a_subject() -> None:
         assert len(ranks) == len(set(ranks)), subject
 
 
-def test_guarantee_without_reference_check_or_reason_is_an_error_that_names_it() -> None:
+def test_guarantee_without_reference_check_or_reason_is_an_error() -> None:
     with pytest.raises(ValueError, match="lost_write has to declare either its reference check"):
         replace(GUARANTEES["lost_write"], reference=None)
     with pytest.raises(ValueError, match="the reason why none makes sense"):

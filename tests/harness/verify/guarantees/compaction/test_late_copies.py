@@ -115,7 +115,7 @@ def test_possibly_late_tombstone_yields_no_finding(tmp_path: Path) -> None:
     assert _found(tmp_path, tables) == {}
 
 
-def test_the_first_of_two_tombstones_may_be_cleaned_on_some_replicas(tmp_path: Path) -> None:
+def test_first_of_two_tombstones_may_be_cleaned_early(tmp_path: Path) -> None:
     tables = _made(idempotent=True, tombstone=True)
     _copied(tables)
     for table in ("sends", "reads", "replicas"):

@@ -48,7 +48,7 @@ def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000")
 @pytest.mark.parametrize(
     ("taken_s", "found"), [(2, []), (9, []), (15, ["left behind"]), (None, ["left behind"])]
 )
-def test_partition_of_a_departed_member_must_be_taken_over_in_time(
+def test_partition_of_a_departed_member_is_taken_over(
     taken_s: float | None, found: list[str], tmp_path: Path
 ) -> None:
     assert _sub_kinds(tmp_path, _left(taken_s)) == found
@@ -109,7 +109,7 @@ def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> li
     ("taken_s", "session_ms", "found"),
     [(8, "6000", 0), (15, "6000", 1), (None, "6000", 1), (15, "10000", 0), (None, "20000", 1)],
 )
-def test_partition_of_a_killed_member_must_be_taken_over_in_time(
+def test_partition_of_a_killed_member_is_taken_over(
     taken_s: float | None, session_ms: str, found: int, tmp_path: Path
 ) -> None:
     sentences = _kept(tmp_path, _killed(taken_s), session_ms)

@@ -238,7 +238,7 @@ def test_commit_of_a_replaced_static_member_is_found(tmp_path: Path) -> None:
     assert "s1.2 had taken its place" in finding.sentence
 
 
-def test_commit_of_a_static_member_replaced_by_another_client_is_found(tmp_path: Path) -> None:
+def test_commit_after_takeover_by_another_static_client_is_found(tmp_path: Path) -> None:
     """Both clients are in their first session."""
     tables = healthy()
     at_ns = add_static_member(tables)
@@ -284,7 +284,7 @@ def test_decreasing_generation_is_a_violation(tmp_path: Path) -> None:
     assert (finding.records[0]["generation"], finding.records[0]["before"]) == (1, 3)
 
 
-def test_generations_of_two_groups_or_of_one_moment_are_not_compared(tmp_path: Path) -> None:
+def test_generations_of_two_groups_are_not_compared(tmp_path: Path) -> None:
     """Where rows have one time, an engine may sort them either way."""
     tables = healthy()
     add_assignment(tables, "g2", 7, END_NS + 60 * S)

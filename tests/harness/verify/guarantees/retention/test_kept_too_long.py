@@ -181,7 +181,7 @@ def test_size_limit_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None
         ("compact,delete", {}, []),
     ],
 )
-def test_closed_segment_of_a_compacted_log_must_be_cleaned_in_time(
+def test_closed_segment_of_a_compacted_log_is_cleaned(
     policy: str, looks: dict[str, str], found: list[str], tmp_path: Path
 ) -> None:
     config = {"retention_ms": "4000", "cleanup_policy": policy}
@@ -202,7 +202,7 @@ def test_cleaner_may_have_stopped_on_a_failed_disk(tmp_path: Path) -> None:
     [("delete", "log.retention.check.interval.ms"), ("compact", "log.cleaner.backoff.ms")],
 )
 @pytest.mark.parametrize("of_brokers", ["delete", "compact"])
-def test_policy_of_a_topic_decides_how_often_its_logs_are_checked(
+def test_topic_policy_sets_the_interval_of_log_checks(
     own: str, looks: str, of_brokers: str
 ) -> None:
     config = {"log.cleanup.policy": of_brokers, looks: "1000", "log.initial.task.delay.ms": "0"}

@@ -19,7 +19,7 @@ OFFSET = 25
 
 
 @pytest.mark.parametrize(("late", "status"), [(True, Status.PERMITTED), (False, Status.VIOLATED)])
-def test_records_of_a_late_end_may_be_read_before_its_commit(
+def test_records_of_a_late_end_may_be_read_early(
     late: bool, status: Status, tmp_path: Path
 ) -> None:
     tables = made()

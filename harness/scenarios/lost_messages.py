@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, fault
 from urteil.harness.scenarios.groups import OFFSETS, POSITIONS_TOPIC
-from urteil.harness.scenarios.protocol import IMPATIENT_BROKERS
+from urteil.harness.scenarios.protocol import IMPATIENT_BROKERS, protocol_scenario
 from urteil.harness.scenarios.transactions import CLEANUP, ENDS, writers
 
 BROKERS = ClusterSpec(config=IMPATIENT_BROKERS)
@@ -61,28 +61,25 @@ ANSWERS = Scenario(
     recovery_deadline_s=8.0,
 )
 
-MARKERS = Scenario(
+MARKERS = protocol_scenario(
     name="protocol-markers",
     about="transactions of many producers stay open for half a second, while brokers receive "
     "markers twice: each marker ends the transaction of its producer and no other",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
+    settings=CLEANUP,
     workload=replace(writers(6, hold_ms="500"), rate_records_per_s=120),
     faults=(
         fault("duplicate_request", "all->all", 4, 5, api="WriteTxnMarkers", occurrence=3, times=8),
     ),
-    guarantees=(*REPLICATION, *ENDS),
+    besides=ENDS,
     duration_s=13.0,
 )
 
 REGISTERS = replace(POSITIONS_TOPIC, partitions=48)
-DEPOSED = Scenario(
+DEPOSED = protocol_scenario(
     name="protocol-deposed",
     about="followers get each answer late, for the moments in which other brokers become "
     "coordinators, there and back: a commit that waited for followers is still there if it was "
     "acknowledged",
-    suites=("protocol",),
-    cluster=BROKERS,
     workload=WorkloadSpec(
         kind="commits",
         topics=(DURABLE, REGISTERS),
@@ -95,7 +92,7 @@ DEPOSED = Scenario(
         fault("elect_preferred", "topic", 5, 18, topic=OFFSETS),
         fault("delay_answer", "all->all", 22, 2, api="Fetch", times=0, delay_ms=1000),
     ),
-    guarantees=(*REPLICATION, "commit_register", "commit_went_back"),
+    besides=("commit_register", "commit_went_back"),
     duration_s=42.0,
 )
 """Reads count ten seconds after a move, when every broker knows its successor. Commits are so rare

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, fault
 from urteil.harness.scenarios.transactions import CLEANUP, ENDS, SOURCE
@@ -44,12 +46,37 @@ def begin_s(count: int) -> float:
     return 4 + count * len(ACTS) * (EACH_S + PAUSE_S)
 
 
-PRODUCE = Scenario(
+STEADY = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150)
+
+
+def protocol_scenario(
+    *,
+    name: str,
+    about: str,
+    faults: tuple[FaultSpec, ...],
+    besides: tuple[str, ...],
+    duration_s: float,
+    workload: WorkloadSpec = STEADY,
+    settings: Mapping[str, str] | None = None,
+) -> Scenario:
+    """A scenario of the suite: impatient brokers, which keep the guarantees of replication and
+    those of `besides`."""
+    return Scenario(
+        name=name,
+        about=about,
+        suites=("protocol",),
+        cluster=ClusterSpec(config=IMPATIENT_BROKERS | dict(settings or {})),
+        workload=workload,
+        faults=faults,
+        guarantees=(*REPLICATION, *besides),
+        duration_s=duration_s,
+    )
+
+
+PRODUCE = protocol_scenario(
     name="protocol-produce",
     about="single Produce requests of idempotent producers are lost, repeated, or answered late or "
     "never: each record is stored once, in order",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
     workload=WorkloadSpec(
         topics=(DURABLE,), rate_records_per_s=150, request_timeout_ms=REQUEST_TIMEOUT_MS
     ),
@@ -61,32 +88,28 @@ PRODUCE = Scenario(
             api="Produce", moment="after request",
         ),
     ),
-    guarantees=(*REPLICATION, "duplicate", "reordered_send", "sequence_gap"),
+    besides=("duplicate", "reordered_send", "sequence_gap"),
     duration_s=length_s(1) + 2 * (EACH_S + PAUSE_S),
 )  # fmt: skip
 
-REPLICATE = Scenario(
+REPLICATE = protocol_scenario(
     name="protocol-replication",
     about="single Fetch requests of followers are lost, repeated, or answered late or never, and "
     "the first AlterPartition after a follower's crash has no answer",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
-    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
     faults=(
         *disturb("Fetch", "follower->leader", begin_s(0)),
         fault("lose_answer", "all", begin_s(1), 9, api="AlterPartition"),
         fault("crash", "follower", begin_s(1) + 1, 5),
     ),
-    guarantees=(*REPLICATION, "epoch_lineage", "two_leaders"),
+    besides=("epoch_lineage", "two_leaders"),
     duration_s=length_s(1) + 12,
 )
 
-TRANSACTIONS = Scenario(
+TRANSACTIONS = protocol_scenario(
     name="protocol-transactions",
     about="single requests that add partitions to transactions, end them and write their markers "
     "are lost, repeated, or answered late or never: each transaction ends once",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP),
+    settings=CLEANUP,
     workload=WorkloadSpec(
         kind="transactions",
         topics=(SOURCE,),
@@ -99,16 +122,14 @@ TRANSACTIONS = Scenario(
         *disturb("EndTxn", "client->all", begin_s(1)),
         *disturb("WriteTxnMarkers", "all", begin_s(2)),
     ),
-    guarantees=(*REPLICATION, *ENDS),
+    besides=ENDS,
     duration_s=length_s(3),
 )
 
-GROUPS = Scenario(
+GROUPS = protocol_scenario(
     name="protocol-groups",
     about="single commits, heartbeats and joins of a group's members are lost, repeated, or "
     "answered late or never: one owner a partition, nothing skipped",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=150),
     faults=(
         *disturb("OffsetCommit", "client->all", begin_s(0)),
@@ -118,17 +139,14 @@ GROUPS = Scenario(
         fault("lose_answer", "client->all", begin_s(2) + 14, 8, api="SyncGroup"),
         fault("kill_client", "member", begin_s(2) + 15, 3),
     ),
-    guarantees=(*REPLICATION, "two_owners", "commit_went_back", "poll_skip"),
+    besides=("two_owners", "commit_went_back", "poll_skip"),
     duration_s=length_s(2) + 28,
 )
 
-CONTROLLER = Scenario(
+CONTROLLER = protocol_scenario(
     name="protocol-controller",
     about="the controller's first LeaderAndIsr and UpdateMetadata after a leader's crash are lost, "
     "and after the next one they are repeated",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
-    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
     faults=(
         fault("lose_answer", "controller->all", 4, 9, api="LeaderAndIsr"),
         fault("lose_request", "controller->all", 4, 9, api="UpdateMetadata"),
@@ -137,17 +155,14 @@ CONTROLLER = Scenario(
         fault("duplicate_request", "controller->all", 20, 9, api="UpdateMetadata", times=0),
         fault("crash", "leader", 21, 6),
     ),
-    guarantees=(*REPLICATION, "two_leaders", "epoch_went_back"),
+    besides=("two_leaders", "epoch_went_back"),
     duration_s=36.0,
 )
 
-MOMENTS = Scenario(
+MOMENTS = protocol_scenario(
     name="protocol-moments",
     about="the leader dies when it has served a Produce and before its answer arrives, and the "
     "controller before a broker receives its UpdateMetadata",
-    suites=("protocol",),
-    cluster=ClusterSpec(config=IMPATIENT_BROKERS),
-    workload=WorkloadSpec(topics=(DURABLE,), rate_records_per_s=150),
     faults=(
         FaultSpec(
             fault="crash",
@@ -166,7 +181,7 @@ MOMENTS = Scenario(
         ),
         fault("crash", "follower", 19, 8),
     ),
-    guarantees=(*REPLICATION, "duplicate", "reordered_send", "two_leaders", "epoch_went_back"),
+    besides=("duplicate", "reordered_send", "two_leaders", "epoch_went_back"),
     duration_s=34.0,
 )
 """The follower's crash makes the controller send UpdateMetadata."""

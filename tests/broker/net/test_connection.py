@@ -122,9 +122,7 @@ def test_unread_responses_do_not_fill_memory() -> None:
 
 @pytest.mark.parametrize("answer", [[b"late"], None])
 @pytest.mark.parametrize("only_reads", [False, True])
-def test_write_of_a_closed_peer_is_completed(
-    only_reads: bool, answer: list[bytes] | None
-) -> None:
+def test_write_of_a_closed_peer_is_completed(only_reads: bool, answer: list[bytes] | None) -> None:
     """A decision that is in the log must take effect."""
 
     async def scenario() -> None:

@@ -74,9 +74,7 @@ def test_each_seed_is_played_on_both_releases() -> None:
         ([], "UNKNOWN"),
     ],
 )  # fmt: skip
-def test_found_bug_requires_a_fixed_release_without_it(
-    rows: list[Row], verdict: str
-) -> None:
+def test_found_bug_requires_a_fixed_release_without_it(rows: list[Row], verdict: str) -> None:
     assert of(*rows).verdict == verdict
 
 

@@ -101,9 +101,7 @@ def compare(
 
 
 @pytest.mark.parametrize("draw", SCENES, ids=lambda draw: draw.__name__)
-def test_queries_and_reference_checks_agree_on_each_sub_kind(
-    judge: Judge, draw: Draw
-) -> None:
+def test_queries_and_reference_checks_agree_on_each_sub_kind(judge: Judge, draw: Draw) -> None:
     names = SCENES[draw]
     kinds: Counter[tuple[str, str]] = Counter()
     for seeds in RUNS:

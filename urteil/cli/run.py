@@ -244,6 +244,7 @@ def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
+    from urteil.chaos.faults.base.fault import KRAFT, target_kind
     from urteil.harness.scenario import with_duration
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
@@ -266,6 +267,10 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         require_known("mutant", arguments["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
+    if arguments["zookeepers"] is not None and target_kind(target) == KRAFT:
+        raise click.UsageError(
+            f"--zookeepers: --target {target} has no ZooKeeper: its brokers are the controllers"
+        )
     zookeepers = arguments["zookeepers"] or base.cluster.zookeepers
     if arguments["duration_s"] is not None:
         base = with_duration(base, arguments["duration_s"])

@@ -133,6 +133,23 @@ def test_topic_has_a_low_value_under_the_name_that_a_release_takes() -> None:
     assert topic_setting("4.4.0", "cleanup.policy", "compact") == "cleanup.policy"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["zookeeper-pause"], "the fault pause acts on ZooKeeper there"),
+        (["upgrade"], "the fault upgrade does not act on --target kafka:4.4.0"),
+        (["rights"], "which Apache Kafka 4.4.0 does not have"),
+        (["demo", "--zookeepers", "3"], "--zookeepers: --target kafka:4.4.0 has no ZooKeeper"),
+    ],
+)
+def test_what_needs_zookeeper_is_refused_on_a_release_without(
+    arguments: list[str], reason: str
+) -> None:
+    answer = CliRunner().invoke(run, [*arguments, "--target", "kafka:4.4.0"])
+    assert answer.exit_code == 2
+    assert reason in " ".join(answer.output.split())
+
+
 def test_releases_without_zookeeper_alone_use_log4j2(tmp_path: Path) -> None:
     for line in LINES:
         option = kafka_logging(line.versions[0]).jvm_option(tmp_path / "file")

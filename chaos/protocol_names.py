@@ -83,9 +83,9 @@ def find_name(kind: str, names: Iterable[str], given: str) -> str:
     by_letters = {name.lower(): name for name in names}
     if given.lower() in by_letters:
         return by_letters[given.lower()]
-    nearest = ", ".join(by_letters[name] for name in _find_nearest(given.lower(), by_letters))
-    hint = f": {nearest}?" if nearest else f"; there are {', '.join(by_letters.values())}"
-    raise ValueError(f"there is no {kind} {given}{hint}")
+    nearest = " or ".join(by_letters[name] for name in _find_nearest(given.lower(), by_letters))
+    hint = f"did you mean {nearest}?" if nearest else f"known: {', '.join(by_letters.values())}"
+    raise ValueError(f"there is no {kind} {given}; {hint}")
 
 
 def _find_nearest(given: str, names: Iterable[str]) -> list[str]:

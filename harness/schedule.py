@@ -206,7 +206,7 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
         raise ScheduleError(f"{path} is no text: write it as TOML or JSON") from None
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
-        raise ScheduleError(f"{path} is no {kind}: {error}") from None
+        raise ScheduleError(f"{path} is not valid {kind}: {error}") from None
     try:
         schedule = msgspec.convert(data, Schedule)
     except msgspec.ValidationError as error:
@@ -286,9 +286,24 @@ def _check_choices(path: Path, entries: Sequence[Entry]) -> None:
         choices[entry.choice] = n
 
 
+_PLAIN_TYPES = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+"""msgspec's names of types, in words."""
+
+
 def _plain(error: str, data: Any) -> str:
-    """An error of msgspec, `... - at `$.faults[2].at_s``, with the entry counted from 1."""
+    """An error of msgspec, `... - at `$.faults[2].at_s``, with the entry counted from 1 and types
+    in plain words."""
     reason, _, where = error.partition(" - at `$")
+    for kind, words in _PLAIN_TYPES.items():
+        reason = reason.replace(f"`{kind}`", words).replace(f"`{kind} | null`", words)
     where = where.rstrip("`")
     match = re.match(r"\.faults\[(\d+)\]\.?(.*)", where)
     if not match:

@@ -10,7 +10,7 @@ from bokeh.models import Arrow, ColumnDataSource, NormalHead, Range1d
 
 from urteil.harness.verify.result import Result
 from urteil.reports.finding_subjects import cycle_of
-from urteil.reports.palette import FAULT, INK, one_of_many
+from urteil.reports.palette import FAULT, INK, line_colour
 from urteil.reports.timeline_plots import blank_figure, plain
 
 DRAWN = 12
@@ -49,7 +49,7 @@ def _draw_cycle(way: list[str]) -> Any:
     source = ColumnDataSource(
         {"x": [at[n][0] for n in nodes], "y": [at[n][1] for n in nodes],
          "name": [plain(node) for node in nodes],
-         "colour": [one_of_many(n) for n in range(len(nodes))]}
+         "colour": [line_colour(n) for n in range(len(nodes))]}
     )  # fmt: skip
     plot.scatter("x", "y", size=16, color="colour", source=source)
     plot.text("x", "y", text="name", source=source, x_offset=12, text_baseline="middle",

@@ -82,7 +82,7 @@ def page_of(
 def _pictures(run_dir: Path, run: LoadedRun) -> Pictures:
     """Draw all pictures; what cannot be drawn is added to `run.lacks`."""
     from urteil.reports.cycle_graphs import graphs
-    from urteil.reports.record_lives import lives
+    from urteil.reports.record_lives import draw_lives
     from urteil.reports.timeline_plots import library, timeline
     from urteil.reports.timeline_tracks import tracks
 
@@ -98,7 +98,7 @@ def _pictures(run_dir: Path, run: LoadedRun) -> Pictures:
             pictures.scripts.append(script)
         pictures.excerpts = excerpts(run_dir, evidence, run.result)
     try:
-        pictures.lives = lives(run_dir, run.result, pictures.origin_ns)
+        pictures.lives = draw_lives(run_dir, run.result, pictures.origin_ns)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         run.lacks.append(f"the lives of records cannot be drawn: {error}")
     pictures.scripts += [life.script for life in pictures.lives.values()]

@@ -32,6 +32,6 @@ def shade(name: str) -> str:
     return _SHADES.get(name, INK)
 
 
-def one_of_many(number: int) -> str:
+def line_colour(number: int) -> str:
     """A colour for the `number`th of several lines."""
     return MANY[number % len(MANY)]

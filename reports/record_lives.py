@@ -22,9 +22,9 @@ from urteil.reports.palette import FAULT
 from urteil.reports.timeline_plots import bands, blank_figure, legend, plain
 from urteil.reports.timeline_tracks import Band
 
-LIVES = 12
-EACH = 3
-"""Maximum number of plots of a page, and of one guarantee."""
+MOST_PLOTS = 12
+"""The most plots of a page."""
+MOST_OF_A_GUARANTEE = 3
 READERS = 6
 MARKS = {
     "sent": ("#3b82c4", "triangle"),
@@ -38,7 +38,7 @@ SIZES = {"sent": 16}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class DrawnLife:
     """A life as a picture and as lines; `script` and `markup` need the page's library."""
 
     life: Life
@@ -46,9 +46,9 @@ class Drawn:
     markup: str
 
 
-def lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, Drawn]:
-    """By value_id, the lives of the first records that findings name, as far as known; their
-    seconds count from `origin_ns`."""
+def draw_lives(run_dir: Path, result: Result, origin_ns: int) -> dict[str, DrawnLife]:
+    """Plots of the first records that findings name, by value_id; their seconds count from
+    `origin_ns`. Records of which the evidence has nothing are left out."""
     value_ids = _select_records(result)
     if not value_ids:
         return {}
@@ -67,13 +67,15 @@ def _select_records(result: Result) -> list[str]:
     )
     for guarantee in judged:
         named = [
-            value_id for value_id in map(record_of, guarantee.findings[: 4 * EACH]) if value_id
+            value_id
+            for value_id in map(record_of, guarantee.findings[: 4 * MOST_OF_A_GUARANTEE])
+            if value_id
         ]
-        value_ids |= dict.fromkeys(list(dict.fromkeys(named))[:EACH])
-    return list(value_ids)[:LIVES]
+        value_ids |= dict.fromkeys(list(dict.fromkeys(named))[:MOST_OF_A_GUARANTEE])
+    return list(value_ids)[:MOST_PLOTS]
 
 
-def _draw_life(life: Life) -> Drawn:
+def _draw_life(life: Life) -> DrawnLife:
     begin_s, end_s = _window(life)
     readers = list(dict.fromkeys(_reader(m.text) for m in life.moments if m.kind == "read"))
     client = "client"
@@ -87,12 +89,12 @@ def _draw_life(life: Life) -> Drawn:
     plot.xaxis.axis_label = "seconds since the first send"
     plot.grid.grid_line_color = None
     plot.yaxis.major_tick_line_color = None
-    _leaders(plot, life, set(brokers), end_s)
-    _moments(plot, life, lanes, client, end_s)
+    _draw_leaders(plot, life, set(brokers), end_s)
+    _draw_moments(plot, life, lanes, client, end_s)
     _draw_lane_ends(plot, life, lanes, end_s)
     _mark_loss(plot, life)
     script, markup = components(plot)
-    return Drawn(life=life, script=script, markup=markup)
+    return DrawnLife(life=life, script=script, markup=markup)
 
 
 def _seconds(life: Life, at_ns: int) -> float:
@@ -116,8 +118,8 @@ def _reader(text: str) -> str:
     return text.removeprefix("read by ").partition(" at offset")[0]
 
 
-def _leaders(plot: Any, life: Life, brokers: set[str], end_s: float) -> None:
-    """Who led, and who was in sync, over time."""
+def _draw_leaders(plot: Any, life: Life, brokers: set[str], end_s: float) -> None:
+    """The leader and the in-sync replicas over time."""
     shown = []
     ends = [_seconds(life, state.at_ns) for state in life.led[1:]] + [end_s]
     for state, until in zip(life.led, ends, strict=True):
@@ -136,7 +138,7 @@ def _leaders(plot: Any, life: Life, brokers: set[str], end_s: float) -> None:
         plot.add_tools(HoverTool(tooltips=tips, renderers=[bars]))
 
 
-def _moments(plot: Any, life: Life, lanes: list[str], client: str, end_s: float) -> None:
+def _draw_moments(plot: Any, life: Life, lanes: list[str], client: str, end_s: float) -> None:
     for kind, (colour, marker) in MARKS.items():
         moments = [moment for moment in life.moments if moment.kind == kind]
         if not moments:

@@ -25,7 +25,7 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from urteil.harness.verify.result import FaultResult
-from urteil.reports.palette import FAULT, INK, OUTCOMES, QUANTILES, one_of_many, shade
+from urteil.reports.palette import FAULT, INK, OUTCOMES, QUANTILES, line_colour, shade
 from urteil.reports.time_series import Series, Stall, Values
 from urteil.reports.timeline_tracks import Band, Track
 
@@ -162,7 +162,7 @@ def log_ticks(curves: Iterable[Values]) -> list[float]:
 def _lines(title: str, series: Series, span: Range1d, curves: Mapping[str, Values]) -> Any:
     plot = _figure(title, span, 185)
     plot.y_range.start = 0
-    colours = {name: one_of_many(number) for number, name in enumerate(curves)}
+    colours = {name: line_colour(number) for number, name in enumerate(curves)}
     _draw(plot, series, curves, colours, unit="")
     return plot
 

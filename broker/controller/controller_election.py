@@ -69,9 +69,8 @@ class ControllerElection:
                     return won
             elif broker_id != self._broker_id:
                 return None
-            await self._remove(
-                stat
-            )  # it is an earlier session's, or of an epoch that this broker did not win
+            # The node is an earlier session's, or of an epoch that this broker did not win.
+            await self._remove(stat)
 
     async def still_won(self, won: ElectedEpoch) -> bool:
         """Whether this session still holds the newest epoch. Watches `/controller` again."""

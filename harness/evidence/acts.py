@@ -8,5 +8,5 @@ INITIALISE = "initialise"
 
 GRANT = "grant"
 REVOKE = "revoke"
-FORGET = "delete position"
+DELETE_POSITION = "delete position"
 """Delete a group's committed position."""

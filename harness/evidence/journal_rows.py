@@ -178,7 +178,7 @@ class JournalRows:
             row["group"] = self._group(commit.group)
             if commit.deletes:
                 place = {name: row[name] for name in ("topic", "topic_id", "partition")}
-                act = {"act": acts.FORGET, "subject": commit.group, "before": "{}"}
+                act = {"act": acts.DELETE_POSITION, "subject": commit.group, "before": "{}"}
                 yield "admin_ops", row | act | {"after": json.dumps(place)}
             else:
                 yield "commits", row

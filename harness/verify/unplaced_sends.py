@@ -1,4 +1,4 @@
-"""Stages of the plan for partitions without logs: known commits, and sends of unknown place.
+"""Shared tables for partitions without logs: known commits, and sends of unknown offset.
 
 An acknowledged record has an offset, also where its acknowledgement does not carry one. Its place
 is bounded by the records whose places are known: a record that was in the log before the send was
@@ -38,7 +38,8 @@ records received."""
 DUE = f"""(records.outcome = 'ok' AND {OWED}
   OR records.outcome = 'info' AND known_commits.txn IS NOT NULL
     AND known_commits.since_ns IS NOT NULL)"""
-"""What is in the log for certain: acknowledged, or of unknown end in a committed transaction."""
+"""Records that are in the log for certain: acknowledged, or of unknown end in a committed
+transaction."""
 
 _SENT = f"""
 SELECT records.value_id, records.sent_p AS p, records.invoke_ns,
@@ -94,8 +95,8 @@ FROM bounded LEFT JOIN stretches
     AND stretches.hi >= bounded.high_off
 GROUP BY bounded.value_id, bounded.p, bounded.low_off, bounded.high_off
 """
-"""Sends of unknown place, unread, with the offsets that they lie between; `passed` says that
-readers passed over all of them."""
+"""Unread sends of unknown offset, with the offsets between which they lie; `passed` says that
+readers passed over all of these."""
 
 EMPTY = {
     "known_commits": pa.schema(

@@ -26,7 +26,7 @@ def test_names_of_apis_are_those_of_the_proxy() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"api": "Prodce"}, "there is no API Prodce: Produce"),
+        ({"api": "Prodce"}, "there is no API Prodce; did you mean Produce"),
         ({"api": "Produce", "error": "NOT_LEADR"}, "NOT_LEADER_OR_FOLLOWER"),
         ({"api": "EndTxn", "versions": "9"}, "EndTxn has no version 9; there are 0 to 5"),
         ({"api": "EndTxn", "versions": "5-2"}, "the first is above the last"),

@@ -110,9 +110,12 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("faults = 3", "faults: Expected `array`"),
+        ("faults = 3", "faults: Expected a list, got a whole number"),
         ("fautls = []", "unknown field `fautls`"),
-        ("[[faults]]\nfault='crash'\nat_s='x'", "fault 1 (crash), at_s: Expected `float"),
+        (
+            "[[faults]]\nfault='crash'\nat_s='x'",
+            "fault 1 (crash), at_s: Expected a number, got a text",
+        ),
         (
             CRASH + "at_s=1\n" + CRASH + "at=3",
             "fault 2 (crash): Object contains unknown field `at`",
@@ -157,7 +160,7 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         ((CRASH + "at_s=1\nchoice='a'\n") * 2, "faults 1 and 2 have the choice 'a'"),
         ("at_once = 0", "at_once is 0: give 1 or more"),
         ("rate_records_per_s = -3", "rate_records_per_s is -3"),
-        ("[faults", "is no TOML"),
+        ("[faults", "is not valid TOML"),
     ],
 )
 def test_invalid_schedule_is_rejected_with_file_entry_and_remedy(
@@ -179,7 +182,7 @@ def test_unreadable_schedule_is_rejected(tmp_path: Path) -> None:
         load_schedule(tmp_path / "bytes.json", CHAOS)
     for text in ('{"faults": [', "[" * 100_000, '{"seed": ' + "1" * 5_000 + "}"):
         (tmp_path / "strange.json").write_text(text)
-        with pytest.raises(ScheduleError, match="is no JSON"):
+        with pytest.raises(ScheduleError, match="is not valid JSON"):
             load_schedule(tmp_path / "strange.json", CHAOS)
 
 

@@ -23,7 +23,9 @@ def heal(run: str | None, cluster: str | None, target: str | None, out: Path) ->
     lab; on an external cluster links are healed, paused nodes resumed and dead nodes started.
     """
     if sum(option is not None for option in (run, cluster, target)) != 1:
-        raise click.UsageError("name one: RUN, --cluster NAME or --target external:FILE.toml")
+        raise click.UsageError(
+            "name what to heal: RUN, --cluster NAME or --target external:FILE.toml"
+        )
     if cluster is not None:
         _heal_standing(cluster)
     elif target is not None:

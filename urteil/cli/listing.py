@@ -177,11 +177,14 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 
 
 @click.command("list", short_help="List scenarios, faults, guarantees, mutants, clients ...")
-@click.argument("kind", type=click.Choice(sorted(KINDS)))
+@click.argument("kind", type=click.Choice(sorted(KINDS)), metavar="KIND")
 @json_option("Print a JSON array of objects with name and about.")
 def list_command(kind: str, as_json: bool) -> None:
-    """List scenarios, faults, roles (targets of faults), guarantees, mutants, published bugs,
-    targets, kinds of workloads, kinds of clients, applications or options of workloads."""
+    """List the names of a KIND, each with a sentence.
+
+    KIND is `scenarios`, `faults`, `roles` (targets of faults), `guarantees`, `mutants`, `bugs`
+    (published ones), `targets`, `workloads`, `clients`, `applications` or `workload-options`.
+    """
     rows = KINDS[kind]()
     if as_json:
         click.echo(json.dumps(rows, indent=2))

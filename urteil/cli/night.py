@@ -110,9 +110,9 @@ def night(hours: float, summary: Path | None, **options: Any) -> int:
     """Play scenarios on every target with new seeds for the given hours.
 
     The next run is the most overdue one, by weight and by the time since it was last played. A
-    failing seed is rerun and shrunk, unless an earlier night knows its signature. Runs that are
-    not PASS are kept. table.md and ledger.jsonl in the folder are always up to date. The exit
-    code is that of the worst run without mutants, and 2 if a --mutant was not caught.
+    failing seed is rerun and shrunk, unless an earlier night has examined its signature. Runs
+    that are not PASS are kept. table.md and ledger.jsonl in the folder are always up to date. The
+    exit code is that of the worst run without mutants, and 2 if a --mutant was not caught.
     """
     from urteil.chaos.observations import LabFailure
 
@@ -247,7 +247,7 @@ def _weight(text: str, number: str) -> float:
     except ValueError:
         weight = -1.0
     if not 0 <= weight < float("inf"):
-        raise click.UsageError(f"--weight {text}: write NAME=W, W a number from 0 on")
+        raise click.UsageError(f"--weight {text}: write NAME=W, where W is a number from 0 on")
     return weight
 
 

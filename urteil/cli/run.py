@@ -71,7 +71,8 @@ _master = click.option(
 @click.option(
     "--target",
     default=None,
-    help="urteil, kafka[:VERSION], mix:KIND,KIND,... or external:FILE.toml  [default: urteil]",
+    help="urteil, kafka[:VERSION], kafka-kraft[:VERSION], mix:KIND,KIND,... or external:FILE.toml "
+    "(`urteil list targets`)  [default: urteil]",
 )
 @click.option(
     "--runtime",
@@ -302,8 +303,8 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
         kind = "bulk" if option == "records" else "pipeline"
         if load.kind != kind:
             raise click.UsageError(
-                f"--{option} is for the workload {kind}, as `urteil run {kind}` has it: "
-                f"{scenario.name} has {load.kind}"
+                f"--{option} needs the workload {kind}, for example `urteil run {kind}`; "
+                f"{scenario.name} has the workload {load.kind}"
             )
     options |= _options(arguments.get("option", ()))
     changed: dict[str, Any] = {"options": load.options | options}

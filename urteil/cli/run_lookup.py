@@ -23,8 +23,8 @@ def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool =
         if any((folder / name).exists() for name in OF_A_RUN):
             raise click.UsageError(f"{folder} has no {needs}; {_mend(name, needs)}")
     runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
-    known_runs = f"runs in {out}: {', '.join(runs[-5:])}" if runs else f"{out} holds no run"
-    raise click.UsageError(f"no run {name!r}: {known_runs}")
+    known_runs = f"the newest in {out} are {', '.join(runs[-5:])}" if runs else f"{out} has no run"
+    raise click.UsageError(f"no run named {name!r}; {known_runs}")
 
 
 def readable_run(name: str, out: Path, *files: str) -> Path:

@@ -225,7 +225,7 @@ class Fault:
         if kind == KRAFT and cls.acts_on_zookeeper(selector, options):
             return f"the fault {cls.name} acts on ZooKeeper there, and --target {name} has none"
         if kind != EXTERNAL and runtime not in cls.on_runtimes:
-            return f"the fault {cls.name} acts on --runtime {' or '.join(cls.on_runtimes)} alone"
+            return f"the fault {cls.name} acts only with --runtime {' or '.join(cls.on_runtimes)}"
         return ""
 
 

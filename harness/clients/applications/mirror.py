@@ -66,7 +66,7 @@ BUGS = {
         f"{EAST}.consumer.interceptor.classes": "urteil.mirror.SkipsAfterRestart"
     },
 }
-"""The settings that put each seeded bug (compose/mirror/src) in MirrorMaker's way."""
+"""The settings by which MirrorMaker loads each seeded bug (compose/mirror/src)."""
 
 
 class MirrorOptions(WorkloadOptions, frozen=True):
@@ -177,8 +177,8 @@ def change_followed(context: Context) -> None:
         admin.create_acls([acl])
 
 
-def mirrored_settings(context: Context) -> dict[str, str]:
-    """The mirror of the followed topic as the second cluster describes it."""
+def read_followed_mirror(context: Context) -> dict[str, str]:
+    """Settings, partitions and ACLs of the mirror of the followed topic in the second cluster."""
     topic = mirror_name(context.topic(FOLLOWED))
     with closing(_admin(context.second_bootstrap)) as admin:
         (described,) = admin.describe_topics([topic])
@@ -206,7 +206,7 @@ def expected_settings() -> dict[str, str]:
 def remaining(context: Context) -> set[str]:
     """Records without a copy, and settings that have not followed."""
     try:
-        settings = mirrored_settings(context)
+        settings = read_followed_mirror(context)
     except KafkaError as error:
         return {f"{WEST} does not answer: {error}"}
     late = {name for name, value in expected_settings().items() if settings.get(name) != value}
@@ -215,7 +215,7 @@ def remaining(context: Context) -> set[str]:
 
 def outputs(context: Context) -> Iterable[Output]:
     """The settings of the mirror of the followed topic, a row for each."""
-    for position, (name, value) in enumerate(mirrored_settings(context).items()):
+    for position, (name, value) in enumerate(read_followed_mirror(context).items()):
         yield Output(sink=SINK, position=position, key=name, value=value)
 
 

@@ -39,8 +39,8 @@ class _Op:
     begin_ns: int
     end_ns: int
     type: str
-    asked: Any
-    answered: Any
+    invocation: Any
+    completion: Any
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -116,8 +116,8 @@ def _sends(run_dir: Path, names: _Names) -> Iterator[_Op]:
         answered = [row["offset"], value] if row["outcome"] == "ok" else value
         yield _Op(owner=(row["client"], row["session"]), f="send", begin_ns=row["invoke_ns"],
                   end_ns=end_ns, type=row["outcome"],
-                  asked=[[Keyword("send"), key, value]],
-                  answered=[[Keyword("send"), key, answered]])  # fmt: skip
+                  invocation=[[Keyword("send"), key, value]],
+                  completion=[[Keyword("send"), key, answered]])  # fmt: skip
     yield from _transactions(run_dir, names, in_txn)
 
 
@@ -135,8 +135,8 @@ def _transactions(
         send = Keyword("send")
         yield _Op(owner=(row["client"], row["session"]), f="txn", begin_ns=row["begin_ns"],
                   end_ns=end_ns, type=_TXN_TYPES.get(row["outcome"], "info"),
-                  asked=[[send, key, value] for key, value, _ in steps],
-                  answered=[
+                  invocation=[[send, key, value] for key, value, _ in steps],
+                  completion=[
                       [send, key, [row["offset"], value] if row["outcome"] == "ok" else value]
                       for key, value, row in steps
                   ])  # fmt: skip
@@ -213,7 +213,7 @@ def _reader(
             keys = sorted(keys_of[number])
             more: dict[str, Any] = {"seek-to-beginning?": True} if final else {}
             yield _Op(owner=process, f="subscribe" if group else "assign", begin_ns=begin_ns,
-                      end_ns=begin_ns, type="ok", asked=keys, answered=keys,
+                      end_ns=begin_ns, type="ok", invocation=keys, completion=keys,
                       more=more)  # fmt: skip
             last_pass = number
         records: dict[int, list[Any]] = defaultdict(list)
@@ -221,7 +221,7 @@ def _reader(
             records[names.key(row)].append([row["offset"], names.value(row["value_id"])])
         more = {"rebalance-log": [{Keyword("keys"): moved}]} if moved else {}
         yield _Op(owner=process, f="poll", begin_ns=begin_ns, end_ns=end_ns, type="ok",
-                  asked=[[Keyword("poll")]], answered=[[Keyword("poll"), dict(records)]],
+                  invocation=[[Keyword("poll")]], completion=[[Keyword("poll"), dict(records)]],
                   more=more)  # fmt: skip
         now_ns = end_ns
     yield from _end_operations(names, owner, passes, now_ns)
@@ -236,7 +236,7 @@ def _end_operations(
             process = (f"{owner[0]}/{row['pass'] or 0}", owner[1])
             at_ns = max(now_ns, row["end_ns"] or 0)
             yield _Op(owner=process, f="debug-topic-partitions", begin_ns=at_ns, end_ns=at_ns,
-                      type="ok", asked=list(legend), answered=legend)  # fmt: skip
+                      type="ok", invocation=list(legend), completion=legend)  # fmt: skip
 
 
 def _processes(ops: Iterable[_Op]) -> Iterator[tuple[int, _Op]]:
@@ -261,7 +261,7 @@ def _events(ops: Iterable[tuple[int, _Op]]) -> Iterator[tuple[int, int, Row]]:
         common: Row = {Keyword("process"): process, Keyword("f"): Keyword(op.f)}
         more: Row = {Keyword(name): value for name, value in op.more.items()}
         seek = {name: value for name, value in more.items() if name != "rebalance-log"}
-        asked: Row = {Keyword("type"): Keyword("invoke"), **common, Keyword("value"): op.asked}
-        done: Row = {Keyword("type"): Keyword(op.type), **common, Keyword("value"): op.answered}
+        asked: Row = {Keyword("type"): Keyword("invoke"), **common, Keyword("value"): op.invocation}
+        done: Row = {Keyword("type"): Keyword(op.type), **common, Keyword("value"): op.completion}
         yield op.begin_ns, 2 * number, asked | seek
         yield op.end_ns, 2 * number + 1, done | more

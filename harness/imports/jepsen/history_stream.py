@@ -57,7 +57,7 @@ class Stream:
                 continue
             if self._skip():
                 continue
-            value = self._general()
+            value = self._read_general()
             if value is END:
                 return
             if value is not CLOSE:
@@ -96,7 +96,7 @@ class Stream:
         match = _BETWEEN.match(self._text, self._at)
         return match.end() if match else self._at
 
-    def _general(self) -> Any:
+    def _read_general(self) -> Any:
         """The next value, with as much text as it needs."""
         while True:
             try:

@@ -128,8 +128,10 @@ def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
 def _operation(value: Any, stream: Stream) -> Row:
     """The relevant fields of an operation, with numbers of any form as integers."""
     if not isinstance(value, dict):
-        raise HistoryError(f"{stream.place()}: {show_value(value)[:80]} is no operation, which is "
-                           "a map with :type, :f, :process, :time and :value")  # fmt: skip
+        raise HistoryError(
+            f"{stream.place()}: {show_value(value)[:80]} is no operation; an operation is a map "
+            "with :type, :f, :process, :time and :value"
+        )
     for name in ("type", "f", "process"):
         if value.get(name) is None:
             raise HistoryError(f"{stream.place()}: {place_of(value)}: an operation without :{name}")

@@ -29,7 +29,7 @@ from urteil.harness.runtimes.containers.daemon_cleanup import (
     clean_up,
     record_daemon,
 )
-from urteil.harness.runtimes.containers.firewall import close_networks, open_networks
+from urteil.harness.runtimes.containers.firewall import add_rules, remove_rules
 
 POOLS = "198.18.0.0/15"
 SLOTS = 8
@@ -73,7 +73,7 @@ class Daemon:
         (run / "daemon.json").write_text(json.dumps(_settings(data, run)))
         try:
             add_bridge(run.name)
-            open_networks(run.name)
+            add_rules(run.name)
             with lock, log.open("wb") as output:
                 process = subprocess.Popen(
                     _argv(run),
@@ -85,7 +85,7 @@ class Daemon:
                     preexec_fn=_end_with_parent,
                 )
         except BaseException:
-            close_networks(run.name)
+            remove_rules(run.name)
             remove_bridge(run.name)
             shutil.rmtree(run, ignore_errors=True)
             raise

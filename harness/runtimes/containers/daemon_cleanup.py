@@ -12,7 +12,7 @@ from pathlib import Path
 
 from urteil.chaos.waiting import until
 from urteil.harness.runtimes.containers.bridge import remove_bridge
-from urteil.harness.runtimes.containers.firewall import close_networks
+from urteil.harness.runtimes.containers.firewall import remove_rules
 
 CGROUPS = Path("/sys/fs/cgroup")
 PROGRAMS = (b"dockerd", b"containerd")
@@ -39,7 +39,7 @@ def clean_up(run: Path, data: Path) -> None:
     _kill_children_of(run)
     _unmount(run)
     _unmount(data)
-    close_networks(run.name)
+    remove_rules(run.name)
     for name in [run.name, *_bridges_of(data)]:
         remove_bridge(name)
     shutil.rmtree(run, ignore_errors=True)

@@ -17,7 +17,7 @@ from urteil.harness.runtimes.containers.bridge import RANGE
 TIMEOUT_S = 20
 
 
-def open_networks(name: str) -> None:
+def add_rules(name: str) -> None:
     """Accept traffic within a bridge, drop traffic routed between two. `name` marks the rules.
 
     Changes nothing without iptables or its physdev match: then no rules interfere.
@@ -28,7 +28,7 @@ def open_networks(name: str) -> None:
         _iptables("-I", "FORWARD", "2", *routed)
 
 
-def close_networks(name: str) -> None:
+def remove_rules(name: str) -> None:
     """Remove the rules of `name`, if they exist."""
     for rule in _rules(name):
         with suppress(OSError, subprocess.SubprocessError):

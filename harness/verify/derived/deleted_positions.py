@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from urteil.harness.evidence.acts import FORGET
+from urteil.harness.evidence.acts import DELETE_POSITION
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.partitions import setting
@@ -32,7 +32,7 @@ def deletions(ops: Iterable[Row], numbers: Mapping[Key, int]) -> dict[Key, list[
     """By group and partition, in order; of those that were not acknowledged the end is infinite."""
     deletions: dict[Key, list[Op]] = {}
     for row in sorted(ops, key=lambda row: int(row["invoke_ns"] or 0)):
-        if row["act"] != FORGET or row["outcome"] == "fail" or row["invoke_ns"] is None:
+        if row["act"] != DELETE_POSITION or row["outcome"] == "fail" or row["invoke_ns"] is None:
             continue
         place: Any = json.loads(row["after"] or "{}")
         p = numbers.get((place.get("topic_id"), place.get("partition")))

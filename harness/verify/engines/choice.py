@@ -40,7 +40,7 @@ def check_master(engine: str, master: str | None) -> None:
     if master is not None and engine not in (AUTO, "spark"):
         raise ValueError(
             f"--engine {engine} judges in this process and uses no Spark master: leave out "
-            f"--master {master}, or take --engine spark"
+            f"--master {master}, or use --engine spark"
         )
 
 

@@ -64,7 +64,7 @@ def test_requested_engine_is_chosen_for_every_run(engine: str, run_dir: Path) ->
 def test_master_is_allowed_with_engine_spark_and_rejected_with_duckdb(run_dir: Path) -> None:
     master = "spark://other:7077"
     assert choose("spark", run_dir, master=master) == ("spark", "requested")
-    with pytest.raises(ValueError, match=f"leave out --master {master}, or take --engine spark"):
+    with pytest.raises(ValueError, match=f"leave out --master {master}, or use --engine spark"):
         choose("duckdb", run_dir, master=master)
 
 

@@ -17,7 +17,7 @@ from tests.harness.verify.guarantees.groups.test_group_guarantees import (
     healthy,
     judge,
 )
-from urteil.harness.evidence.acts import FORGET
+from urteil.harness.evidence.acts import DELETE_POSITION
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import CRASH_NS, END_NS, LED_NS, S
@@ -29,7 +29,7 @@ EARLY_NS = CRASH_NS - 9 * S
 def deleted(tables: Tables, at_ns: int, outcome: str = "ok") -> None:
     place = {"topic_id": PLACE["topic_id"], "topic": PLACE["topic"], "partition": 0}
     tables["admin_ops"].append(
-        {"run": "r", "act": FORGET, "subject": GROUP, "outcome": outcome, "before": "{}"}
+        {"run": "r", "act": DELETE_POSITION, "subject": GROUP, "outcome": outcome, "before": "{}"}
         | {"invoke_ns": at_ns, "complete_ns": at_ns + 1000, "after": json.dumps(place)}
     )
 

@@ -75,9 +75,14 @@ def read(run_dir: Path, facts: RunFacts) -> SmallEvidence:
 
 
 def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
-    """States of the run itself, each once; what the brokers' final shutdown wrote is no
-    evidence."""
-    end_ns = max((phase.end_ns for phase in facts.phases), default=FOREVER_NS)
+    """States of the run itself, each once.
+
+    The brokers' clean stop after the final reads writes states that are no evidence. A run without
+    final reads was interrupted: its nodes were killed, and elections until then count.
+    """
+    end_ns = max(
+        (phase.end_ns for phase in facts.phases if phase.name == "final"), default=FOREVER_NS
+    )
     once = {(row["zxid"], row["path"]): row for row in evidence.rows(run_dir, "states")}
     return [
         row

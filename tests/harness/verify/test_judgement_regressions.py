@@ -210,6 +210,13 @@ def test_unwatched_deadline_yields_no_late_recovery(tmp_path: Path) -> None:
         assert named(result, "slow_recovery").status is status
 
 
+def test_election_after_an_interrupted_load_is_evidence(tmp_path: Path) -> None:
+    """An interrupted lab records the end of the load, and its cluster elects until it is killed."""
+    facts = synthetic.facts(ONE)
+    facts.phases = [Phase(name="before", begin_ns=0, end_ns=CRASH_NS)]
+    assert _violated(judged(tmp_path, healthy(), facts=facts)) == set()
+
+
 def test_partition_without_sends_has_not_stalled(tmp_path: Path) -> None:
     tables = healthy()
     for row in tables["sends"]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.verify.example_runs import asked_for
-from tests.harness.verify.shared_answers import open_shared
+from tests.harness.verify.shared_answers import SharedDuck, open_shared
 from tests.harness.verify.shared_parts import content_version, write_shared
-from urteil.harness.verify import evidence, judgement, part_cache
+from urteil.harness.verify import evidence, judgement, part_cache, self_test
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +17,7 @@ def _shared_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judgements in this process share DuckDB's answers over the same rows, and what the same part
     files hold."""
     monkeypatch.setattr(judgement, "open_engine", open_shared)
+    monkeypatch.setattr(self_test, "Duck", SharedDuck)
     monkeypatch.setattr(part_cache, "version", content_version)
     monkeypatch.setattr(evidence, "write_rows", write_shared)
 

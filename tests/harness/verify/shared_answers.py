@@ -1,13 +1,14 @@
 """DuckDB for judgements of made-up runs: the same question over the same rows is answered once.
 
-Most runs of these tests differ from the healthy one in a table or two. The answer to a query
-depends on nothing but its text and the rows of the tables that the text names, so an answer is
-stored under a digest of both, for all judgements of one process:
+Most runs of these tests differ from the healthy one in a few columns. The answer to a query depends
+on nothing but its text and, of the tables that the text names, the columns that it names and the
+order of the rows. An answer is stored under a digest of these, for all judgements of one process:
 
-- the digest of evidence is that of its files and schema, of a derived table that of its rows, of a
-  kept table that of its query and of the tables that this query names;
-- every word of a query that is a table's name counts, so a column of that name only makes the
-  answer less shared;
+- a table is made once for each content: of evidence that is its files and schema, of a derived
+  table its rows, of a kept table its query and the columns that this query reads;
+- each column of a made table has a digest of its values, as DuckDB holds them;
+- every word of a query that is a name of a table or column counts, and a star reads every table of
+  its SELECT, so other uses of such a word only make the answer less shared;
 - a table that was made before from the same content is used again, or made, when a new question
   needs it; any other is made at once, so that what cannot be read fails where it fails in DuckDB;
 - each table has a schema of its own, and a query's search path are those of the tables that it
@@ -22,7 +23,7 @@ import re
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,10 +44,19 @@ from urteil.harness.verify.engines.engine import (
 )
 from urteil.harness.verify.evidence import Row, row_count
 
+Columns = dict[str, bytes]
+"""The digest of each column's type and values, by its name."""
+
 WORD = re.compile(r"\w+")
 ANSWERS: dict[bytes, list[Row]] = {}
-MADE: set[bytes] = set()
-"""Digests of tables that DuckDB made without an error."""
+STAR = re.compile(r"(?:\bSELECT(?:\s+DISTINCT)?\s+|,\s*)\*|\b(\w+)\.\*", re.IGNORECASE)
+HINT = re.compile(r"/\*.*?\*/", re.DOTALL)
+EXACT = frozenset({"BIGINT", "INTEGER", "VARCHAR", "BOOLEAN", "DOUBLE"})
+"""Types whose values Arrow has as DuckDB has them."""
+MADE: dict[bytes, Columns] = {}
+"""The columns of each table that DuckDB made without an error, by the digest of its content."""
+ROWS = "number of rows"
+"""Beside the columns of a table; no column has this name."""
 MOST_TABLES = 300
 
 
@@ -86,7 +96,7 @@ def store() -> Store:
 class SharedDuck(Duck):
     """DuckDB that is asked only what it has not answered in this process."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, *, threads: int = 1) -> None:
         self._store = store()
         super().__init__(work, threads=1, database=self._store.database)
         self._store.engines += 1
@@ -120,14 +130,12 @@ class SharedDuck(Duck):
         parts = [part for file in files for part in (file.name.encode(), file.read_bytes())]
         content, make = [_text(schema), *parts], super().view
         in_memory = not files or fits_in_memory(files)
-        self._plan(name, content, lambda: make(name, folder, schema), shared=in_memory)
+        none = schema.empty_table() if schema and not files else None
+        self._plan(name, content, lambda: make(name, folder, schema), rows=none, shared=in_memory)
 
     def table(self, name: str, rows: pa.Table) -> None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_table(rows)
         make = super().table
-        self._plan(name, [sink.getvalue().to_pybytes()], lambda: make(name, rows))
+        self._plan(name, [_stream(rows)], lambda: make(name, rows), rows=rows)
 
     def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
         named, make = self._named(query), super().keep
@@ -160,9 +168,14 @@ class SharedDuck(Duck):
         return _words(query) & self._digests.keys()
 
     def _digest(self, query: str, named: frozenset[str]) -> bytes:
+        """The digest of a query and of all that it reads."""
+        words, starred = _words(query), _starred(query)
         parts = [query.encode()]
         for name in sorted(named):
-            parts += [name.encode(), self._digests[name]]
+            columns = MADE[self._digests[name]]
+            parts += [name.encode(), ",".join(columns).encode()]
+            parts += [columns[one] for one in columns if one in words or name in starred]
+            parts.append(columns[ROWS])
         return _hash(parts)
 
     def _plan(
@@ -172,16 +185,35 @@ class SharedDuck(Duck):
         make: Callable[[], None],
         named: frozenset[str] = frozenset(),
         *,
+        rows: pa.Table | None = None,
         shared: bool = True,
     ) -> None:
-        """Make the table, now or when a question needs it."""
+        """Make the table, which may be known to have these `rows`, now or when a question needs
+        it."""
         with self._store.lock:
             self._forget(name)
             self._digests[name] = digest = _hash([name.encode(), *content])
             self._unmade[name] = (make, named, shared)
             if digest not in MADE:
                 self._make(frozenset({name}))
-                MADE.add(digest)
+                known = None if rows is None else {one.name: str(one.type) for one in rows.schema}
+                MADE[digest] = (
+                    _columns(known, rows) if known else self._columns(name, digest, shared=shared)
+                )
+
+    def _columns(self, name: str, digest: bytes, *, shared: bool) -> Columns:
+        """The columns of a made table; those of files, and of types that Arrow lacks, have the
+        digest of the whole table."""
+        source = f"SELECT * FROM memory.{self._schemas[name]}.{name}"
+        with self._cursor() as cursor:
+            found = cursor.sql(source if shared else f"{source} LIMIT 0")
+            kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+            rows = found.to_arrow_table()
+        columns = _columns(kinds, rows)
+        if not shared:
+            return {one: _hash([columns[one], digest]) for one in columns}
+        vague = [one for one, kind in kinds.items() if kind not in EXACT]
+        return columns | {one: _hash([columns[one], digest]) for one in vague}
 
     def _forget(self, name: str) -> None:
         """Drop what this engine alone has under a name, as it gets other content."""
@@ -223,6 +255,46 @@ class SharedDuck(Duck):
 @functools.lru_cache(maxsize=1_024)
 def _words(query: str) -> frozenset[str]:
     return frozenset(WORD.findall(query))
+
+
+@functools.lru_cache(maxsize=1_024)
+def _starred(query: str) -> frozenset[str]:
+    """Names of tables whose columns a query may read without naming them."""
+    text, names = HINT.sub(" ", query), set[str]()
+    if re.search(r"\bNATURAL\b", text, re.IGNORECASE):
+        return _words(query)
+    for star in STAR.finditer(text):
+        if alias := star[1]:
+            names |= {alias, *re.findall(rf"(\w+)\s+(?:AS\s+)?{alias}\b", text)}
+        else:
+            names |= _words(_rest_of_select(text, star.end()))
+    return frozenset(names)
+
+
+def _rest_of_select(text: str, begin: int) -> str:
+    """The text up to the parenthesis that ends the SELECT at `begin`."""
+    depth = 0
+    for position in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth < 0:
+            return text[begin:position]
+    return text[begin:]
+
+
+def _columns(kinds: Mapping[str, str], rows: pa.Table) -> Columns:
+    """The digests of columns of these types."""
+    columns = {
+        one: _hash([kind.encode(), _stream(rows.select([one]))]) for one, kind in kinds.items()
+    }
+    return columns | {ROWS: _hash([b"%d" % rows.num_rows])}
+
+
+def _stream(rows: pa.Table) -> bytes:
+    """The rows in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return bytes(sink.getvalue().to_pybytes())
 
 
 @functools.lru_cache(maxsize=128)

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -101,6 +102,51 @@ def test_tables_unused_for_longest_are_dropped(
         finally:
             engine.close()
         assert len(shared_answers.store().tables) <= 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM pairs",
+        "SELECT DISTINCT * FROM pairs",
+        "SELECT pairs.* FROM pairs",
+        "SELECT other.* FROM pairs other",
+        "SELECT other.* FROM pairs AS other",
+        "SELECT whole.* FROM (SELECT * FROM pairs) whole",
+        "WITH whole AS (SELECT 1 AS one, * FROM pairs) SELECT whole.* FROM whole",
+        "SELECT /*+ BROADCAST(pairs) */ * FROM (SELECT 1 AS one) single CROSS JOIN pairs",
+    ],
+)
+def test_star_reads_columns_that_the_query_does_not_name(query: str, tmp_path: Path) -> None:
+    engine = shared_answers.SharedDuck(tmp_path)
+    try:
+        for second in (1, 2):
+            engine.table("pairs", pa.table({"a": [7], "b": [second]}))
+            (row,) = engine.query(query)
+            assert (row["a"], row["b"]) == (7, second)
+    finally:
+        engine.close()
+
+
+def test_query_is_answered_again_only_if_what_it_reads_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = shared_answers.SharedDuck(tmp_path)
+    counted, summed = "SELECT COUNT(*) AS n FROM pairs", "SELECT SUM(pairs.a) AS n FROM pairs"
+    try:
+        engine.table("pairs", pa.table({"a": [3, 4], "b": [1, 2]}))
+        assert (engine.query(counted), engine.query(summed)) == ([{"n": 2}], [{"n": 7}])
+        engine.table("pairs", pa.table({"a": [3, 4, 5], "b": [1, 2, 3]}))
+        assert (engine.query(counted), engine.query(summed)) == ([{"n": 3}], [{"n": 12}])
+        engine.table("pairs", pa.table({"a": [3, 4], "b": [8, 9]}))
+        with monkeypatch.context() as patched:
+            patched.setattr(Duck, "query", None)
+            assert (engine.query(counted), engine.query(summed)) == ([{"n": 2}], [{"n": 7}])
+        engine.table("pairs", pa.table({"a": [3, 4], "c": [8, 9]}))
+        with pytest.raises(duckdb.BinderException):
+            engine.query("SELECT SUM(pairs.b) AS n FROM pairs")
+    finally:
+        engine.close()
 
 
 @pytest.mark.parametrize("value", [None, 0, False, "", 1, True, 1.0, "1"])

@@ -24,7 +24,6 @@ from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import cuts, spark
-from urteil.harness.verify.engines import engine as engines
 from urteil.harness.verify.engines.engine import Duck
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result
@@ -155,16 +154,6 @@ def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:
     """The first compiler alone has 48 MB: of 10^6 sends a check raised."""
     started = Path(f"/proc/{session.sparkContext._gateway.proc.pid}/cmdline").read_text()
     assert "-XX:TieredStopAtLevel=1\0-XX:ReservedCodeCacheSize=240m\0" in started
-
-
-def test_duckdb_finds_the_same_part_by_part(tmp_path: Path, monkeypatch: Any) -> None:
-    histories, rows, done = runs.damaged([11])
-    whole = runs.judged(tmp_path / "whole", histories, rows)
-    monkeypatch.setattr(engines, "LARGE_ROWS", 0)
-    monkeypatch.setattr(cuts, "PART_ROWS", len(rows["sends"]))
-    parts = runs.judged(tmp_path / "parts", histories, rows)
-    assert [str(one) for one in done if not runs.findings(parts, one)] == []
-    assert _comparable(parts) == _comparable(whole)
 
 
 def test_parts_are_the_whole_whatever_is_cut(tmp_path: Path, monkeypatch: Any) -> None:

@@ -205,12 +205,15 @@ OF_GROUPS = [
 ]
 """Topics in which groups, transactions, compaction and retention violate each covered sub-kind."""
 
-EACH = OF_GROUPS + [
+OF_NONE = Topic("lax", 73, ("move_to_other_partition",))
+"""A topic in which a log has a record of an epoch that it does not know."""
+
+EACH = [*OF_GROUPS, OF_NONE] + [
     Topic(FITTING[name][seed % len(FITTING[name])], seed, (name,))
     for number, name in enumerate(name for name in NAMES if name not in changes.OF_GROUPS)
-    for seed in range(number, number + 3)
+    for seed in range(number, number + 2)
 ]
-"""Every other change, of three topics."""
+"""Every other change, of two topics."""
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +255,7 @@ PHASES = (Phase.generate, Phase.shrink)
 RUNS = st.lists(TOPICS, min_size=1, max_size=80)
 
 
-@settings(max_examples=3, derandomize=True, suppress_health_check=QUIET, phases=PHASES)
+@settings(max_examples=2, derandomize=True, suppress_health_check=QUIET, phases=PHASES)
 @given(RUNS)
 def test_queries_agree_with_reference_checks(topics: list[Topic]) -> None:
     assert compare(topics)[0] == []

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
     """A batch without its holder and its time; `wall_ms` is its writer's."""
     records = parse_records(batch, schemas, MetadataLog(Path())) if batch.is_control else ()
-    leaders = [one.fields["LeaderId"] for one in records if one.name == LEADER_CHANGE]
+    leaders = [record.fields["LeaderId"] for record in records if record.name == LEADER_CHANGE]
     return {
         "base": batch.base,
         "last": batch.last,

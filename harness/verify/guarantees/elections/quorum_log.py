@@ -69,7 +69,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 GUARANTEE = Guarantee(
     name="quorum_log",
-    rank=60,
+    rank=65,
     about="controllers of a KRaft quorum keep different metadata logs",
     promise="The quorum has one leader an epoch, epochs only rise, and what was committed to the "
     "metadata log stays in it.",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.simulation.scenario import Run
 
 SEEDS = 6
+IN_DEFAULT = 3
+"""Of these, how many the default tests play; the others are thorough."""
 RUNS = pytest.StashKey[list["Run"]]()
 
 if importlib.util.find_spec("simloop") is None:  # the environment of the other tests
@@ -23,14 +25,19 @@ if importlib.util.find_spec("simloop") is None:  # the environment of the other 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("simulation")
-    group.addoption("--seeds", type=int, default=SEEDS, help=f"how many seeds (default {SEEDS})")
+    group.addoption("--seeds", type=int, help=f"how many seeds (default {SEEDS})")
     group.addoption("--first-seed", type=int, default=1, help="the first of them (default 1)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames and "name" not in metafunc.fixturenames:
         first = metafunc.config.getoption("--first-seed")
-        metafunc.parametrize("seed", range(first, first + metafunc.config.getoption("--seeds")))
+        if asked := metafunc.config.getoption("--seeds"):
+            metafunc.parametrize("seed", range(first, first + asked))
+        else:
+            seeds = range(first, first + SEEDS)
+            more = [pytest.param(seed, marks=pytest.mark.thorough) for seed in seeds[IN_DEFAULT:]]
+            metafunc.parametrize("seed", [*seeds[:IN_DEFAULT], *more])
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def test_a_seed_keeps_every_guarantee(
     assert not run.findings, run
 
 
-@pytest.mark.parametrize("which", [3, 4])
+@pytest.mark.parametrize("which", [3, pytest.param(4, marks=pytest.mark.thorough)])
 def test_the_same_seed_is_the_same_run(which: int) -> None:
     """In two processes whose sets of strings have different orders."""
     playing = [

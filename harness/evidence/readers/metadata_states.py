@@ -1,8 +1,9 @@
 """Rows of `states` from KRaft's metadata log.
 
 A row is one version of one fact, named by the path that the fact has in ZooKeeper, so that no
-guarantee needs to know which plane kept it. The position is the record's offset, the version of a
-partition its partition epoch. A broker is present while it is unfenced.
+guarantee needs to know which plane kept it. The position is the record's offset (of a broker's
+departure: of the first record in its batch), the version of a partition its partition epoch. A
+broker is present while it is unfenced.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ Row = dict[str, Any]
 
 _GONE = -1
 _TOPICS = "/brokers/topics/"
+_BROKERS = "/brokers/ids/"
 
 
 class MetadataStates:
@@ -39,12 +41,15 @@ class MetadataStates:
         self.damage: list[str] = []
 
     def rows(self, records: Iterable[MetadataRecord]) -> Iterator[Row]:
-        """The rows of all records. A batch is one change; the rows of its topics come first."""
+        """The rows of all records. A batch is one change: first the departures of brokers, which
+        cause the elections that the controller writes before them, then topics, then the rest."""
         for _, batch in groupby(records, key=lambda record: record.batch):
             topics: dict[str, Row] = {}
             rows: list[Row] = []
+            first: Row = {}
             for record in batch:
                 place = self._place(record)
+                first = first or place
                 try:
                     rows += [place | row for row in self._changes(record)]
                 except KeyError:
@@ -55,8 +60,10 @@ class MetadataStates:
                     continue
                 if _sets_replicas(record):
                     topics[record.fields["TopicId"]] = place
+            departures = [row for row in rows if _is_departure(row)]
+            yield from (row | first for row in departures)
             yield from (place | self._topic(topic_id) for topic_id, place in topics.items())
-            yield from rows
+            yield from (row for row in rows if not _is_departure(row))
 
     @property
     def topic_ids(self) -> dict[str, str]:
@@ -126,7 +133,7 @@ class MetadataStates:
         present = self._image.present_brokers().keys()
         for broker in sorted(present ^ self._present):
             version = 0 if broker in present else _GONE
-            yield {"path": f"/brokers/ids/{broker}", "version": version}
+            yield {"path": f"{_BROKERS}{broker}", "version": version}
         self._present = set(present)
 
     def _controller(self) -> Iterator[Row]:
@@ -143,6 +150,10 @@ def _removed_topic(topic_id: str, topic: Topic) -> Iterator[Row]:
     for number in topic.partitions:
         yield common | {"path": f"{path}/partitions/{number}/state", "partition": number}
     yield common | {"path": path}
+
+
+def _is_departure(row: Row) -> bool:
+    return row["version"] == _GONE and row["path"].startswith(_BROKERS)
 
 
 def _sets_replicas(record: MetadataRecord) -> bool:

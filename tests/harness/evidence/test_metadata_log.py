@@ -134,6 +134,24 @@ def test_broker_is_present_while_it_is_unfenced(log, schemas) -> None:
     ]
 
 
+def test_departure_of_a_broker_precedes_the_elections_of_its_batch(log, schemas) -> None:
+    """The controller writes the fencing behind the elections that it causes."""
+    writer = SegmentWriter(schemas)
+    writer.write(("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": False}), TOPIC, partition())
+    writer.write(
+        change(Leader=2, Isr=[2, 3]),
+        ("BrokerRegistrationChangeRecord", {"BrokerId": 1, "Fenced": 1}),
+    )
+    store(log, writer)
+    rows = [row for row in states(log, schemas) if row["path"] in (STATE, "/brokers/ids/1")]
+    assert facts(rows, "zxid", "path", "version") == [
+        (0, "/brokers/ids/1", 0),
+        (2, STATE, 0),
+        (3, "/brokers/ids/1", -1),
+        (3, STATE, 1),
+    ]
+
+
 def test_leader_of_the_quorum_is_the_controller_of_its_epoch(log, schemas) -> None:
     writer = SegmentWriter(schemas)
     writer.lead(controller=2, epoch=1)

@@ -245,7 +245,8 @@ def _state(place: Place, change: Change, state: dict[str, Any]) -> dict[str, Any
     return {
         "topic": place[0], "partition": place[1], "zxid": change.zxid, "at_ns": _ns(change.at_s),
         "version": change.version, "isr": json.dumps(state["isr"]),
-        "replicas": json.dumps(list(BROKERS)), **{name: state[name] for name in names},
+        "replicas": json.dumps(list(BROKERS)), "elr": None,
+        **{name: state[name] for name in names},
     }  # fmt: skip
 
 

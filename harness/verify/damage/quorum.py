@@ -36,7 +36,9 @@ def change_metadata(copy: Copy) -> None:
 
 @damage("lose a committed batch of the metadata log", "quorum_log", "lost")
 def lose_committed_metadata(copy: Copy) -> None:
-    """A committed batch is in one of three copies after the run."""
+    """A committed batch is in one of three copies after the run; the one before it is in all."""
+    for controller in _CONTROLLERS:
+        _add_batch(copy, controller, 79, 8)
     for holder in (_SEEN, _CONTROLLERS[0]):
         _add_batch(copy, holder, 80, 8)
 

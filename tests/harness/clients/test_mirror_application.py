@@ -12,7 +12,7 @@ from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.applications.mirror import (
     BUGS,
     MirrorOptions,
-    expected,
+    expected_rows,
     missing,
     properties,
 )
@@ -79,5 +79,5 @@ def test_release_of_mirrormaker_is_an_option(tmp_path: Path) -> None:
 
 
 def test_grant_of_everything_is_expected_as_a_grant_to_read(tmp_path: Path) -> None:
-    query = expected(context(tmp_path).scenario)
+    query = expected_rows(context(tmp_path).scenario)
     assert "'ACL of User:alice' AS key, 'READ' AS value" in query

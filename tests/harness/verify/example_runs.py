@@ -53,7 +53,9 @@ def damaged_scenario() -> Scenario:
     scenario = synthetic.scenario(ONE)
     config = scenario.cluster.config | MADE_UP_SETTINGS
     cluster = msgspec.structs.replace(scenario.cluster, config=config)
-    return msgspec.structs.replace(scenario, cluster=cluster)
+    options = scenario.workload.options | {"promise": "exactly-once"}
+    workload = msgspec.structs.replace(scenario.workload, options=options)
+    return msgspec.structs.replace(scenario, cluster=cluster, workload=workload)
 
 
 def two_partitions(facts: RunFacts) -> RunFacts:

@@ -68,8 +68,8 @@ def _narrow(node: exp.Expression) -> exp.Expression:
 
 
 def _plain(tree: exp.Expression) -> str:
-    """Without the order of NULLs, which is a setting, and the guard of a quotient; a concatenation,
-    of which applications pass no NULL, with operators."""
+    """Without comments, the order of NULLs, which is a setting, and the guard of a quotient; a
+    concatenation, of which applications pass no NULL, with operators."""
     for ordered in tree.find_all(exp.Ordered):
         ordered.set("nulls_first", None)
     for quotient in list(tree.find_all(exp.Div)):
@@ -78,7 +78,7 @@ def _plain(tree: exp.Expression) -> str:
     for call in list(tree.find_all(exp.Concat)):
         first, *others = call.expressions
         call.replace(reduce(lambda a, b: exp.DPipe(this=a, expression=b), others, first))
-    return str(tree.sql("duckdb"))
+    return str(tree.sql("duckdb", comments=False))
 
 
 @pytest.mark.thorough

@@ -35,7 +35,7 @@ NEED_A_FAULT_OF_THEIR_OWN = {
     *("shrunken_isr", "unfinished_administration", "static_member_rebalanced"),
     *("departed_member_kept", "kept_too_long", "segment_not_rolled"),
     *("wrong_result", "reordered_copy"),
-    *("mirror_gap", "mirror_order", "translated_too_far"),
+    *("mirror_gap", "mirror_order", "translated_too_far", "quorum_log"),
     *TRANSACTION_COORDINATOR,
 }
 

@@ -153,7 +153,7 @@ def _removed_topic(topic_id: str, topic: Topic) -> Iterator[Row]:
 
 
 def _is_departure(row: Row) -> bool:
-    return row["version"] == _GONE and row["path"].startswith(_BROKERS)
+    return bool(row["version"] == _GONE and row["path"].startswith(_BROKERS))
 
 
 def _sets_replicas(record: MetadataRecord) -> bool:

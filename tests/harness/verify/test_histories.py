@@ -27,11 +27,12 @@ NO_PART_OF_IT = {
     *("leadership_not_handed_over", "leaderless_partition", "dead_replica_in_isr"),
     *("shrunken_isr", "leftover_log", "wrong_log_start", "kept_too_long", "segment_not_rolled"),
     *("wrong_result", "reordered_copy", "mirror_gap", "mirror_order", "translated_too_far"),
+    "quorum_log",
 }
-"""What needs applications, mirrors, a pipeline, an unclean election, rights, quotas, transactions
-that read or hang, the polls by which readers are known to live, a client that asks what it knows,
-brokers that the lab started, members that leave, administrative tasks, or known limits of retention
-and segments."""
+"""What needs applications, mirrors, a KRaft quorum, a pipeline, an unclean election, rights,
+quotas, transactions that read or hang, the polls by which readers are known to live, a client that
+asks what it knows, brokers that the lab started, members that leave, administrative tasks, or known
+limits of retention and segments."""
 
 
 def test_correct_histories_of_all_kinds_pass_and_are_judged(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from urteil.broker.controller import leader_selection
 from urteil.broker.controller.controller_context import ControllerContext
@@ -49,7 +50,7 @@ class PartitionStateMachine:
         old = [tp for tp in tps if tp in self._context.states]
         while old:
             unclean = await self._unclean_topics(old)
-            old = await self._change(old, lambda tp, u=unclean: self._after_failure(tp, u), batch)  # type: ignore[misc]
+            old = await self._change(old, partial(self._after_failure, unclean=unclean), batch)
 
     async def move_leaders_away(self, tps: Iterable[TopicPartition], batch: RequestBatch) -> None:
         """Move leaders and ISR members away from brokers that are shutting down."""
@@ -73,15 +74,8 @@ class PartitionStateMachine:
         for tp, brokers in leaving.items():
             for broker in brokers:
                 by_broker.setdefault(broker, []).append(tp)
-        epoch, states = self._context.epoch, self._context.states
         for broker, tps in by_broker.items():
-            await self.change(
-                tps,
-                lambda tp, removed=broker: leader_selection.without_replica(
-                    states[tp], removed, epoch
-                ),  # type: ignore[misc]
-                batch,
-            )
+            await self.change(tps, partial(self._without_replica, replica=broker), batch)
 
     async def elect(
         self, tps: Iterable[TopicPartition], batch: RequestBatch, *, unclean: bool
@@ -170,6 +164,10 @@ class PartitionStateMachine:
             elif await self.adopt_state(tp, batch):
                 again.append(tp)
         return again
+
+    def _without_replica(self, tp: TopicPartition, replica: int) -> PartitionState | None:
+        state = self._context.states[tp]
+        return leader_selection.without_replica(state, replica, self._context.epoch)
 
     def _after_failure(self, tp: TopicPartition, unclean: set[str]) -> PartitionState | None:
         return leader_selection.after_failure(

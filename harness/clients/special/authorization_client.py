@@ -153,7 +153,7 @@ def other_ungranted_attempts(user: str) -> list[Attempt]:
     }
     acl = Acl(principal, auth.TOPIC, topic, auth.READ)
     results = [
-        Attempt(f"{what} beside", acl, lambda at, _, send=send, name=name: send(at, name))  # type: ignore[misc]
+        Attempt(f"{what} beside", acl, _request_for(name, send))
         for name, requests in ((topic, of_topic), (group, of_group))
         for what, send in requests.items()
     ]
@@ -164,6 +164,13 @@ def other_ungranted_attempts(user: str) -> list[Attempt]:
         Attempt("Shut Down", acl, lambda at, _: unauthorized_changes.shut_down(at)),
         Attempt("Grant", acl, lambda at, _: auth.create_acl(at, unknown_user, auth.ALLOW)),
     ]
+
+
+def _request_for(
+    name: str, send: Callable[[Connection, str], int]
+) -> Callable[[Connection, int], int]:
+    """The request for a topic or group, whichever the number of the attempt is."""
+    return lambda at, _: send(at, name)
 
 
 def subject(user: str, what: str) -> str:

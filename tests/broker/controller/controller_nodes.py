@@ -192,8 +192,9 @@ class Nodes(dict[int, Node]):
 
     async def all_alive(self, *ids: int) -> None:
         """Wait until every node has exactly these live brokers."""
-        for node in self.values():
-            await wait_until(lambda n=node: n.alive() == list(ids), f"{ids} alive")  # type: ignore[misc]
+        await wait_until(
+            lambda: all(node.alive() == list(ids) for node in self.values()), f"{ids} alive"
+        )
 
     async def make_topic(self, name: str, partitions: dict[int, tuple[int, ...]]) -> None:
         assignment = TopicAssignment(partitions=partitions)

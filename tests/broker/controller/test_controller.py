@@ -22,8 +22,9 @@ def test_new_topic_gets_leaders_and_is_announced(zookeeper: ZooKeeperServer, chr
             await cluster.make_topic("t", {0: (2, 3), 1: (3, 1)})
             first = await cluster.until_state("t", leader=2, isr=(2, 3))
             assert (first.leader_epoch, first.partition_epoch) == (0, 0)
-            for node in cluster.values():
-                await wait_until(lambda n=node: len(n.metadata("t")) == 2, "metadata")  # type: ignore[misc]
+            await wait_until(
+                lambda: all(len(node.metadata("t")) == 2 for node in cluster.values()), "metadata"
+            )
             await wait_until(lambda: len(cluster[3].states("t")) == 2, "both replicas of broker 3")
             assert list(cluster[2].states("t")) == [0]
             role = cluster[2].states("t")[0]

@@ -130,7 +130,7 @@ def test_concurrent_changes_of_brokers_are_kept(zookeeper: ZooKeeperServer, chro
             )
             entries = {entry(f"User:{number}-{n}") for number in range(2) for n in range(4)}
             for keeper in keepers:
-                await wait_until(lambda it=keeper: standing(it, ORDERS) == entries, "all")  # type: ignore[misc]
+                await wait_until(partial(stands, keeper, entries), "all")
                 await keeper.stop()
 
     run(scenario)

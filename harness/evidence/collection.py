@@ -383,7 +383,7 @@ def _quorum_states(
     log, states = MetadataLog(best.file.parent), MetadataStates(offset_ns)
     schemas = release_schemas(version)
     if place == EAST:
-        _add_metadata_logs(run_dir, facts.run, copies, schemas, offset_ns, collected)
+        _add_metadata_logs(run_dir, facts.run, copies, best, schemas, offset_ns, collected)
     records = read_metadata(log, schemas)
     rows = states.rows(record for record in records if record.offset < committed)
     _add_states(run_dir, "quorum", place, facts, rows, collected)
@@ -397,16 +397,21 @@ def _add_metadata_logs(
     run_dir: Path,
     run: str,
     copies: Iterable[MetadataCopy],
+    best: MetadataCopy,
     schemas: RecordSchemas,
     offset_ns: int,
     collected: Collected,
 ) -> None:
-    """The batches of each controller's copy, and those that the lab saw committed."""
+    """The batches of each controller's copy, and those that the lab saw committed. Damage is a
+    problem; that of the best copy is reported with its states."""
 
     def rows() -> Iterator[Row]:
         for copy in copies:
-            broker = int(copy.file.relative_to(run_dir / "nodes").parts[0][1:])
-            yield from ({"broker": broker, **row} for row in read_copy(copy.file, schemas))
+            file, damage = copy.file.relative_to(run_dir), list[str]()
+            broker = int(file.parts[1][1:])
+            yield from ({"broker": broker, **row} for row in read_copy(copy.file, schemas, damage))
+            if copy is not best:
+                collected.problems.extend(f"{file}: {sentence}" for sentence in damage)
         for row in read_committed(run_dir / METADATA_COMMITTED):
             yield {"broker": SEEN_COMMITTED, **row}
 

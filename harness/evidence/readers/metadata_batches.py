@@ -36,10 +36,14 @@ def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
     }
 
 
-def read_copy(file: Path, schemas: RecordSchemas) -> Iterator[Row]:
-    """The rows of one copy, up to a damaged batch."""
+def read_copy(file: Path, schemas: RecordSchemas, damage: list[str]) -> Iterator[Row]:
+    """The rows of one copy, up to a damaged batch, which `damage` gets in a sentence."""
     for batch in read_batches(file):
-        if isinstance(batch, str) or not batch.crc_holds or batch.error is not None:
+        if isinstance(batch, str):
+            damage.append(batch)
+            return
+        if not batch.crc_holds or batch.error is not None:
+            damage.append(f"the batch at offset {batch.base}: {batch.error or 'wrong CRC'}")
             return
         yield batch_row(batch, schemas)
 

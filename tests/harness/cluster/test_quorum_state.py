@@ -173,6 +173,17 @@ def test_evidence_has_each_copy_and_what_was_seen_committed(
     assert len({(row["base"], row["crc"], row["size"]) for row in rows}) == 3
 
 
+@pytest.mark.parametrize("node", NODES)
+def test_damaged_copy_is_a_problem_that_names_its_file(tmp_path: Path, log, node: str) -> None:
+    """Its later batches would count as lost."""
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1, 2))
+    file = folder(tmp_path, node) / SEGMENT
+    file.write_bytes(file.read_bytes()[:-5])
+    (problem,) = states_of(tmp_path, {KRAFT: VERSION})[1]
+    assert node in problem
+    assert "is cut" in problem
+
+
 def test_metadata_log_without_a_known_release_is_a_problem(tmp_path: Path, log) -> None:
     store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
     rows, problems = states_of(tmp_path, {})

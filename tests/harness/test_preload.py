@@ -24,21 +24,31 @@ preload.stop()
 STOPPED = """
 import os
 import sys
+import threading
 from urteil.harness import preload
 
 preload.JUDGING = ("colorsys",)
+began, released = threading.Event(), threading.Event()
 begun = preload.Preload(["slow", "never"])
-begun.stop()
+assert began.wait(60)
+stopping = threading.Thread(target=begun.stop)
+stopping.start()
+assert begun._over.wait(60)
+released.set()
+stopping.join()
 assert not begun._thread.is_alive()
 assert "never" not in sys.modules
 assert sys.modules["slow"].PRIORITY == os.getpriority(os.PRIO_PROCESS, 0)
 """
 SLOW = """
+import __main__
 import os
 import threading
 PRIORITY = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-threading.Event().wait(0.2)
+__main__.began.set()
+assert __main__.released.wait(60)
 """
+"""A module that is being imported until the preload is stopped."""
 
 
 def test_modules_are_imported_and_queries_are_parsed() -> None:

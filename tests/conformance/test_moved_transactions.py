@@ -208,10 +208,14 @@ def _state(side: Side, txn: Txn, *, to: int) -> Any:
 def _producers(side: Side, topic: str, *, to: int) -> Any:
     kind = DescribeProducersRequest.TopicRequest
     request = DescribeProducersRequest(topics=[kind(name=topic, partition_indexes=[0])])
-    (one,) = side.ask(request, 0, to=to)["topics"][0]["partitions"]
-    known = sorted(one["active_producers"], key=lambda it: it["producer_id"])
+    (partition,) = side.ask(request, 0, to=to)["topics"][0]["partitions"]
     left_out = ("producer_id", "last_timestamp", "coordinator_epoch")
-    return [{name: v for name, v in it.items() if name not in left_out} for it in known]
+    producers = [
+        {name: value for name, value in producer.items() if name not in left_out}
+        for producer in partition["active_producers"]
+    ]
+    # Not by producer id: each coordinator has its own block of ids, and who coordinates differs.
+    return sorted(producers, key=lambda producer: sorted(producer.items()))
 
 
 def _bounds(side: Side, topic: str, *, to: int) -> Any:

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.verify.histories import changes
@@ -251,11 +251,12 @@ def test_difference_of_query_and_reference_check_is_named() -> None:
 
 
 QUIET = list(HealthCheck)
-PHASES = (Phase.generate, Phase.shrink)
+PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 RUNS = st.lists(TOPICS, min_size=1, max_size=80)
 
 
 @settings(max_examples=2, derandomize=True, suppress_health_check=QUIET, phases=PHASES)
+@example([Topic("plain", 2038, ())])  # a client has no end
 @given(RUNS)
 def test_queries_agree_with_reference_checks(topics: list[Topic]) -> None:
     assert compare(topics)[0] == []

@@ -169,7 +169,7 @@ def _is_plain_producer(history: SmallHistory, send: Row, until_ns: int) -> bool:
     return any(
         row.kind == "producer" and row.transactional_id is None and row.end_ns >= until_ns
         for row in history.clients
-        if (row.client, row.session) == (send.client, send.session)
+        if (row.client, row.session) == (send.client, send.session) and row.end_ns is not None
     )
 
 

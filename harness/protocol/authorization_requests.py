@@ -31,6 +31,7 @@ DENY, ALLOW = 2, 3
 ANY = 1
 LITERAL, PREFIXED = 3, 4
 AUTHENTICATION_FAILED = 58
+RESOURCE_NOT_FOUND = 91
 
 
 class AuthenticationFailed(Exception):
@@ -193,7 +194,10 @@ def _first_error(answer: bytes) -> int:
 
 
 def set_password(connection: Connection, user: str, password: str | None) -> int:
-    """The error of a new password, or with None of the removal of the credential."""
+    """The error of a new password, or with None of the removal of the credential.
+
+    A credential that does not exist counts as removed: the response of an earlier removal may have
+    been lost."""
     if password is None:
         body = b"\x02" + _compact(user.encode()) + struct.pack(">b", SCRAM_SHA_256) + b"\0\x01\0"
     else:
@@ -208,7 +212,8 @@ def set_password(connection: Connection, user: str, password: str | None) -> int
     answer.read(">i")
     answer.read(">b")  # one result
     answer.skip(answer.read(">b") - 1)
-    return answer.read(">h")
+    error: int = answer.read(">h")
+    return 0 if password is None and error == RESOURCE_NOT_FOUND else error
 
 
 def _compact(data: bytes) -> bytes:

@@ -27,6 +27,15 @@ from urteil.harness.scenarios.transactions import (
 
 BROKERS = ClusterSpec(config=IMPATIENT_BROKERS)
 LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=80)
+IMPATIENT_MEMBERS = WorkloadSpec(
+    kind="group",
+    topics=(DURABLE,),
+    consumers=3,
+    rate_records_per_s=80,
+    request_timeout_ms=REQUEST_TIMEOUT_MS,
+    options={"session_timeout_ms": "3000", "max_poll_interval_ms": "3000"},
+)
+"""A member waits five seconds longer than `max.poll.interval.ms` for the answer to a JoinGroup."""
 FIRST = {"lose_request": 1, "lose_answer": 1, "duplicate_request": 3, "delay_answer": 3}
 """By act, the number of the first frame of a rare API that it hits. A lost request has no answer,
 and each is sent again."""
@@ -104,11 +113,12 @@ RIGHTS = Scenario(
     "or never: each broker knows the present rights",
     suites=UNPLAYED,
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
-    workload=LOAD,
-    faults=by_number(("CreateAcls", "DeleteAcls", "AlterUserScramCredentials"), 28),
+    workload=replace(LOAD, request_timeout_ms=REQUEST_TIMEOUT_MS),
+    faults=by_number(("CreateAcls", "DeleteAcls", "AlterUserScramCredentials"), 43),
     guarantees=(*REPLICATION, "unauthorised"),
-    duration_s=30.0,
+    duration_s=45.0,
 )
+"""The administrator makes one change at a time: it waits out nine timeouts."""
 
 COPIES = Scenario(
     name="protocol-copies",
@@ -120,9 +130,7 @@ COPIES = Scenario(
     faults=(
         *by_number(("AddOffsetsToTxn", "TxnOffsetCommit"), 30),
         *by_number(("InitProducerId",), 34),
-        fault("kill_client", "t1,t2,t3", 5, 1),
-        fault("kill_client", "t1,t2", 14, 1),
-        fault("kill_client", "t1,t3", 22, 1),
+        *(fault("kill_client", "transactionals", at_s, 1) for at_s in (5, 14, 22)),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),
     duration_s=36.0,
@@ -134,13 +142,13 @@ MEMBERS = Scenario(
     "are lost, repeated, or answered late or never: one owner a partition, nothing skipped",
     suites=UNPLAYED,
     cluster=BROKERS,
-    workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=80),
+    workload=IMPATIENT_MEMBERS,
     faults=(
-        fault("rebalance_storm", "group", 4, 38),
-        *by_number(("JoinGroup", "SyncGroup", "LeaveGroup"), 42),
+        fault("rebalance_storm", "group", 4, 58),
+        *by_number(("JoinGroup", "SyncGroup", "LeaveGroup"), 62),
     ),
     guarantees=(*REPLICATION, "two_owners", "commit_went_back", "poll_skip"),
-    duration_s=45.0,
+    duration_s=65.0,
 )
 
 COMMANDS = Scenario(
@@ -242,7 +250,7 @@ KILLED_COPYING = Scenario(
         broker_kill(2, "TxnOffsetCommit:request", "receiver"),
         broker_kill(3, "TxnOffsetCommit:answer", "receiver"),
         broker_kill(4, "InitProducerId:answer", "receiver"),
-        fault("kill_client", "t1,t2,t3", 4.5 + 4 * KILL_EVERY_S, 1),
+        fault("kill_client", "transactionals", 4.5 + 4 * KILL_EVERY_S, 1),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),
     duration_s=kills_s(5) + 4,

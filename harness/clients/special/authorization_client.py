@@ -275,6 +275,7 @@ class Administrator:
         self._granted: set[str] = set()
         self._denied: set[str] = set()
         self._password: int | None = None
+        self._upcoming: list[int] = []
 
     def prepare(self) -> None:
         """Create the topic, the users with fixed passwords, and some initial ACLs."""
@@ -317,8 +318,12 @@ class Administrator:
             self._set_password(None)
 
     def change(self) -> None:
-        """Grant or revoke one permission, or change the guest's password."""
-        chosen = self._random.randrange(len(self._attempts) + 1)
+        """Grant or revoke one permission, or change the guest's password. Each has one turn in
+        every round of changes, in random order."""
+        if not self._upcoming:
+            self._upcoming = list(range(len(self._attempts) + 1))
+            self._random.shuffle(self._upcoming)
+        chosen = self._upcoming.pop()
         if chosen == len(self._attempts):
             self._change_password()
         else:

@@ -21,6 +21,8 @@ from urteil.harness.clients.special.authorization_client import (
     password_subject,
 )
 from urteil.harness.evidence.journal import Access, JournalReader, JournalWriter, Right
+from urteil.harness.protocol import authorization_requests as auth
+from urteil.harness.protocol.connection import Connection
 from urteil.harness.scenario import WorkloadSpec
 
 __all__ = ["chroot", "zookeeper"]
@@ -94,6 +96,29 @@ def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_
     _assert_all_revoked(changed)
     assert msgspec.structs.asdict(attempts_made[0])["node"] == 1
     assert any(entry.subject == password_subject(0) for entry in attempts_made)
+
+
+def test_credential_is_removed_again_without_error(nodes: Guarded) -> None:
+    """As after a removal whose response was lost."""
+    connection = Connection(nodes.bootstrap[0], 5.0)
+    assert auth.set_password(connection, "guest", GUEST[0]) == 0
+    assert auth.set_password(connection, "guest", None) == 0
+    assert auth.set_password(connection, "guest", None) == 0
+    connection.close()
+
+
+def test_every_round_of_changes_changes_the_password(nodes: Guarded, tmp_path: Path) -> None:
+    spec = ClientSpec(
+        run="r", client="visitor", session=1, kind="visitor", bootstrap=tuple(nodes.bootstrap),
+        journal=str(tmp_path / "visitor.jsonl"), topics=(), workload=WorkloadSpec(), seed=4,
+    )  # fmt: skip
+    with JournalWriter(tmp_path / "visitor.jsonl") as journal:
+        administrator = Administrator(spec, journal, Never())  # type: ignore[arg-type]
+        for _ in range(6):
+            administrator.change()
+        journal.end(1)
+    changed = [one for one in JournalReader(tmp_path / "visitor.jsonl") if isinstance(one, Right)]
+    assert len({right.subject for right in changed}) == 6
 
 
 def _assert_all_revoked(changed: list[Right]) -> None:

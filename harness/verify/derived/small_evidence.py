@@ -80,9 +80,8 @@ def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
     The brokers' clean stop after the final reads writes states that are no evidence. A run without
     final reads was interrupted: its nodes were killed, and elections until then count.
     """
-    end_ns = max(
-        (phase.end_ns for phase in facts.phases if phase.name == "final"), default=FOREVER_NS
-    )
+    has_final = any(phase.name == "final" for phase in facts.phases)
+    end_ns = max(phase.end_ns for phase in facts.phases) if has_final else FOREVER_NS
     once = {(row["zxid"], row["path"]): row for row in evidence.rows(run_dir, "states")}
     return [
         row

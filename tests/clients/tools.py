@@ -32,6 +32,10 @@ def python(name: str) -> list[str]:
     return [sys.executable, str(PROGRAMS / f"with_{name}.py")]
 
 
+def recipe(name: str) -> list[str]:
+    return [sys.executable, str(PROGRAMS / f"recipe_with_{name}.py")]
+
+
 def kcat() -> list[str]:
     return [*python("kcat"), _program("kcat", "kcat")]
 
@@ -59,9 +63,9 @@ def in_go(name: str) -> list[str]:
     return [str(install_once(_target("go", PROGRAMS / "go"), compile_all) / name)]
 
 
-def in_java(version: str) -> list[str]:
+def in_java(version: str, program: str = "Program") -> list[str]:
     """With the client of that version of Apache Kafka."""
-    return _java("java", version)
+    return _java("java", version, program)
 
 
 def in_old_java() -> list[str]:
@@ -74,18 +78,20 @@ def streams() -> list[str]:
     return _java("streams", "3.9.1")
 
 
-def _java(name: str, version: str) -> list[str]:
+def _java(name: str, version: str, program: str = "Program") -> list[str]:
     folder = java_folder(name, version)
-    return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", "Program"]
+    return [java(), *JAVA, "-cp", f"{folder}/*{os.pathsep}{folder}", program]
 
 
 def java_folder(name: str, version: str) -> Path:
-    """A program in Java with that version of Apache Kafka's jars, and the compiler it came from."""
+    """The programs in Java of a folder with that version of Apache Kafka's jars, and the compiler
+    they came from."""
     source = PROGRAMS / name
 
     def compile_it(folder: Path) -> None:
         _fetch(source, folder, f"-Dkafka.version={version}", COMPILER)
-        compile_java(source / "Program.java", folder, folder)
+        for program in sorted(source.glob("*.java")):
+            compile_java(program, folder, folder)
 
     return install_once(_target(f"{name}-{version}", source), compile_it)
 

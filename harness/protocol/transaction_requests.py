@@ -1,9 +1,9 @@
 """Requests of a transactional producer, packed byte by byte.
 
 FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0,
-WriteTxnMarkers 0 (as a coordinator sends it), and TxnOffsetCommit 3, the first version with
-generation and member id (KIP-447). The lab's client can so send an old request late, as no library
-does.
+WriteTxnMarkers 0 and 1 (as a coordinator sends them; Apache Kafka 4 serves no 0), and
+TxnOffsetCommit 3, the first version with generation and member id (KIP-447). The lab's client can
+so send an old request late, as no library does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from urteil.harness.protocol.produce_requests import encode_varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
 FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
-WRITE_MARKERS = (27, 0)
+WRITE_MARKERS = (27, 1)
+NO_TAGS = b"\0"
 OFFSET_COMMIT, STABLE_OFFSETS = (8, 2), (9, 7)
 """Requests of a group, outside of any transaction."""
 GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
@@ -42,7 +43,8 @@ class Producer:
 
 
 def encode_request(api: tuple[int, int], body: bytes) -> bytes:
-    """A complete frame with a request header of version 1."""
+    """A complete frame with a request header of version 1. The tagged fields with which version 2
+    ends belong to the body."""
     content = struct.pack(">hhi", *api, 1) + encode_string("late") + body
     return struct.pack(">i", len(content)) + content
 
@@ -89,12 +91,25 @@ def end_txn_request(producer: Producer, *, commit: bool) -> bytes:
 
 
 def write_markers_request(
-    producer: Producer, topic: str, partition: int, *, commit: bool, coordinator_epoch: int
+    producer: Producer,
+    topic: str,
+    partition: int,
+    *,
+    commit: bool,
+    coordinator_epoch: int,
+    api: tuple[int, int] = WRITE_MARKERS,
 ) -> bytes:
     """The marker of a transaction in one partition, from a coordinator of this epoch."""
-    body = struct.pack(">iqhb", 1, producer.producer_id, producer.epoch, commit)
-    body += struct.pack(">i", 1) + encode_string(topic) + struct.pack(">ii", 1, partition)
-    return encode_request(WRITE_MARKERS, body + struct.pack(">i", coordinator_epoch))
+    marker = struct.pack(">qhb", producer.producer_id, producer.epoch, commit)
+    partitions, epoch = struct.pack(">i", partition), struct.pack(">i", coordinator_epoch)
+    if api[1] == 0:
+        one = struct.pack(">i", 1)
+        topics = one + encode_string(topic) + one + partitions
+        return encode_request(api, one + marker + topics + epoch)
+    one = b"\x02"
+    topics = one + encode_compact_string(topic) + one + partitions + NO_TAGS
+    body = one + marker + topics + epoch + NO_TAGS + NO_TAGS
+    return encode_request(api, NO_TAGS + body)
 
 
 def produce_request(producer: Producer, topic: str, partition: int, batch: bytes) -> bytes:

@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Meta
 
 from urteil.chaos.capabilities import TRANSACTIONS
+from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
@@ -43,11 +44,13 @@ from urteil.harness.evidence.journal import (
     TxnEnd,
 )
 from urteil.harness.protocol.connection import Connection
+from urteil.harness.protocol.served_versions import common_versions, highest_version
 from urteil.harness.protocol.transaction_requests import (
     ADD_PARTITIONS,
     END_TXN,
     INIT_PRODUCER_ID,
     PRODUCE,
+    WRITE_MARKERS,
     Producer,
     add_partitions_request,
     batch,
@@ -258,11 +261,15 @@ class DelayedRequests:
     def _send_marker(self, producer: Producer, coordinator_epoch: int) -> None:
         """Send a commit marker for the first partition to all brokers, of which the leader handles
         it."""
-        request = write_markers_request(
-            producer, *self._first, commit=True, coordinator_epoch=coordinator_epoch
-        )
         for address in self._spec.bootstrap:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, LabFailure):
+                request = write_markers_request(
+                    producer,
+                    *self._first,
+                    commit=True,
+                    coordinator_epoch=coordinator_epoch,
+                    api=highest_version(WRITE_MARKERS, common_versions([address])),
+                )
                 self._send_to(address, request)
 
     def replace_producer(self) -> None:

@@ -89,10 +89,14 @@ def test_join_without_member_id() -> None:
     )
 
 
-def test_marker_of_a_coordinator() -> None:
+@pytest.mark.parametrize("version", [0, 1])
+def test_marker_of_a_coordinator(version: int) -> None:
     producer = txn.Producer("id", producer_id=7, epoch=3)
-    request = txn.write_markers_request(producer, TOPIC, 2, commit=True, coordinator_epoch=-1)
-    (marker,) = WriteTxnMarkersRequest.decode(0, memoryview(_body(request)), 0)[0].markers
+    request = txn.write_markers_request(
+        producer, TOPIC, 2, commit=True, coordinator_epoch=-1, api=(27, version)
+    )
+    body = memoryview(_body(request))[version:]
+    (marker,) = WriteTxnMarkersRequest.decode(version, body, 0)[0].markers
     decoded = (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
     assert (decoded, marker.transaction_result) == ((7, 3, -1), True)
     (topic,) = marker.topics

@@ -130,7 +130,7 @@ COPIES = Scenario(
     faults=(
         *by_number(("AddOffsetsToTxn", "TxnOffsetCommit"), 30),
         *by_number(("InitProducerId",), 34),
-        *(fault("kill_client", "transactionals", at_s, 1) for at_s in (5, 14, 22)),
+        *(fault("kill_client", "transactional", at_s, 1) for at_s in (5, 10, 15, 20, 25)),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),
     duration_s=36.0,
@@ -250,7 +250,7 @@ KILLED_COPYING = Scenario(
         broker_kill(2, "TxnOffsetCommit:request", "receiver"),
         broker_kill(3, "TxnOffsetCommit:answer", "receiver"),
         broker_kill(4, "InitProducerId:answer", "receiver"),
-        fault("kill_client", "transactionals", 4.5 + 4 * KILL_EVERY_S, 1),
+        fault("kill_client", "transactional", 4.5 + 4 * KILL_EVERY_S, 1),
     ),
     guarantees=(*REPLICATION, *ENDS, *STEPS),
     duration_s=kills_s(5) + 4,

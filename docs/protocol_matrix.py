@@ -1,9 +1,11 @@
 """A page from runs: APIs that change state x acts on their requests and answers.
 
-    python -m docs.protocol_matrix RUN... > docs/results/protocol.md
+    python -m docs.protocol_matrix RUN...
 
-A cell has the verdict of the runs in which the act hit a frame of the API. A fault that did not act
-counts for nothing: its run is UNKNOWN by itself.
+The command adds the runs to `docs/results/protocol.jsonl`, one line each, and renders
+`docs/results/protocol.md` from all lines, so that the table grows over days. A cell has the verdict
+of the runs in which the act hit a frame of the API. A fault that did not act counts for nothing:
+its run is UNKNOWN by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -20,6 +23,8 @@ from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Schedule
 from urteil.harness.verify.result import Verdict, load_result
 
+PLAYS = Path(__file__).parent / "results" / "protocol.jsonl"
+PAGE = PLAYS.with_suffix(".md")
 Cell = tuple[str, str]
 """API and act."""
 SHOWN = (Verdict.FAIL, Verdict.PASS, Verdict.UNKNOWN)
@@ -27,8 +32,21 @@ SHOWN = (Verdict.FAIL, Verdict.PASS, Verdict.UNKNOWN)
 ABOUT = (
     "Every API that changes state, and what happened to one of its requests or answers. A cell has "
     "the verdict of the runs in which the act hit such a frame; `-` is not played. [Faults of the "
-    "protocol](../guide/faults.md) act. `python -m docs.protocol_matrix RUN...` renders the page."
+    "protocol](../guide/faults.md) act. `python -m docs.protocol_matrix RUN...` adds runs."
 )
+
+
+class Play(msgspec.Struct, frozen=True, kw_only=True):
+    """A judged run, as it counts in the table. `run` is its id, `date` that of the verdict. The
+    first day's seeds are not known."""
+
+    run: str
+    date: str
+    target: str
+    scenario: str
+    seed: int | None
+    verdict: Verdict
+    cells: tuple[Cell, ...]
 
 
 def cell_of(entry: Entry) -> Cell | None:
@@ -45,20 +63,25 @@ def cell_of(entry: Entry) -> Cell | None:
     return cell if cell[0] in STATE_CHANGES and cell[1] in ACTS else None
 
 
-def verdicts_of(run_dirs: Iterable[Path]) -> dict[str, dict[Cell, list[Verdict]]]:
-    """By target and cell, the verdicts of the runs. Runs of mutants and runs that were not judged
-    are left out."""
-    verdicts: dict[str, dict[Cell, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
-    for run_dir in run_dirs:
-        if not (run_dir / "result.json").exists():
-            continue
-        result = load_result(run_dir)
-        if result.mutant is not None:
-            continue
-        schedule = msgspec.json.decode((run_dir / "schedule.json").read_bytes(), type=Schedule)
-        for cell in {cell for entry in schedule.faults if (cell := cell_of(entry))}:
-            verdicts[result.target][cell].append(result.verdict)
-    return verdicts
+def read_play(run_dir: Path) -> Play | None:
+    """The play of a run; None for a run of a mutant, and for one that was not judged."""
+    result_file = run_dir / "result.json"
+    if not result_file.exists():
+        return None
+    result = load_result(run_dir)
+    if result.mutant is not None:
+        return None
+    schedule = msgspec.json.decode((run_dir / "schedule.json").read_bytes(), type=Schedule)
+    judged = datetime.fromtimestamp(result_file.stat().st_mtime, UTC)
+    return Play(
+        run=result.run,
+        date=f"{judged:%Y-%m-%d}",
+        target=result.target,
+        scenario=result.scenario,
+        seed=result.seed,
+        verdict=result.verdict,
+        cells=tuple(sorted({cell for entry in schedule.faults if (cell := cell_of(entry))})),
+    )
 
 
 def _cell_text(verdicts: list[Verdict]) -> str:
@@ -69,6 +92,10 @@ def _cell_text(verdicts: list[Verdict]) -> str:
     return str(shown) if len(verdicts) == 1 else f"{shown} {count} of {len(verdicts)}"
 
 
+def _seed_text(play: Play) -> str:
+    return "-" if play.seed is None else str(play.seed)
+
+
 def _table(cells: Mapping[Cell, list[Verdict]]) -> str:
     """The Markdown table of one target."""
     return markdown.table(
@@ -77,15 +104,44 @@ def _table(cells: Mapping[Cell, list[Verdict]]) -> str:
     )
 
 
-def page(run_dirs: Iterable[Path]) -> str:
-    sections = []
-    for target, cells in sorted(verdicts_of(run_dirs).items(), reverse=True):
-        played = sum(map(len, cells.values()))
-        sections.append(f"## {target}\n\n{_table(cells)}\n\n{played} acts in {len(cells)} cells.")
+def _section(target: str, plays: list[Play]) -> str:
+    """The table of one target, and the plays from which it was made."""
+    cells: dict[Cell, list[Verdict]] = defaultdict(list)
+    for play in plays:
+        for cell in play.cells:
+            cells[cell].append(play.verdict)
+    acts = sum(map(len, cells.values()))
+    runs = markdown.table(
+        ["date", "scenario", "seed", "verdict", "acts"],
+        (
+            [play.date, play.scenario, _seed_text(play), str(play.verdict), str(len(play.cells))]
+            for play in sorted(plays, key=lambda play: (play.date, play.scenario, play.run))
+        ),
+    )
+    counted = f"{acts} acts in {len(cells)} cells, of these runs:"
+    return "\n\n".join([f"## {target}", _table(cells), counted, runs])
+
+
+def page(plays: Iterable[Play]) -> str:
+    by_target: dict[str, list[Play]] = defaultdict(list)
+    for play in plays:
+        by_target[play.target].append(play)
+    sections = (_section(target, by_target[target]) for target in sorted(by_target, reverse=True))
     return markdown.page("Requests and answers of all APIs", ABOUT, *sections)
+
+
+def add_runs(run_dirs: Iterable[Path], known: Iterable[Play]) -> list[Play]:
+    """The known plays and those of the runs, each run once."""
+    plays = {play.run: play for play in known}
+    plays |= {play.run: play for play in map(read_play, run_dirs) if play is not None}
+    return list(plays.values())
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: python -m docs.protocol_matrix RUN...")
-    sys.stdout.write(page(map(Path, sys.argv[1:])))
+    lines = PLAYS.read_bytes().splitlines()
+    known = [msgspec.json.decode(line, type=Play) for line in lines]
+    plays = add_runs(map(Path, sys.argv[1:]), known)
+    PLAYS.write_bytes(b"".join(msgspec.json.encode(play) + b"\n" for play in plays))
+    PAGE.write_text(page(plays))

@@ -111,7 +111,7 @@ RIGHTS = Scenario(
     name="protocol-rights",
     about="the first requests that change ACLs and passwords are lost, repeated, or answered late "
     "or never: each broker knows the present rights",
-    suites=UNPLAYED,
+    suites=("protocol",),
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
     workload=replace(LOAD, request_timeout_ms=REQUEST_TIMEOUT_MS),
     faults=by_number(("CreateAcls", "DeleteAcls", "AlterUserScramCredentials"), 43),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from docs.protocol_matrix import cell_of, page
+from docs.protocol_matrix import PAGE, PLAYS, Play, add_runs, cell_of, page
 from urteil.harness.scenarios import lost_messages, protocol, protocol_matrix, scenarios_of
 from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Played, Schedule, settle_schedule
@@ -25,8 +25,8 @@ def write_run(folder: Path, verdict: Verdict, *entries: Entry, mutant: str | Non
     folder.mkdir()
     result = Result(
         verdict=verdict, reasons=[], seed=1, scenario="s", target="urteil", runtime="process",
-        mutant=mutant, command="", run="r", engine="duckdb", versions={}, seconds={}, counts={},
-        guarantees=[], faults=[],
+        mutant=mutant, command="", run=folder.name, engine="duckdb", versions={}, seconds={},
+        counts={}, guarantees=[], faults=[],
     )  # fmt: skip
     (folder / "result.json").write_bytes(msgspec.json.encode(result))
     (folder / "schedule.json").write_bytes(msgspec.json.encode(Schedule(faults=entries)))
@@ -41,8 +41,24 @@ def test_cell_shows_a_failure_before_a_pass_before_an_unknown(tmp_path: Path) ->
         write_run(tmp_path / "d", Verdict.UNKNOWN, KILLED),
         tmp_path,
     ]
-    (row,) = (line for line in page(runs).splitlines() if line.startswith("| EndTxn |"))
+    (row,) = (
+        line for line in page(add_runs(runs, ())).splitlines() if line.startswith("| EndTxn |")
+    )
     assert row == "| EndTxn | - | FAIL 1 of 2 | - | - | - | PASS 1 of 2 |"
+
+
+def test_run_counts_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", Verdict.PASS, LOST)
+    once = add_runs([run], ())
+    assert add_runs([run], once) == once
+    assert [(play.scenario, play.verdict, play.cells) for play in once] == [
+        ("s", Verdict.PASS, (("EndTxn", "lose_answer"),))
+    ]
+
+
+def test_page_is_that_of_its_plays() -> None:
+    plays = [msgspec.json.decode(line, type=Play) for line in PLAYS.read_bytes().splitlines()]
+    assert PAGE.read_text() == page(plays)
 
 
 def test_fault_that_did_not_act_is_in_no_cell() -> None:

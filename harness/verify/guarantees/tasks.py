@@ -18,7 +18,7 @@ def overdue_tasks(*kinds: str) -> str:
     """The violations: the overdue duties of these kinds; `recovery_s` is how long they lasted."""
     return f"""
 SELECT kind AS sub_kind, p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns,
-  to_ns AS until_ns, (to_ns - from_ns) / 1000000000.0 AS recovery_s,
+  to_ns AS until_ns, (to_ns - from_ns) / 1e9 AS recovery_s,
   limit_s AS deadline_s, asked, stands
 FROM cluster_tasks WHERE late = 1 AND kind IN ({_quote(kinds)})"""
 

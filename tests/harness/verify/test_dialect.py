@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -18,6 +19,9 @@ from urteil.harness.verify.engines.dialect import to_duckdb
 from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.expected_outputs import MADE_UP_EXPECTED
 from urteil.harness.verify.guarantees import GUARANTEES
+
+
+DECIMAL = re.compile(r"(?<![\w.'])\d+\.\d+(?![\de])")
 
 
 def _expected(stage: str) -> list[str]:
@@ -52,6 +56,12 @@ def test_duckdb_takes_every_query(tmp_path: Path) -> None:
         assert engine.query(one.tally()) in ([fields], [fields | {"opportunities": None}])
         assert engine.query(one.first(100)) == []
     engine.close()
+
+
+def test_no_query_has_a_decimal_literal() -> None:
+    """Spark computes a DECIMAL of it, DuckDB a double: 1e9 is a double in both."""
+    decimals = [match[0] for query in _queries() for match in DECIMAL.finditer(query)]
+    assert decimals == []
 
 
 def _by_sqlglot(query: str) -> exp.Expression:

@@ -43,7 +43,7 @@ GUARANTEE = Guarantee(
     violations="""
 SELECT 'late' AS sub_kind, p, CAST(NULL AS BIGINT) AS off,
   healed_ns AS at_ns, healed_ns AS until_ns, fault, targets, recovery_s, deadline_s
-FROM recoveries WHERE judged = 1 AND COALESCE(recovery_s, 1000000.0) > deadline_s""",
+FROM recoveries WHERE judged = 1 AND COALESCE(recovery_s, 1e6) > deadline_s""",
     explain=_explain,
     tie="finding.fault, finding.targets",
     compares_times=True,

@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, ove
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    lasted_s = float(row["recovery_s"])
+    lasted_s = row["recovery_s"]
     return f"{row['asked']}, but {row['stands']}, for {lasted_s:.0f} s."
 
 

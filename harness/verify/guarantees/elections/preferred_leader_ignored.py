@@ -21,7 +21,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"An administrator asked {row['asked']}, and the election was acknowledged, but "
             f"{row['stands']}."
         )
-    long = f"{float(row['recovery_s']):.0f} s after nothing prevented it any more"
+    long = f"{row['recovery_s']:.0f} s after nothing prevented it any more"
     return f"{row['asked']}, but {row['stands']}, {long}."
 
 

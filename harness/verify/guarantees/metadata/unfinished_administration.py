@@ -16,9 +16,9 @@ from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, ove
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    long = f"{float(row['recovery_s']):.0f} s after nothing prevented it any more"
+    long = f"{row['recovery_s']:.0f} s after nothing prevented it any more"
     if row["sub_kind"] == "not done":
-        long = f"{float(row['recovery_s']):.0f} s later, although nothing prevented it"
+        long = f"{row['recovery_s']:.0f} s later, although nothing prevented it"
     return f"An administrator asked {row['asked']}, but {row['stands']}, {long}."
 
 

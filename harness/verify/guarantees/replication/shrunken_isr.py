@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, ove
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    return f"{row['asked']}, then {row['stands']}, for {float(row['recovery_s']):.0f} s."
+    return f"{row['asked']}, then {row['stands']}, for {row['recovery_s']:.0f} s."
 
 
 GUARANTEE = Guarantee(

@@ -20,7 +20,6 @@ from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.expected_outputs import MADE_UP_EXPECTED
 from urteil.harness.verify.guarantees import GUARANTEES
 
-
 DECIMAL = re.compile(r"(?<![\w.'])\d+\.\d+(?![\de])")
 
 

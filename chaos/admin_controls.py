@@ -105,6 +105,15 @@ class AdminControls(Protocol):
         """Change settings and wait until they are in effect; None restores a default."""
         ...
 
+    def defaults(self) -> dict[str, str]:
+        """The settings that are set for all brokers while they run."""
+        ...
+
+    def set_defaults(self, settings: Mapping[str, str | None]) -> None:
+        """Change settings of all brokers and wait until each of them reports the values; None
+        restores the value of its property file."""
+        ...
+
     def quotas(self, client: str | None) -> dict[str, str]:
         """The quotas of a client id by name; None is the default client id."""
         ...

@@ -90,6 +90,8 @@ class Effect(StrEnum):
     DELETES_RECORDS = "deletes_records"
     SHORTENS_RETENTION = "shortens_retention"
     CHANGES_MIN_ISR = "changes_min_isr"
+    CHANGES_DEFAULTS = "changes_defaults"
+    """Brokers get other defaults of settings on which no guarantee depends."""
     SETS_QUOTAS = "sets_quotas"
 
 

@@ -23,6 +23,7 @@ _CODEC = 0x07
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _IGNORED_SUFFIXES = ("-delete", "-future", "-stray")
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,14 @@ def cut_power(folder: Path, recovery_point: int, random: Random) -> LogLoss | No
     _damage_companions(folder, int(active.stem), random)
     first_lost = next((batch.base for batch in unflushed if batch.end > at), unflushed[-1].last + 1)
     return LogLoss(folder=folder.name, first_lost=first_lost, lost_bytes=size - at, zeroed=zeroed)
+
+
+def lose_leader_epochs(folder: Path) -> bool:
+    """Remove a partition's file of leader epochs. Returns whether there was one."""
+    path = folder / LEADER_EPOCHS
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
 
 
 def _truncate(path: Path, at: int, *, zeroed: bool) -> None:

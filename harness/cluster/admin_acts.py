@@ -37,6 +37,7 @@ REPEAT_S = 5.0
 ELECTION_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
+DEFAULT_OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 DEFAULT_CLIENT = "<default>"
 """As evidence names those client ids that have no quota of their own."""
 DECIDED = ("PrepareCommit", "PrepareAbort")
@@ -353,6 +354,31 @@ class AdminActs:
         else:
             admin.alter_configs([resource])
 
+    def defaults(self) -> dict[str, str]:
+        return self._state.broker_defaults()
+
+    def set_defaults(self, settings: Mapping[str, str | None]) -> None:
+        """By znode: kafka-python cannot name the entity of all brokers."""
+        with self._acts.act("defaults", "brokers", self.defaults()) as after:
+            after.update(settings)
+            admin_znodes.write_settings(self._state.client, "brokers/<default>", settings)
+            self._send_until(lambda _: None, lambda: self._have_defaults(settings))
+
+    def _have_defaults(self, settings: Mapping[str, str | None]) -> bool:
+        """Whether each present broker reports these values as set for all brokers."""
+        ids = [_id(node) for node in self._state.registered_brokers()]
+        brokers = [
+            ConfigResource(ConfigResourceType.BROKER, str(broker), dict.fromkeys(settings))
+            for broker in ids
+        ]
+        answers = self._request(lambda admin: admin.describe_configs(brokers, config_filter="all"))
+        reports = answers["broker"].values()
+        return len(reports) == len(ids) and all(
+            _default_of(report[name]) == value
+            for report in reports
+            for name, value in settings.items()
+        )
+
     # Quotas
 
     def quotas(self, client: str | None) -> dict[str, str]:
@@ -466,6 +492,12 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
     for slot, error in errors.items():
         if error is not None:
             raise error(f"{slot.topic}-{slot.partition}")
+
+
+def _default_of(setting: Mapping[str, Any]) -> str | None:
+    """The value, if it is set for all brokers."""
+    is_default = setting["config_source"] == DEFAULT_OF_ALL
+    return setting["value"] if is_default else None
 
 
 def _is_set(current: str | None, requested: float | None) -> bool:

@@ -43,7 +43,8 @@ def request_election(client: KazooClient, slots: Iterable[Slot]) -> bool:
 def write_settings(
     client: KazooClient, entity: str, changes: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Change settings of `topics/NAME` or `clients/NAME`; None removes one. Returns all of them."""
+    """Change settings of `topics/NAME`, `clients/NAME` or `brokers/<default>`; None removes one.
+    Returns all of them."""
     path = f"/config/{entity}"
     _await(client.ensure_path_async(path))
     data, _ = _await(client.get_async(path))

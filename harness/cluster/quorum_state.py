@@ -27,7 +27,7 @@ from urteil.harness.evidence.readers.metadata_log import (
 from urteil.harness.evidence.readers.stored_batches import parse_batches
 
 POLL_S = 0.05
-TOPIC_RESOURCE = 2
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 
 
 class QuorumState:
@@ -94,6 +94,9 @@ class QuorumState:
 
     def topic_config(self, topic: str) -> dict[str, str]:
         return dict(self._read().configs.get((TOPIC_RESOURCE, topic), {}))
+
+    def broker_defaults(self) -> dict[str, str]:
+        return dict(self._read().configs.get((BROKER_RESOURCE, ""), {}))
 
     def client_quotas(self, client: str | None) -> dict[str, str]:
         quotas = self._read().client_quotas.get(client, {})

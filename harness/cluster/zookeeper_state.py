@@ -102,6 +102,11 @@ class ZooKeeperState:
         znode = self._read_paths([f"/config/topics/{topic}"])[0]
         return {} if znode is None else dict(json.loads(znode[0])["config"])
 
+    def broker_defaults(self) -> dict[str, str]:
+        """The settings that are set for all brokers while they run."""
+        znode = self._read_paths(["/config/brokers/<default>"])[0]
+        return {} if znode is None else dict(json.loads(znode[0])["config"])
+
     def client_quotas(self, client: str | None) -> dict[str, str]:
         """The quotas of a client id, None for the default."""
         name = "<default>" if client is None else client

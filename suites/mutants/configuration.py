@@ -93,3 +93,29 @@ def cluster_defaults_ignored(mark: Mark) -> None:
         return change_setting
 
     replace("urteil.broker.config.dynamic_settings:DynamicSettings._apply_change", make)
+
+
+@mutant(
+    about="topics lose their own settings when a default of all brokers changes again",
+    models="KAFKA-9254: Overridden topic configs are reset after dynamic default change",
+    scenario="changed-defaults",
+    guarantee="ack_below_min_isr",
+    unsimulated="no settings change",
+)
+def topic_configs_reset_by_defaults(mark: Mark) -> None:
+    """Applies the second and later changes of broker settings without overrides of topics."""
+    is_changed = False
+
+    def make(original: Function) -> Function:
+        def configure(logs: Any, overrides: Any, topic: Any = None) -> None:
+            nonlocal is_changed
+            if topic is None and is_changed:
+                mark.hit()
+                original(logs, lambda _: {})
+                return
+            is_changed = is_changed or topic is None
+            original(logs, overrides, topic)
+
+        return configure
+
+    replace("urteil.broker.log.log_manager:LogManager.configure", make)

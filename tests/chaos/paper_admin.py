@@ -21,6 +21,7 @@ class PaperAdmin:
         self.ids = {"t": "id-0"}
         self.settings: dict[str, dict[str, str]] = {}
         self.limits: dict[str | None, dict[str, str]] = {}
+        self.broker_settings: dict[str, str] = {}
         self.records: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.going: set[str] = set()
@@ -136,6 +137,15 @@ class PaperAdmin:
             return
         merged = {**self.config(topic), **settings}
         self.settings[topic] = {k: v for k, v in merged.items() if v is not None}
+
+    def defaults(self) -> dict[str, str]:
+        return dict(self.broker_settings)
+
+    def set_defaults(self, settings: Mapping[str, str | None]) -> None:
+        if self.without_effect:
+            return
+        merged = {**self.broker_settings, **settings}
+        self.broker_settings = {k: v for k, v in merged.items() if v is not None}
 
     def quotas(self, client: str | None) -> dict[str, str]:
         return dict(self.limits.get(client, {}))

@@ -124,6 +124,19 @@ def test_equal_seeds_cut_alike_and_report_the_loss() -> None:
     assert FAULTS["power_cut"](arguments("leader")).voided_promises() == frozenset()
 
 
+def test_power_cut_with_epochs_loses_the_files_of_leader_epochs() -> None:
+    cluster = PaperCluster()
+    fault = FAULTS["power_cut"](arguments("leader", epochs=True))
+    assert not fault.begin(cluster).acted  # there was no such file
+    path = cluster.disks.folder("b2") / "t-0" / "leader-epoch-checkpoint"
+    path.write_text("0\n1\n0 0\n")
+    cluster.start("b2")
+    proof = FAULTS["power_cut"](arguments("leader", epochs=True)).begin(cluster)
+    assert proof.acted
+    assert proof.text.endswith("; 1 files of leader epochs removed")
+    assert not path.exists()
+
+
 def test_missing_disk_returns_with_its_logs() -> None:
     cluster = PaperCluster()
     fault = FAULTS["disk_gone"](arguments("leader"))

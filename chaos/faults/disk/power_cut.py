@@ -9,6 +9,7 @@ from random import Random
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
+from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import (
     WITH_ZOOKEEPER,
     Fault,
@@ -16,7 +17,13 @@ from urteil.chaos.faults.base.fault import (
     describe_stopped_nodes,
     run_on_all,
 )
-from urteil.chaos.log_directories import LogLoss, cut_power, partitions, recovery_points
+from urteil.chaos.log_directories import (
+    LogLoss,
+    cut_power,
+    lose_leader_epochs,
+    partitions,
+    recovery_points,
+)
 from urteil.chaos.observations import NodeState
 
 
@@ -24,7 +31,9 @@ class PowerCut(Fault):
     """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
 
     The seed decides the position, which lies behind the recovery point in the active segment. The
-    segment's indexes and younger producer snapshots are damaged in the same way.
+    segment's indexes and younger producer snapshots are damaged in the same way. With `epochs` each
+    log loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it,
+    and a rename is on disk when its directory was flushed, which releases before 3.0 never did (KAFKA-3968).
     """
 
     name = "power_cut"
@@ -32,6 +41,7 @@ class PowerCut(Fault):
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = WITH_ZOOKEEPER
+    epochs: bool = flag("remove the files of leader epochs, whose rename was not flushed")
 
     def begin(self, controls: Controls) -> Proof:
         victims = self.targets = tuple(node_selectors.select_running(controls, self.arguments))
@@ -43,6 +53,9 @@ class PowerCut(Fault):
         )
         text = "; ".join(_sentence(node, cuts) for node, cuts in losses.items())
         acted = bool(dead) and len(dead) == len(victims)
+        if self.epochs:
+            files = sum(run_on_all(lambda n: self._lose_epochs(controls, n), dead))
+            text, acted = f"{text}; {files} files of leader epochs removed", acted and files > 0
         return Proof(acted=acted, text=text, harm=_harm_json(at_ns, losses))
 
     def voided_promises(self) -> frozenset[str]:
@@ -72,6 +85,14 @@ class PowerCut(Fault):
                     cut = cut_power(folder, points.get(folder.name, 0), random)
                     cuts += [] if cut is None else [cut]
         return cuts
+
+    def _lose_epochs(self, controls: Controls, node: str) -> int:
+        with controls.disks.open_log_directories(node) as log_dirs:
+            return sum(
+                lose_leader_epochs(folder)
+                for log_dir in log_dirs
+                for folder in partitions(log_dir)
+            )
 
 
 def _sentence(node: str, cuts: list[LogLoss]) -> str:

@@ -93,7 +93,7 @@ def bug_table(bugs: Iterable[KnownBug], rows: Sequence[Row]) -> BugTable:
 def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
     broken = [row for row in rows if row.job.target == bug.broken_target]
     fixed = [row for row in rows if row.job.target == bug.fixed_target]
-    showing = [row for row in broken if bug.is_shown_by(row.shows)]
+    showing = [row for row in broken if bug.is_shown_by(row.shows, row.must_find)]
     seconds = [row.seconds for row in rows]
     return BugLine(
         bug=bug.name,
@@ -107,7 +107,7 @@ def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
         found=len(showing),
         unknown=sum(row.verdict == "UNKNOWN" for row in broken),
         fixed_tries=sorted(row.job.seed for row in fixed),
-        fixed_found=sum(bug.is_shown_by(row.shows) for row in fixed),
+        fixed_found=sum(bug.is_shown_by(row.shows, row.must_find) for row in fixed),
         fixed_unknown=sum(row.verdict == "UNKNOWN" for row in fixed),
         at_least=round(lower_bound(len(showing), len(broken)), 4),
         first_s=[s for row in showing if (s := row.first_s.get(bug.guarantee)) is not None],

@@ -236,7 +236,7 @@ class Night:
     def _is_caught(self, row: Row) -> bool:
         if row.job.bug is not None:
             return any(
-                bug.is_shown_by(row.shows)
+                bug.is_shown_by(row.shows, row.must_find)
                 for bug in self.bugs
                 if (bug.name, bug.broken_target) == (row.job.bug, row.job.target)
             )

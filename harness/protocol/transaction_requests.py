@@ -1,9 +1,10 @@
 """Requests of a transactional producer, packed byte by byte.
 
-FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0,
-WriteTxnMarkers 0 and 1 (as a coordinator sends them; Apache Kafka 4 serves no 0), and
+FindCoordinator 1, InitProducerId 0, AddPartitionsToTxn 0, AddOffsetsToTxn 0, Produce 3, EndTxn 0
+and 5, WriteTxnMarkers 0 and 1 (as a coordinator sends them; Apache Kafka 4 serves no 0), and
 TxnOffsetCommit 3, the first version with generation and member id (KIP-447). The lab's client can
-so send an old request late, as no library does.
+so send an old request late, as no library does. From EndTxn 5 on each transaction has an epoch of
+its own (KIP-890): the response has the producer id and the epoch of the next one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from urteil.harness.protocol.framing import encode_compact_string, encode_string
 from urteil.harness.protocol.produce_requests import encode_varint
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, PRODUCE, END_TXN = (22, 0), (24, 0), (0, 3), (26, 0)
+END_TXN_WITH_EPOCH = (26, 5)
 FIND_COORDINATOR, ADD_OFFSETS, COMMIT_OFFSETS = (10, 1), (25, 0), (28, 3)
 WRITE_MARKERS = (27, 1)
 NO_TAGS = b"\0"
@@ -86,8 +88,13 @@ def txn_offset_commit_request(
     return encode_request(COMMIT_OFFSETS, body)
 
 
-def end_txn_request(producer: Producer, *, commit: bool) -> bytes:
-    return encode_request(END_TXN, producer.identity_fields() + struct.pack(">b", commit))
+def end_txn_request(producer: Producer, *, commit: bool, api: tuple[int, int] = END_TXN) -> bytes:
+    """EndTxn 0 or 5. The latter has a request header of version 2, and compact strings."""
+    if api == END_TXN:
+        return encode_request(END_TXN, producer.identity_fields() + struct.pack(">b", commit))
+    body = encode_compact_string(producer.transactional_id)
+    body += struct.pack(">qhb", producer.producer_id, producer.epoch, commit)
+    return encode_request(api, NO_TAGS + body + NO_TAGS)
 
 
 def write_markers_request(
@@ -145,6 +152,8 @@ def read_error(api: tuple[int, int], answer: bytes, topic: str) -> int:
             at += answer[at] or 1  # a compact string: its length and one, or null
     elif api == COMMIT_OFFSETS:
         at = 4 + 1 + 4 + 1 + 1 + len(topic.encode()) + 1 + 4
+    elif api == END_TXN_WITH_EPOCH:
+        at = 4 + 1 + 4
     else:
         at = 4 + 4
     (error,) = struct.unpack_from(">h", answer, at)
@@ -154,6 +163,12 @@ def read_error(api: tuple[int, int], answer: bytes, topic: str) -> int:
 def read_init_producer_id(answer: bytes) -> tuple[int, int]:
     """Producer id and epoch."""
     producer_id, epoch = struct.unpack_from(">qh", answer, 4 + 4 + 2)
+    return int(producer_id), int(epoch)
+
+
+def read_next_epoch(answer: bytes) -> tuple[int, int]:
+    """Producer id and epoch of the next transaction, from a response to EndTxn 5."""
+    producer_id, epoch = struct.unpack_from(">qh", answer, 4 + 1 + 4 + 2)
     return int(producer_id), int(epoch)
 
 

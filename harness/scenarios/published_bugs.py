@@ -44,7 +44,7 @@ REFILLED_REPLICA = Scenario(
     about="the first records of idempotent producers are deleted, then a follower returns with "
     "an empty disk: it takes their later records without the earlier ones (KAFKA-6003)",
     cluster=cluster(),
-    workload=LOAD,
+    workload=replace(LOAD, rate_records_per_s=60),
     faults=(
         fault("delete_records", "topic", 5, 1, once=True),
         fault("disk_emptied", "straggler", 8, 2),
@@ -52,6 +52,15 @@ REFILLED_REPLICA = Scenario(
     guarantees=("replica_divergence", "slow_recovery"),
     duration_s=22.0,
     recovery_deadline_s=12.0,
+)
+"""So few records that each is a batch of its own: none is deleted in part."""
+
+REFILLED_WITHIN_BATCH = replace(
+    REFILLED_REPLICA,
+    name="refilled-within-batch",
+    about="records are deleted up to the middle of a batch, then a follower returns with an empty "
+    "disk: it takes that batch (KAFKA-6975)",
+    workload=replace(LOAD, options={"linger_ms": "200"}),
 )
 
 CUT_SNAPSHOT = Scenario(
@@ -61,15 +70,8 @@ CUT_SNAPSHOT = Scenario(
     cluster=cluster(),
     workload=LOAD,
     faults=(
-        fault("shutdown", "straggler", 4, 2),
-        FaultSpec(
-            fault="power_cut",
-            target="straggler",
-            at_s=6,
-            after_event="isr_growth",
-            within_s=15,
-            duration_s=3,
-        ),
+        fault("shutdown", "b2", 4, 1),
+        FaultSpec(fault="power_cut", target="b2", at_s=5, after_event="isr_growth", duration_s=3),
     ),
     guarantees=(*REPLICATION, "duplicate", "unexpected_exit"),
     duration_s=22.0,

@@ -33,7 +33,8 @@ class PowerCut(Fault):
     The seed decides the position, which lies behind the recovery point in the active segment. The
     segment's indexes and younger producer snapshots are damaged in the same way. With `epochs` each
     log loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it,
-    and a rename is on disk when its directory was flushed, which releases before 3.0 never did (KAFKA-3968).
+    and a rename is on disk when its directory was flushed, which releases before 3.0 never did
+    (KAFKA-3968).
     """
 
     name = "power_cut"
@@ -89,9 +90,7 @@ class PowerCut(Fault):
     def _lose_epochs(self, controls: Controls, node: str) -> int:
         with controls.disks.open_log_directories(node) as log_dirs:
             return sum(
-                lose_leader_epochs(folder)
-                for log_dir in log_dirs
-                for folder in partitions(log_dir)
+                lose_leader_epochs(folder) for log_dir in log_dirs for folder in partitions(log_dir)
             )
 
 

@@ -5,9 +5,10 @@
 The client sends EndTxn on one connection, where it is held back as by a slow network, gives up,
 repeats it on another connection and gets a response. The first request arrives while the next
 transaction is open. The request does not identify its transaction in the protocol of 3.9, because
-id and epoch are the same (KAFKA-17754). Rounds alternate: a late abort, after which the rest of the
-transaction is committed; and a late commit, after which the abort of the committed transaction
-fails.
+id and epoch are the same (KAFKA-17754). Brokers that serve EndTxn 5 (KIP-890) get that version, in
+which each transaction has an epoch of its own, and reject the late request. Rounds alternate: a
+late abort, after which the rest of the transaction is committed; and a late commit, after which the
+abort of the committed transaction fails.
 
 A late EndTxn must not end a transaction of the producer's successor (KIP-98). A late record of an
 aborted transaction arrives while the next transaction is open without that partition: a broker that
@@ -48,6 +49,7 @@ from urteil.harness.protocol.served_versions import common_versions, highest_ver
 from urteil.harness.protocol.transaction_requests import (
     ADD_PARTITIONS,
     END_TXN,
+    END_TXN_WITH_EPOCH,
     INIT_PRODUCER_ID,
     PRODUCE,
     WRITE_MARKERS,
@@ -60,6 +62,7 @@ from urteil.harness.protocol.transaction_requests import (
     read_base_offset,
     read_error,
     read_init_producer_id,
+    read_next_epoch,
     write_markers_request,
 )
 from urteil.harness.scenario import Scenario
@@ -135,6 +138,7 @@ class DelayedRequests:
         self._journal = journal
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
         self._producer = Producer(transactional_id(spec))
+        self._end_api = END_TXN
         self._init_ns = (0, 0)
         self._txns = self._ops = 0
         topic = spec.topics[0]
@@ -144,12 +148,13 @@ class DelayedRequests:
         """Two transactions; the EndTxn of the first arrives in the second."""
         if self._producer.epoch < 0:
             self._initialise()
-        late = end_txn_request(self._producer, commit=commit)
+            self._end_api = self._choose_end_api()
+        late = end_txn_request(self._producer, commit=commit, api=self._end_api)
         number = self._begin()
         self._send(number, self._first)
         if commit:
             self._journal.write(TxnCommit(number, time.monotonic_ns()))
-        self._request(END_TXN, late)
+        self._end(late)
         self._note_end(number, "committed" if commit else "aborted", None)
         self._end_late(late, commit=commit)
 
@@ -157,20 +162,35 @@ class DelayedRequests:
         number = self._begin()
         self._send(number, self._first)
         late_ns = time.monotonic_ns()
-        self._request(END_TXN, late)
+        try:
+            self._request(self._end_api, late)
+        except RequestFailed as rejection:
+            if str(rejection) not in FENCED:
+                raise
         if commit:
             self._abort(number, late_ns)
             return
         self._send(number, self._second)
         self._journal.write(TxnCommit(number, time.monotonic_ns()))
-        self._request(END_TXN, end_txn_request(self._producer, commit=True))
+        self._end(end_txn_request(self._producer, commit=True, api=self._end_api))
         self._note_end(number, "committed", late_ns)
+
+    def _choose_end_api(self) -> tuple[int, int]:
+        served = highest_version(END_TXN_WITH_EPOCH, common_versions(self._spec.bootstrap))
+        return served if served == END_TXN_WITH_EPOCH else END_TXN
+
+    def _end(self, request: bytes) -> None:
+        """End the transaction, and continue with the epoch that the response names."""
+        answer = self._request(self._end_api, request)
+        if self._end_api == END_TXN_WITH_EPOCH:
+            self._producer.producer_id, self._producer.epoch = read_next_epoch(answer)
+            self._producer.sequences.clear()
 
     def _abort(self, number: int, late_ns: int) -> None:
         """The transaction was committed meanwhile: its abort fails, and the producer cannot
         continue."""
         try:
-            self._request(END_TXN, end_txn_request(self._producer, commit=False))
+            self._end(end_txn_request(self._producer, commit=False, api=self._end_api))
         except RequestFailed as failure_reason:
             self._producer = Producer(self._producer.transactional_id)
             ended = TxnEnd(number, time.monotonic_ns(), "unknown", str(failure_reason), late_ns)

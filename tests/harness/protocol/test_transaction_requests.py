@@ -26,6 +26,7 @@ from urteil.harness.protocol.transaction_requests import (
     ADD_PARTITIONS,
     COMMIT_OFFSETS,
     END_TXN,
+    END_TXN_WITH_EPOCH,
     PRODUCE,
     Producer,
     add_offsets_request,
@@ -37,6 +38,7 @@ from urteil.harness.protocol.transaction_requests import (
     read_base_offset,
     read_error,
     read_init_producer_id,
+    read_next_epoch,
     txn_offset_commit_request,
 )
 
@@ -63,6 +65,18 @@ def test_requests_have_size_and_producer() -> None:
     assert end_txn_request(ONE, commit=False)[-1] == 0
     assert init_producer_id_request("id", 9).endswith(b"\x00\x02id\x00\x00\x00\x09")
     assert produce_request(ONE, "t", 1, b"xyz").endswith(b"\x00\x00\x00\x03xyz")
+
+
+def test_end_with_an_epoch_is_packed_and_read() -> None:
+    request = end_txn_request(ONE, commit=True, api=END_TXN_WITH_EPOCH)
+    header = struct.pack(">hhi", 26, 5, 1) + b"\x00\x04late" + b"\x00"
+    body = b"\x08g-late1" + struct.pack(">qhb", 4711, 3, 1) + b"\x00"
+    assert request == struct.pack(">i", len(header + body)) + header + body
+    answer = struct.pack(">ib", 1, 0) + struct.pack(">ihqhb", 0, 0, 4711, 4, 0)
+    assert read_error(END_TXN_WITH_EPOCH, answer, "t") == 0
+    assert read_next_epoch(answer) == (4711, 4)
+    fenced = struct.pack(">ib", 1, 0) + struct.pack(">ihqhb", 0, 90, -1, -1, 0)
+    assert read_error(END_TXN_WITH_EPOCH, fenced, "t") == 90
 
 
 def test_responses_are_read() -> None:

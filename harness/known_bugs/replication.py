@@ -1,0 +1,34 @@
+"""Replicas that leave the ISR and cannot return, or are counted in it too early."""
+
+from urteil.harness.known_bugs.known_bug import KnownBug
+
+BUGS = (
+    KnownBug(
+        name="kafka-7235",
+        issue="KAFKA-7235 (KIP-380)",
+        about="A broker that has restarted executes a StopReplica for its previous life, and "
+        "stops to follow.",
+        releases="0.8.0 to 2.1.1",
+        fixed_in="2.2.0",
+        broken="2.1.1",
+        fixed="2.2.2",
+        scenario="late-stop",
+        guarantee="shrunken_isr",
+        sub_kinds=("fell out",),
+        also=("slow_recovery",),
+    ),
+    KnownBug(
+        name="kafka-9839",
+        issue="KAFKA-9839",
+        about="A broker that registers again rejects the controller's requests, since the "
+        "controller knows its new broker epoch first, and goes on leading in the old epoch.",
+        releases="2.2.0 to 2.5.0",
+        fixed_in="2.5.1",
+        broken="2.5.0",
+        fixed="2.5.1",
+        scenario="late-registration",
+        guarantee="replica_divergence",
+        sub_kinds=("content", "leader epoch"),
+        also=("epoch_lineage", "nonmonotonic_poll", "slow_recovery", "disagreement"),
+    ),
+)

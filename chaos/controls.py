@@ -2,8 +2,8 @@
 
 Faults and the nemesis depend on these protocols alone, so that they act alike on processes, on
 containers and on external clusters. All calls block, are thread-safe and have deadlines of their
-own. Nodes are named `b1`, `b2`, ... (brokers), `zk1`, ... (ZooKeeper servers) and `client` (the
-place of the workload's clients).
+own. Nodes are named `b1`, `b2`, ... (brokers), `zk1`, ... (ZooKeeper servers), `q1`, ... (KRaft
+controllers of their own) and `client` (the place of the workload's clients).
 """
 
 from __future__ import annotations
@@ -352,6 +352,22 @@ class Controls(Protocol):
         ...
 
     @property
+    def voters(self) -> Sequence[str]:
+        """Names of the controllers of KRaft's quorum, alive or not; none with ZooKeeper."""
+        ...
+
+    @property
+    def metadata_nodes(self) -> Sequence[str]:
+        """Names of all nodes that are no brokers: ZooKeeper servers, or controllers of their
+        own."""
+        ...
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """Names of all nodes: metadata nodes, then brokers."""
+        ...
+
+    @property
     def net(self) -> LinkControls: ...
 
     @property
@@ -454,11 +470,11 @@ class Controls(Protocol):
         ...
 
     def controller(self) -> str | None:
-        """The broker that holds `/controller`."""
+        """The broker that holds `/controller`, or the leader of KRaft's quorum."""
         ...
 
     def registered_brokers(self) -> Sequence[str]:
-        """The brokers in `/brokers/ids`."""
+        """The brokers in `/brokers/ids`; in KRaft those that are not fenced."""
         ...
 
     def topics(self) -> Sequence[str]:

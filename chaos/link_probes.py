@@ -1,4 +1,4 @@
-"""Requests that any broker or ZooKeeper server answers at once: a response proves that the link
+"""Requests that any Kafka node or ZooKeeper server answers at once: a response proves that the link
 works."""
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ def _srvr(address: str, port: int, timeout_s: float) -> bytes:
         return _read(connection, len(SRVR_PREFIX), deadline)
 
 
-def probe(link: Link, address: str, port: int, *, broker: bool, timeout_s: float) -> Probe:
+def probe(link: Link, address: str, port: int, *, is_kafka: bool, timeout_s: float) -> Probe:
     """Send one request to `address`. Without a response, `detail` holds the reason."""
-    send = probe_broker if broker else probe_zookeeper
+    send = probe_broker if is_kafka else probe_zookeeper
     try:
         rtt_ms = send(address, port, timeout_s=timeout_s)
     except OSError as error:

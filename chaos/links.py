@@ -140,7 +140,7 @@ class Links:
         timeout_s: float = 5.0,
     ) -> Transfer:
         address = self._plan.link_address(link)
-        if link.dst not in self._plan.brokers:
+        if link.dst in self._plan.zookeepers:
             return transfer(link, *address, requests=[MONITOR], framed=False, timeout_s=timeout_s)
         request = framed_request(request_bytes)
         requests = [request] * request_count if request_bytes else [request * request_count]
@@ -375,8 +375,8 @@ class Links:
         return self._probe_at(link, self._plan.direct_address(link.dst), VERIFY_S)
 
     def _probe_at(self, link: Link, address: Address, timeout_s: float) -> Probe:
-        broker = link.dst in self._plan.brokers
-        return probe(link, *address, broker=broker, timeout_s=timeout_s)
+        is_kafka = link.dst not in self._plan.zookeepers
+        return probe(link, *address, is_kafka=is_kafka, timeout_s=timeout_s)
 
     def _proxies_of(self, node: str) -> list[ProxyPlan]:
         links = [link for link in self.links() if link.src == node]

@@ -78,9 +78,18 @@ class LoopbackPlan(Plan):
     """The plan for nodes that are processes of this machine, with the same network as the lab."""
 
     def __init__(
-        self, octet: int, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+        self,
+        octet: int,
+        ports: Ports,
+        *,
+        brokers: int,
+        zookeepers: int,
+        controllers: int = 0,
+        layout: Layout = USUAL,
     ) -> None:
-        super().__init__(ports, brokers=brokers, zookeepers=zookeepers, layout=layout)
+        super().__init__(
+            ports, brokers=brokers, zookeepers=zookeepers, controllers=controllers, layout=layout
+        )
         self.octet = octet
 
     def address(self, node: str) -> str:

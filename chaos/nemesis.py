@@ -187,27 +187,34 @@ class Nemesis:
 
     def _dead_nodes(self, fault: _Active) -> list[str]:
         """The dead nodes that the fault ended, which its healing starts."""
-        nodes = {*fault.controls.zookeepers, *fault.controls.brokers} & {*fault.injection.targets}
+        nodes = {*fault.controls.nodes} & {*fault.injection.targets}
         return _nodes_in(fault.controls, nodes, NodeState.DEAD)
 
     def _is_blocked(self, fault: _Active) -> bool:
-        """Whether its healing would start a broker that other faults cut from ZooKeeper. The start
-        would fail or block the healing of those faults."""
+        """Whether its healing would start a broker that other faults keep from registering: it
+        reaches no ZooKeeper server, or no majority of KRaft's quorum. The start would fail or block
+        the healing of those faults."""
         controls = fault.controls
-        brokers = [node for node in self._dead_nodes(fault) if node in controls.brokers]
-        zookeepers = controls.zookeepers
-        if not brokers or not zookeepers:
+        starting = self._dead_nodes(fault)
+        brokers = [node for node in starting if node in controls.brokers]
+        servers = controls.zookeepers or controls.voters
+        if not brokers or not servers:
             return False
+        needed = 1 if controls.zookeepers else len(servers) // 2 + 1
         disturbed = controls.net.disturbed_links()
         cut = {link for link, done in disturbed.items() if any(map(_cuts, done))}
-        away = _nodes_in(controls, zookeepers, NodeState.DEAD, NodeState.PAUSED)
-        reachable = [node for node in zookeepers if node not in away]
-        return any(cut.issuperset(Link(broker, node) for node in reachable) for broker in brokers)
+        away = _nodes_in(controls, servers, NodeState.DEAD, NodeState.PAUSED)
+        serving = [node for node in servers if node not in away or node in starting]
+
+        def reached(broker: str) -> list[str]:
+            return [node for node in serving if Link(broker, node) not in cut]
+
+        return any(len(reached(broker)) < needed for broker in brokers)
 
     def _restore_nodes(self) -> None:
         """Resume, reconnect and start all nodes that a fault affected; links first."""
         for controls in self._clusters:
-            nodes = (*controls.zookeepers, *controls.brokers)
+            nodes = controls.nodes
             for node in nodes:
                 if controls.status(node).state is NodeState.PAUSED:
                     controls.resume(node)

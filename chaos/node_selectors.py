@@ -23,7 +23,7 @@ ROLES: dict[str, str] = {
     "followers": "all replicas of the partition except the leader",
     "successor": "the in-sync follower that is first in the assignment: the next leader",
     "straggler": "the in-sync follower that is last in the assignment",
-    "controller": "the broker that holds /controller, when it runs",
+    "controller": "the holder of /controller, or the leader of KRaft's quorum, when it runs",
     "bystander": "a running broker that is not the controller, by the seed",
     "random": "a running broker, by the seed",
     "coordinator": "the coordinator of a group, or of a transactional id (options of every fault)",
@@ -35,6 +35,11 @@ ROLES: dict[str, str] = {
     "zookeeper_leader": "the ZooKeeper server that is leader or standalone",
     "zookeeper_minority": "fewer than half of the ZooKeeper servers, including the leader",
     "zookeeper_majority": "more than half of the ZooKeeper servers, by the seed",
+    "quorum": "every controller of KRaft's quorum",
+    "quorum_leader": "the leader of KRaft's quorum, when it runs",
+    "quorum_follower": "a running controller that does not lead the quorum, by the seed",
+    "quorum_minority": "fewer than half of the controllers, including the leader",
+    "quorum_majority": "more than half of the controllers, by the seed",
     "sender": "the broker that sent the request of the fault's event (`link:API:...`)",
     "receiver": "the broker that receives the request of the fault's event",
     "client": "the clients of the workload",
@@ -111,7 +116,7 @@ def _controller(controls: Controls, arguments: FaultArguments) -> str:
     """The controller; if it is dead, the next one."""
     node = _await_running(controls, controls.controller, arguments)
     if node is None:
-        raise NoTarget("no running broker is controller")
+        raise NoTarget("no running node is controller")
     return node
 
 
@@ -182,6 +187,36 @@ def _zookeeper_majority(controls: Controls, arguments: FaultArguments) -> list[s
     return sorted(arguments.random().sample(servers, len(servers) // 2 + 1))
 
 
+def _voters(controls: Controls) -> list[str]:
+    voters = sorted(controls.voters)
+    if not voters:
+        raise NoTarget("the cluster has no quorum of KRaft")
+    return voters
+
+
+def _quorum_follower(controls: Controls, arguments: FaultArguments) -> str:
+    followers = {*_voters(controls)} - {controls.controller()}
+    alive = running_nodes(controls, sorted(followers))
+    if not alive:
+        raise NoTarget("no follower of the quorum runs")
+    return arguments.random().choice(alive)
+
+
+def _quorum_minority(controls: Controls, arguments: FaultArguments) -> list[str]:
+    voters = _voters(controls)
+    count = (len(voters) - 1) // 2
+    if not count:
+        raise NoTarget(f"a quorum of {len(voters)} has no minority")
+    leader = _controller(controls, arguments)
+    others = [node for node in voters if node != leader]
+    return sorted([leader, *arguments.random().sample(others, count - 1)])
+
+
+def _quorum_majority(controls: Controls, arguments: FaultArguments) -> list[str]:
+    voters = _voters(controls)
+    return sorted(arguments.random().sample(voters, len(voters) // 2 + 1))
+
+
 BY_ROLE: dict[str, Callable[[Controls, FaultArguments], list[str]]] = {
     "leader": lambda controls, arguments: [_leader(controls, arguments)],
     "follower": lambda controls, arguments: [
@@ -206,6 +241,11 @@ BY_ROLE: dict[str, Callable[[Controls, FaultArguments], list[str]]] = {
     "zookeeper_leader": lambda controls, arguments: [_zookeeper_leader(controls)],
     "zookeeper_minority": _zookeeper_minority,
     "zookeeper_majority": _zookeeper_majority,
+    "quorum": lambda controls, _arguments: _voters(controls),
+    "quorum_leader": lambda controls, arguments: [_controller(controls, arguments)],
+    "quorum_follower": lambda controls, arguments: [_quorum_follower(controls, arguments)],
+    "quorum_minority": _quorum_minority,
+    "quorum_majority": _quorum_majority,
 }
 
 
@@ -223,7 +263,7 @@ def select_nodes(
 
 def _nodes_by_name(controls: Controls, target: str) -> list[str]:
     names = [name.strip() for name in target.split(",")]
-    known = {*controls.brokers, *controls.zookeepers, CLIENT, WAN}
+    known = {*controls.nodes, CLIENT, WAN}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"{unknown[0]} is neither a role ({', '.join(ROLES)}) nor a node")
@@ -277,10 +317,15 @@ def select_running(controls: Controls, arguments: FaultArguments) -> list[str]:
 
 
 def check_target(
-    target: str, selectors: str, *, brokers: Sequence[str], zookeepers: Sequence[str]
+    target: str,
+    selectors: str,
+    *,
+    brokers: Sequence[str],
+    zookeepers: Sequence[str],
+    voters: Sequence[str] = (),
 ) -> None:
     """ValueError for a target that a fault with these `selectors` (`Fault.selectors`) cannot have
-    in a cluster of these nodes."""
+    in a cluster of these nodes. `voters` are those of KRaft's quorum."""
     sides = [side.strip() for side in re.split(r"<->|->", target)]
     if len(sides) > 1 and "left" not in selectors:
         raise ValueError(f"{target!r} is a pair of links: give {selectors}")
@@ -289,8 +334,10 @@ def check_target(
     for side in sides:
         if side.startswith("zookeeper") and not zookeepers:
             raise ValueError(f"{side!r}: the cluster has no ZooKeeper, its metadata is KRaft's")
+        if side.startswith("quorum") and not voters:
+            raise ValueError(f"{side!r}: the cluster has no quorum of KRaft, but ZooKeeper")
         if side not in ROLES:
-            _check_nodes(side, [*brokers, *zookeepers])
+            _check_nodes(side, list(dict.fromkeys([*brokers, *zookeepers, *voters])))
 
 
 def _check_nodes(listed: str, nodes: Sequence[str]) -> None:

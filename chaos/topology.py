@@ -18,11 +18,24 @@ from urteil.chaos.observations import CLIENT, WAN, Link
 
 EAST, WEST = "east", "west"
 """The names of the clusters of a run: of the first, or only, one, and of the second."""
-ZOOKEEPER_INDEX, CLIENT_INDEX, WAN_INDEX = 100, 201, 202
+METADATA_INDEX, CLIENT_INDEX, WAN_INDEX = 100, 201, 202
+CONTROLLER_IDS = 1000
+"""The node id of the controller q1 is this and 1; brokers have lower ids."""
 MOST_NODES = 99
 LOCALHOST = "127.0.0.1"
 
 Address = tuple[str, int]
+
+
+def node_id(node: str) -> int:
+    """The id of a Kafka node by its name: 2 of `b2`, 1001 of `q1`."""
+    number = int(node[1:])
+    return number + CONTROLLER_IDS if node.startswith("q") else number
+
+
+def node_name(number: int) -> str:
+    """The name of a Kafka node by its id."""
+    return f"b{number}" if number <= CONTROLLER_IDS else f"q{number - CONTROLLER_IDS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +44,7 @@ class Ports:
 
     `toxiproxy` is the API of the Toxiproxy beside a node. `metrics` is a broker's HTTP port for
     metrics, without a proxy. `users`, `network` and `wan` are further listeners of brokers, if the
-    `Layout` has them. `controller` is the port of a node's controller, in a cluster without
-    ZooKeeper.
+    `Layout` has them. `controller` is the port of a controller of KRaft's quorum.
     """
 
     internal: int
@@ -52,7 +64,7 @@ class Ports:
 class Layout:
     """Options of a cluster's network for its users.
 
-    Broker ids count from `first_broker_id`, ZooKeeper servers from `first_zookeeper_id`. With
+    Broker ids count from `first_broker_id`, metadata nodes from `first_zookeeper_id`. With
     `port`, clients on this machine reach the first broker at that port of 127.0.0.1, and the other
     brokers, the ZooKeeper servers and the brokers' metrics at the next ports. With `secured`,
     brokers have a listener for users beside the lab's own. With `network`, they have a listener for
@@ -99,11 +111,18 @@ class ProxyPlan:
 class Plan(ABC):
     """The addresses of a cluster's nodes, and the proxies between them.
 
-    Without ZooKeeper servers, every broker is a controller of KRaft's quorum too.
+    Without ZooKeeper servers, the `controllers` are the voters of KRaft's quorum; without these,
+    the brokers.
     """
 
     def __init__(
-        self, ports: Ports, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+        self,
+        ports: Ports,
+        *,
+        brokers: int,
+        zookeepers: int,
+        controllers: int = 0,
+        layout: Layout = USUAL,
     ) -> None:
         if not 1 <= brokers <= MOST_NODES or not 0 <= zookeepers <= MOST_NODES:
             raise ValueError(
@@ -115,7 +134,19 @@ class Plan(ABC):
         self.brokers = tuple(f"b{number}" for number in range(first, first + brokers))
         first = layout.first_zookeeper_id
         self.zookeepers = tuple(f"zk{number}" for number in range(first, first + zookeepers))
-        self.nodes = (*self.brokers, *self.zookeepers, CLIENT, *((WAN,) if layout.wan else ()))
+        self.controllers = tuple(f"q{number}" for number in range(first, first + controllers))
+        own = (*self.brokers, *self.metadata_nodes)
+        self.nodes = (*own, CLIENT, *((WAN,) if layout.wan else ()))
+
+    @property
+    def metadata_nodes(self) -> tuple[str, ...]:
+        """The nodes that are no brokers: ZooKeeper servers, or controllers of their own."""
+        return (*self.zookeepers, *self.controllers)
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        """The nodes of KRaft's quorum; none with ZooKeeper."""
+        return () if self.zookeepers else self.controllers or self.brokers
 
     @abstractmethod
     def address(self, node: str) -> str:
@@ -135,8 +166,8 @@ class Plan(ABC):
 
     @abstractmethod
     def direct_address(self, node: str) -> Address:
-        """The address of a node for the lab, without a proxy: a broker's client listener or a
-        ZooKeeper server's port."""
+        """The address of a node for the lab, without a proxy: the client listener of a
+        broker, the port of a metadata node."""
 
     @abstractmethod
     def link_address(self, link: Link) -> Address:
@@ -180,11 +211,12 @@ class Plan(ABC):
         return {node: self.layout.port + at for at, node in enumerate(inside)}
 
     def index(self, node: str) -> int:
-        """The number of a node, 1 to 202: brokers from 1, ZooKeeper servers from 101."""
+        """The number of a node, 1 to 202: brokers from 1, metadata nodes from 101."""
         if node in (CLIENT, WAN):
             return CLIENT_INDEX if node == CLIENT else WAN_INDEX
-        if node.startswith("zk"):
-            return ZOOKEEPER_INDEX + int(node[2:]) - self.layout.first_zookeeper_id + 1
+        if node.startswith(("zk", "q")):
+            number = int(node.lstrip("zkq"))
+            return METADATA_INDEX + number - self.layout.first_zookeeper_id + 1
         return int(node[1:]) - self.layout.first_broker_id + 1
 
     def metrics_listen(self, broker: str) -> Address:
@@ -220,7 +252,7 @@ class Plan(ABC):
         """The hosts file of `node`; the machine's own name leads to the node itself."""
         names = [
             f"{self.address_from(node, other)} {other}"
-            for other in (*self.brokers, *self.zookeepers)
+            for other in (*self.brokers, *self.metadata_nodes)
         ]
         own = dict.fromkeys(self.own_names())
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
@@ -235,8 +267,8 @@ class Plan(ABC):
 
     def quorum_voters(self) -> str:
         """`controller.quorum.voters` by names; empty with ZooKeeper."""
-        voters = () if self.zookeepers else self.brokers
-        return ",".join(f"{node[1:]}@{node}:{self.ports.controller}" for node in voters)
+        port = self.ports.controller
+        return ",".join(f"{node_id(node)}@{node}:{port}" for node in self.voters)
 
     def zookeeper_direct(self) -> str:
         """The addresses of the ensemble for the lab, without proxies."""
@@ -244,13 +276,15 @@ class Plan(ABC):
 
     def service_port(self, node: str) -> int:
         """The port at which a node answers requests of the lab."""
-        return self.ports.client if node in self.brokers else self.ports.zookeeper
+        if node in self.brokers:
+            return self.ports.client
+        return self.ports.controller if node in self.controllers else self.ports.zookeeper
 
     def links(self) -> tuple[Link, ...]:
         """Every directed link, in a fixed order."""
         sources = {
-            **{node: (*self.brokers, *self.zookeepers) for node in self.brokers},
-            **{node: self.zookeepers for node in self.zookeepers},
+            **{node: (*self.brokers, *self.metadata_nodes) for node in self.brokers},
+            **{node: self.metadata_nodes for node in self.metadata_nodes},
             **{node: self.brokers for node in (CLIENT, WAN) if node in self.nodes},
         }
         return tuple(
@@ -261,8 +295,10 @@ class Plan(ABC):
         """The ports of `link.dst` for `link.src`; probes use the first."""
         if link.dst in self.brokers:
             further = {CLIENT: self.client_ports, WAN: (self.ports.wan,)}
-            controller = () if self.zookeepers else (self.ports.controller,)
+            controller = (self.ports.controller,) if link.dst in self.voters else ()
             return further.get(link.src, (self.ports.internal, *controller))
+        if link.dst in self.controllers:
+            return (self.ports.controller,)
         if link.src in self.zookeepers:
             return (self.ports.zookeeper, self.ports.peer, self.ports.election)
         return (self.ports.zookeeper,)
@@ -275,7 +311,7 @@ class Plan(ABC):
                 link=link,
                 listen=self._listen(link, port),
                 upstream=f"{self.address(link.dst)}:{port}",
-                reads_frames=link.dst in self.brokers and not self.is_encrypted(port),
+                reads_frames=link.dst not in self.zookeepers and not self.is_encrypted(port),
             )
             for port in self.ports_of(link)
         )

@@ -192,8 +192,7 @@ class FaultServer:
 
     def _pids(self) -> dict[str, int]:
         """The process id of every node; the last one of a dead node, or 0."""
-        nodes = (*self._controls.zookeepers, *self._controls.brokers)
-        return {node: self._controls.status(node).pid or 0 for node in nodes}
+        return {node: self._controls.status(node).pid or 0 for node in self._controls.nodes}
 
     def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
         prepare(self._bootstrap, self._controls.topics())
@@ -248,7 +247,7 @@ def heal_now(controls: Controls) -> list[str]:
     Returns what was done once the cluster is healthy. Raises NotHealthy after HEAL_DEADLINE_S.
     """
     steps = []
-    nodes = (*controls.zookeepers, *controls.brokers)
+    nodes = controls.nodes
     for node in nodes:
         if controls.status(node).state is NodeState.PAUSED:
             controls.resume(node)

@@ -33,10 +33,14 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     can set (runtime `process` only). With `users` brokers have ACLs and a further listener, where
     users authenticate by SCRAM (the same runtime only; docs/guide/workloads.md). With `racks`
     each broker is in a rack of its own, and consumers of that rack read from it (KIP-392).
+
+    Targets with ZooKeeper have `zookeepers` servers of it, others `controllers` nodes of KRaft's
+    quorum; with 0 the brokers are the quorum.
     """
 
     brokers: int = 3
     zookeepers: int = 1
+    controllers: int = 0
     config: dict[str, str] = {}
     log_dirs: int = 1
     older: bool = False
@@ -210,13 +214,28 @@ def clusters(scenario: Scenario) -> dict[str, ClusterSpec]:
     return first if scenario.second is None else {**first, WEST: scenario.second}
 
 
-def node_names(scenario: Scenario, cluster: str) -> tuple[list[str], list[str]]:
-    """The brokers and the ZooKeeper servers of a cluster of a scenario."""
+class NodeNames(msgspec.Struct, frozen=True, kw_only=True):
+    """The nodes of a cluster. `voters` are those of KRaft's quorum, with roles of their own or
+    brokers."""
+
+    brokers: list[str]
+    zookeepers: list[str]
+    voters: list[str]
+
+
+def node_names(scenario: Scenario, cluster: str) -> NodeNames:
+    """The nodes of a cluster of a scenario, by the plane of its target."""
     first = FIRST_IDS[cluster]
     size = scenario.second if cluster == WEST and scenario.second else scenario.cluster
-    brokers = [f"b{number}" for number in range(first, first + size.brokers)]
-    zookeepers = 0 if target_kind(scenario.target) == KRAFT else size.zookeepers
-    return brokers, [f"zk{number}" for number in range(first, first + zookeepers)]
+
+    def names(prefix: str, count: int) -> list[str]:
+        return [f"{prefix}{number}" for number in range(first, first + count)]
+
+    brokers = names("b", size.brokers)
+    if target_kind(scenario.target) != KRAFT:
+        return NodeNames(brokers=brokers, zookeepers=names("zk", size.zookeepers), voters=[])
+    voters = names("q", size.controllers) or brokers
+    return NodeNames(brokers=brokers, zookeepers=[], voters=voters)
 
 
 def with_duration(scenario: Scenario, duration_s: float) -> Scenario:

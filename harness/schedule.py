@@ -265,8 +265,14 @@ def _check_target(entry: Entry, meaning: str, scenario: Scenario) -> None:
     """Check the target of an entry. Targets of some faults are known during the run only."""
     cluster, target = split_cluster(entry.target)
     if "role" in meaning or "zk1" in meaning:
-        brokers, zookeepers = node_names(scenario, cluster)
-        check_target(target, meaning, brokers=brokers, zookeepers=zookeepers)
+        names = node_names(scenario, cluster)
+        check_target(
+            target,
+            meaning,
+            brokers=names.brokers,
+            zookeepers=names.zookeepers,
+            voters=names.voters,
+        )
     elif "a client" in meaning and "client id" not in meaning:
         client_selectors.check_target(target)
     elif meaning == "all" and target != meaning:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from urteil.harness.evidence.node_names import node_name
 from urteil.harness.verify.result import FaultResult
 from urteil.reports.evidence_views import EvidenceViews
 from urteil.reports.time_series import Series
@@ -177,7 +178,8 @@ def _mark(series: Series, lane: str, at_s: float) -> str:
 
 
 def _brokers(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) -> list[Band]:
-    """Bands of registration, controllership and faults, on one lane for each broker."""
+    """Bands of registration, controllership and faults, on one lane for each broker, and for each
+    controller of its own that was active."""
     rows = run.rows(
         "SELECT CAST(regexp_extract(path, '/brokers/ids/([0-9]+)$', 1) AS INTEGER) AS broker, "
         "at_ns, version < 0, lead(at_ns) OVER (PARTITION BY path ORDER BY zxid) FROM states "
@@ -191,8 +193,9 @@ def _brokers(run: EvidenceViews, series: Series, faults: Sequence[FaultResult]) 
                 Band(lane=f"b{broker}", begin_s=begin, end_s=end, shade="gone" if gone else "up",
                      detail="not registered in ZooKeeper" if gone else "registered: up")
             )  # fmt: skip
+    bands += _controllers(run, series)
     lanes = {band.lane for band in bands}
-    return bands + list(_controllers(run, series)) + list(_fault_bands(series, faults, lanes))
+    return bands + list(_fault_bands(series, faults, lanes))
 
 
 def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
@@ -203,7 +206,7 @@ def _controllers(run: EvidenceViews, series: Series) -> Iterator[Band]:
         if controller is not None and controller >= 0:
             begin, end = _clip(series, at_ns, until_ns)
             if end > begin:
-                yield Band(lane=f"b{controller}", begin_s=begin, end_s=end, shade="controller",
+                yield Band(lane=node_name(controller), begin_s=begin, end_s=end, shade="controller",
                            detail="controller", thin=True)  # fmt: skip
 
 

@@ -20,7 +20,6 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.cluster_state import ClusterState
-from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.run.folder import new_run_dir
 from urteil.harness.run.judging import judge_collected
@@ -35,6 +34,7 @@ from urteil.harness.scenario import (
     save,
 )
 from urteil.harness.standing import StandingCluster, StandingError, StandingRequest, attach, start
+from urteil.harness.standing.cluster_state import state_of
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.mix import size_of
 from urteil.harness.verify.result import Result
@@ -78,7 +78,7 @@ class ClusterHandle:
         return self.topic(name, config)
 
     def topic(self, name: str, config: Mapping[str, str] | None = None) -> TopicFact:
-        """The topic as in ZooKeeper. Raises PluginError if it does not exist."""
+        """The topic as in the metadata. Raises PluginError if it does not exist."""
         partitions = self._state.partitions(name)
         if not partitions:
             raise PluginError(f"no topic {name!r}: urteil_cluster.create_topic makes one")
@@ -107,7 +107,10 @@ class Lab:
         except (MissingDependency, ValueError) as error:
             raise PluginError(f"--urteil-target {options.target}: {error}") from None
         spec = ClusterSpec(
-            brokers=brokers, zookeepers=options.zookeepers, config=properties(options.config)
+            brokers=brokers,
+            zookeepers=options.zookeepers,
+            controllers=options.controllers,
+            config=properties(options.config),
         )
         owner = options.standing or (shared.name if shared else None)
         target = f"standing:{owner}" if owner else options.target
@@ -119,7 +122,7 @@ class Lab:
         self.steps = Steps(scenario, self.run_dir, new_facts(scenario, command))
         self.has_failed = False
         self._own: Cluster | None = None
-        self._state: ZooKeeperState | None = None
+        self._state: ClusterState | None = None
         self._handle: ClusterHandle | None = None
         self._nemesis: ManualFaults | None = None
         self._history: History | None = None
@@ -155,7 +158,7 @@ class Lab:
         return ClusterHandle(self._own.bootstrap, self._own.state, self._own)
 
     def _attach(self, cluster: StandingCluster) -> ClusterHandle:
-        self._state = ZooKeeperState(cluster.zookeeper)
+        self._state = state_of(cluster)
         self._state.start(deadline_s=ZOOKEEPER_DEADLINE_S)
         return ClusterHandle(cluster.lab_bootstrap, self._state, None)
 
@@ -197,6 +200,7 @@ class Lab:
             name=self.standing_name,
             brokers=cluster.brokers,
             zookeepers=cluster.zookeepers,
+            controllers=cluster.controllers,
             target=options.target,
             runtime=options.runtime,
             settings=cluster.config,

@@ -18,7 +18,7 @@ SESSION_WORDS = {
     "keep": "--urteil-keep",
 }
 """Options that only the command line sets."""
-CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "config")
+CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "controllers", "config")
 """Options that a standing cluster has already."""
 
 
@@ -46,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     runtime: Literal["process", "docker"] = "process"
     brokers: Annotated[int, msgspec.Meta(ge=1, le=9)] | None = None
     zookeepers: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
+    controllers: Literal[0, 1, 3, 5] = 0
     config: dict[str, str | int | float | bool] = {}
     topics: dict[str, TopicOptions] = {}
     seed: int = 1

@@ -45,6 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--urteil-zookeepers", type=int, default=1, help="ZooKeeper servers (1)")
     group.addoption(
+        "--urteil-controllers", type=int, choices=(0, 1, 3, 5), default=0,
+        help="KRaft controllers with nodes of their own (0: the brokers are the controllers)",
+    )  # fmt: skip
+    group.addoption(
         "--urteil-config",
         metavar="KEY=VALUE",
         type=_setting,
@@ -76,7 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "urteil(brokers, zookeepers, target, runtime, config, topics, seed): "
+        "urteil(brokers, zookeepers, controllers, target, runtime, config, topics, seed): "
         "the cluster of a test, class or module (docs/guide/plugin.md)",
     )
     if config.getini("urteil_short_names"):
@@ -178,6 +182,7 @@ def _open(
         runtime=option("--urteil-runtime") or "process",
         brokers=option("--urteil-brokers"),
         zookeepers=option("--urteil-zookeepers"),
+        controllers=option("--urteil-controllers"),
         config=dict(option("--urteil-config")),
         seed=option("--urteil-seed"),
         out=option("--urteil-out"),

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from operator import not_
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from urteil.chaos.capabilities import missing_capabilities
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import NodeState, NotHealthy
+from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.act_log import ActLog
@@ -25,15 +26,13 @@ from urteil.harness.cluster.clocks import Clocks, clock_env
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
-from urteil.harness.cluster.quorum_state import QuorumState
+from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.evidence.journal import METADATA_COMMITTED
-from urteil.harness.evidence.readers.metadata_log import FOLDER as METADATA_LOG
-from urteil.harness.evidence.readers.metadata_log import release_schemas
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
@@ -41,6 +40,8 @@ from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import (
+    BROKER_ROLE,
+    CONTROLLER_ROLE,
     USERS_PORT,
     common_properties,
     rack_properties,
@@ -51,12 +52,14 @@ from urteil.harness.targets.target import (
 
 READY_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 15.0
+NOWHERE = ("", 0)
+"""The address for clients of a node that is no broker."""
 POLL_S = 0.05
 LOG_TAIL_LINES = 15
 
 
 class Cluster:
-    """Brokers of one target or a mix with their ZooKeeper servers and Toxiproxies, in one run's
+    """Brokers of one target or a mix with their metadata nodes and Toxiproxies, in one run's
     folder.
 
     `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. Nothing of it survives
@@ -96,13 +99,16 @@ class Cluster:
             self.run_dir,
             images=[kind.image for kind in kinds],
             zookeepers=spec.zookeepers if self.has_zookeeper else 0,
+            controllers=0 if self.has_zookeeper else spec.controllers,
             later=[kind.previous_release().image for kind in kinds] if spec.older else [],
             layout=self.access.layout,
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
-        self.nodes = {name: self._broker_node(name) for name in self.plan.brokers}
+        self.nodes = {name: self._kafka_node(name) for name in self.plan.brokers}
+        self._controllers = {name: self._kafka_node(name) for name in self.plan.controllers}
         self.kinds = dict(zip(self.nodes, kinds, strict=True))
+        self.kinds |= dict.fromkeys(self._controllers, kinds[0])
         self.state: ClusterState = self._open_state()
         self.releases = ClusterReleases(self.nodes, self.kinds, self.spec, self._write_broker)
         self._controls = ClusterControls(
@@ -157,7 +163,7 @@ class Cluster:
     @property
     def metrics(self) -> list[str]:
         """The brokers' metrics endpoints, `host:port`. Empty for brokers without one."""
-        names = [name for name, kind in self.kinds.items() if kind.shows_metrics]
+        names = [name for name in self.nodes if self.kinds[name].shows_metrics]
         return ["{}:{}".format(*self.plan.metrics(node)) for node in names]
 
     @property
@@ -186,9 +192,10 @@ class Cluster:
         return {node.broker_id: self.node_dir(node.name) / "data" for node in self.nodes.values()}
 
     def log_dirs(self, node: str) -> list[Path]:
-        """The log directories of a broker: `data/` itself, or `data/disk1`, `data/disk2` ..."""
+        """The log directories of a broker: `data/` itself, or `data/disk1`, `data/disk2` ...; a
+        controller of its own has one."""
         data = self.node_dir(node) / "data"
-        count = self.spec.log_dirs
+        count = self.spec.log_dirs if node in self.nodes else 1
         return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
@@ -230,11 +237,11 @@ class Cluster:
         Returns the seconds. Raises NotHealthy with the end of the log of a node that did not become
         ready.
         """
-        for node in (*self.plan.zookeepers, *self.plan.brokers):
+        for node in self._controls.nodes:
             self._argv(node)  # installs what is missing, before the clock runs
         began = time.monotonic()
         self._write_files()
-        for node in self.plan.zookeepers:
+        for node in self.plan.metadata_nodes:
             self._start_node(node)
         # A proxy accepts before the server behind it does, and closes then or leaves the client
         # waiting: so brokers are refused until ZooKeeper serves.
@@ -259,12 +266,12 @@ class Cluster:
         return self.ready_s
 
     def dump_sources(self) -> list[DumpSource]:
-        """The brokers and ZooKeeper servers that run, for stack dumps."""
+        """The brokers and metadata nodes that run, for stack dumps."""
         return [
             DumpSource(
                 name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)
             )
-            for node in (*self.plan.brokers, *self.plan.zookeepers)
+            for node in (*self.plan.brokers, *self.plan.metadata_nodes)
             if self.runtime.is_alive(node)
         ]
 
@@ -283,15 +290,19 @@ class Cluster:
             self.state.close()
         finally:
             self.runtime.close()
-            for node in self.nodes.values():
+            for node in self._kafka_nodes.values():
                 shutil.rmtree(self._temporary(node), ignore_errors=True)
+
+    @property
+    def _kafka_nodes(self) -> dict[str, BrokerNode]:
+        return self.nodes | self._controllers
 
     def _open_state(self) -> ClusterState:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
-        schemas = cache(partial(release_schemas, next(iter(self.kinds.values())).version))
-        folders = [self.log_dirs(node)[0] / METADATA_LOG for node in self.plan.brokers]
-        return QuorumState(folders, schemas, self.run_dir / METADATA_COMMITTED)
+        version = next(iter(self.kinds.values())).version
+        data = [self.log_dirs(node)[0] for node in self.plan.voters]
+        return quorum_state(data, version, self.run_dir / METADATA_COMMITTED)
 
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:
@@ -299,31 +310,35 @@ class Cluster:
         faketime_library()  # installed where it is missing, before anything runs
         return Clocks(self.node_dir, lambda: self.bootstrap, self.plan.brokers)
 
-    def _broker_node(self, name: str) -> BrokerNode:
+    def _kafka_node(self, name: str) -> BrokerNode:
+        is_broker = name in self.plan.brokers
+        has_role = {BROKER_ROLE: is_broker, CONTROLLER_ROLE: name in self.plan.voters}
         return BrokerNode(
             name=name,
-            broker_id=int(name[1:]),
+            broker_id=node_id(name),
+            roles=tuple(role for role, has in has_role.items() if has),
             home=self.runtime.home(self.node_dir(name)),
             address=self.plan.address(name),
             internal_port=self.plan.ports.internal,
             client_port=self.plan.ports.client,
-            for_clients=self.plan.lab_client_address(name),
+            for_clients=self.plan.lab_client_address(name) if is_broker else NOWHERE,
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
             quorum_voters=self.plan.quorum_voters(),
             controller_port=self.plan.ports.controller,
-            further=self.access.listeners(self.plan, name),
+            further=self.access.listeners(self.plan, name) if is_broker else (),
         )
 
     def _write_files(self) -> None:
         for name in self.plan.zookeepers:
             directory = self.node_dir(name)
             write_zookeeper(self.plan, name, directory, self.runtime.home(directory))
-        for broker in self.nodes.values():
-            self._write_broker(broker)
+        for node in self._kafka_nodes.values():
+            self._write_broker(node)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        """The settings of a broker's property file."""
+        """The settings of the property file of a broker or of a controller of its own. A controller
+        reads those of new topics and of elections."""
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
         homes = [node.home / log_dir.relative_to(directory) for log_dir in self.log_dirs(node.name)]
         given = {
@@ -333,7 +348,7 @@ class Cluster:
             **(user_properties(node) if self.spec.users else {}),
             **(rack_properties(node) if self.spec.racks else {}),
             **kind.properties(node),
-            **self.access.properties(node),
+            **(self.access.properties(node) if node.name in self.nodes else {}),
             **self.spec.config,
             **self.releases.properties(node.name),
         }
@@ -357,16 +372,17 @@ class Cluster:
         return self.node_dir(node.name) / node.temporary.relative_to(node.home)
 
     def _start_node(self, name: str) -> None:
-        env = self.kinds[name].env(self.nodes[name]) if name in self.nodes else {}
-        if name in self.nodes:
-            temporary = self._temporary(self.nodes[name])
+        node = self._kafka_nodes.get(name)
+        env = self.kinds[name].env(node) if node else {}
+        if node:
+            temporary = self._temporary(node)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(exist_ok=True)
             for log_dir in self.log_dirs(name):
-                self.kinds[name].format(self.nodes[name], log_dir)
+                self.kinds[name].format(node, log_dir)
         if name in self.nodes and self.spec.own_clocks:
             env |= clock_env(self.node_dir(name))
-        image = self.kinds[name].image if name in self.nodes else None
+        image = self.kinds[name].image if node else None
         self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name), image=image)
 
     def _lost_session(self, name: str) -> bool:
@@ -376,8 +392,8 @@ class Cluster:
 
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs
-        if name in self.nodes:
-            return self.kinds[name].argv(self.nodes[name], programs, self.mutant)
+        if node := self._kafka_nodes.get(name):
+            return self.kinds[name].argv(node, programs, self.mutant)
         return zookeeper_argv(programs, self.runtime.home(self.node_dir(name)))
 
     def _await_zookeepers(self, deadline: float) -> None:
@@ -407,12 +423,13 @@ class Cluster:
 
         deadline_s = deadline - time.monotonic()
         if problem := until(read, not_, deadline_s=deadline_s, poll_s=POLL_S):
-            tails = "\n".join(self.log_tail(node) for node in self.plan.brokers)
+            nodes = (*self.plan.controllers, *self.plan.brokers)
+            tails = "\n".join(map(self.log_tail, nodes))
             raise NotHealthy(f"not ready in time: {problem}\n{tails}")
 
     def _check_nodes(self) -> None:
         """Restart a node that lost its session during its start. NotHealthy if another ended."""
-        for node in (*self.plan.zookeepers, *self.plan.brokers):
+        for node in self._controls.nodes:
             status = self.runtime.status(node)
             if status.state is NodeState.DEAD and status.starts == 1 and self._lost_session(node):
                 self._start_node(node)

@@ -93,8 +93,7 @@ class ClusterControls:
         self._waits_for_own_znode = waits_for_own_znode
         self._lost_session = lost_session
         self._holds = holds or NoHolds()
-        nodes = (*plan.brokers, *plan.zookeepers)
-        self._starting = {node: threading.RLock() for node in nodes}
+        self._starting = {node: threading.RLock() for node in self.nodes}
         self._registered_as: dict[str, int] = {}
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
@@ -110,6 +109,18 @@ class ClusterControls:
     @property
     def zookeepers(self) -> Sequence[str]:
         return self._plan.zookeepers
+
+    @property
+    def voters(self) -> Sequence[str]:
+        return self._plan.voters
+
+    @property
+    def metadata_nodes(self) -> Sequence[str]:
+        return self._plan.metadata_nodes
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        return (*self.metadata_nodes, *self.brokers)
 
     @property
     def net(self) -> Links:
@@ -298,7 +309,7 @@ class ClusterControls:
         if absent:
             return f"not registered: {', '.join(absent)}"
         controller = self._state.controller()
-        return "" if controller in registered else "no controller"
+        return "" if controller in (*registered, *self._plan.controllers) else "no controller"
 
     def describe_missing_in_metadata(self) -> str:
         """A broker whose metadata for clients, through their own proxy, lacks another one."""
@@ -330,7 +341,7 @@ class ClusterControls:
         return f"the znode of {node} still exists" if exists else ""
 
     def _describe_not_serving(self, node: str) -> str:
-        if node in self.zookeepers:
+        if node in self.metadata_nodes:
             return self._describe_silence(node)
         zxid = self._state.registered_brokers().get(node)
         if zxid is None or zxid == self._registered_as.get(node):
@@ -339,7 +350,7 @@ class ClusterControls:
 
     def _describe_unhealthy(self) -> str:
         """The first problem of the cluster. Empty when it is healthy."""
-        for node in (*self.zookeepers, *self.brokers):
+        for node in self.nodes:
             if self._runtime.status(node).state is not NodeState.RUNNING:
                 return f"{node} is {self._runtime.status(node).state.value}"
         if problem := self.describe_missing_members():
@@ -350,9 +361,7 @@ class ClusterControls:
                     return f"{topic}-{view.partition} has no leader"
                 if set(view.isr) != set(view.replicas):
                     return f"{topic}-{view.partition} has only {', '.join(view.isr)} in sync"
-        return next(
-            filter(None, map(self._describe_silence, (*self.zookeepers, *self.brokers))), ""
-        )
+        return next(filter(None, map(self._describe_silence, self.nodes)), "")
 
     def _describe_silence(self, node: str) -> str:
         """Why a node does not answer directly. Empty when it does."""

@@ -9,20 +9,24 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from kazoo.client import KazooClient
 
 from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.chaos.topology import node_name
 from urteil.chaos.waiting import until
 from urteil.harness.evidence.readers.metadata_batches import batch_row
 from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_image import MetadataImage, Partition, Topic
 from urteil.harness.evidence.readers.metadata_log import (
+    FOLDER,
     MetadataLog,
     RecordSchemas,
     parse_records,
+    release_schemas,
 )
 from urteil.harness.evidence.readers.stored_batches import parse_batches
 
@@ -67,7 +71,7 @@ class QuorumState:
 
     def controller(self) -> str | None:
         controller = self._read().controller
-        return None if controller < 0 else f"b{controller}"
+        return None if controller < 0 else node_name(controller)
 
     def controller_epoch(self) -> int:
         return max(0, self._read().controller_epoch)
@@ -145,6 +149,12 @@ class QuorumState:
         if self._committed is not None:
             with self._committed.open("a") as file:
                 file.writelines(lines)
+
+
+def quorum_state(data: Sequence[Path], version: str, committed: Path | None = None) -> QuorumState:
+    """The state of a cluster of this release whose controllers have these log directories."""
+    schemas = cache(partial(release_schemas, version))
+    return QuorumState([folder / FOLDER for folder in data], schemas, committed)
 
 
 def _view(topic: str, number: int, partition: Partition) -> PartitionView:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from urteil.chaos.capabilities import TOPIC_IDS
 from urteil.chaos.faults.base.fault import KRAFT
 from urteil.chaos.link_rules import LINK_EVENTS
-from urteil.chaos.topology import EAST, WEST
+from urteil.chaos.topology import EAST, WEST, node_id
 from urteil.harness.evidence import outputs
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.evidence.journal import (
@@ -370,7 +370,9 @@ def _quorum_states(
 ) -> MetadataStates | None:
     """The same of KRaft, from the best copy of the metadata log as far as it is committed."""
     nodes = _folder(run_dir, place) / "nodes"
-    copies = [MetadataCopy(file) for file in sorted(nodes.glob(f"b*/data/**/{FOLDER}/{SEGMENT}"))]
+    controllers = "q" if any(nodes.glob("q*/data")) else "b"
+    files = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}/{SEGMENT}"))
+    copies = [MetadataCopy(file) for file in files]
     if not copies:
         return None
     for copy in copies:
@@ -408,7 +410,7 @@ def _add_metadata_logs(
     def rows() -> Iterator[Row]:
         for copy in copies:
             file, damage = copy.file.relative_to(run_dir), list[str]()
-            broker = int(file.parts[1][1:])
+            broker = node_id(file.parts[1])
             yield from ({"broker": broker, **row} for row in read_copy(copy.file, schemas, damage))
             if copy is not best:
                 collected.problems.extend(f"{file}: {sentence}" for sentence in damage)

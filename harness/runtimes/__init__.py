@@ -17,6 +17,7 @@ def open_runtime(
     *,
     images: Sequence[str],
     zookeepers: int,
+    controllers: int = 0,
     later: Sequence[str] = (),
     layout: Layout = USUAL,
 ) -> Runtime:
@@ -29,7 +30,13 @@ def open_runtime(
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime
 
-        return ProcessRuntime(run_dir, brokers=len(images), zookeepers=zookeepers, layout=layout)
+        return ProcessRuntime(
+            run_dir,
+            brokers=len(images),
+            zookeepers=zookeepers,
+            controllers=controllers,
+            layout=layout,
+        )
     if name == "docker":
         from urteil.harness.runtimes.docker import DockerRuntime
 

@@ -81,7 +81,13 @@ class ProcessRuntime:
     """
 
     def __init__(
-        self, run_dir: Path, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+        self,
+        run_dir: Path,
+        *,
+        brokers: int,
+        zookeepers: int,
+        controllers: int = 0,
+        layout: Layout = USUAL,
     ) -> None:
         self._claim = Claim()
         self.plan = LoopbackPlan(
@@ -89,6 +95,7 @@ class ProcessRuntime:
             self._claim.ports,
             brokers=brokers,
             zookeepers=zookeepers,
+            controllers=controllers,
             layout=layout,
         )
         self.programs: Programs = MachinePrograms()

@@ -54,13 +54,14 @@ def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingClus
     network_bootstrap = plan.bootstrap_at(plan.ports.network) if request.network else []
     clients = clients_folder(request.name)
     users = write_clients(clients, cluster.access, bootstrap, network_bootstrap)
-    nodes = (*plan.zookeepers, *plan.brokers)
+    nodes = (*plan.metadata_nodes, *plan.brokers)
     return StandingCluster(
         name=request.name,
         target=request.target,
         runtime=request.runtime,
         brokers=request.brokers,
-        zookeepers=request.zookeepers,
+        zookeepers=len(plan.zookeepers),
+        controllers=len(plan.controllers),
         directory=str(cluster.run_dir),
         keeper=os.getpid(),
         keeper_began=psutil.Process().create_time(),

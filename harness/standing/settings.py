@@ -19,7 +19,7 @@ from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import common_properties, render, replication_properties
 
 _LISTENERS = "the lab lays out listeners: --port, --tls and --sasl change them"
-_ZOOKEEPER_MODE = "clusters that stand are in ZooKeeper mode"
+_PLANE = "the target decides it: --target kafka:4.4.0 has KRaft, --controllers its nodes"
 _USERS = "--tls, --sasl and --acl decide it"
 OWNED = {
     "broker.id": "--first-broker-id decides it",
@@ -33,9 +33,9 @@ OWNED = {
     "log.dir": "the lab decides where its files lie",
     "log.dirs": "the lab decides where its files lie",
     "zookeeper.connect": "the cluster has ZooKeepers of its own: --zookeepers",
-    "process.roles": _ZOOKEEPER_MODE,
-    "controller.quorum.voters": _ZOOKEEPER_MODE,
-    "controller.listener.names": _ZOOKEEPER_MODE,
+    "process.roles": _PLANE,
+    "controller.quorum.voters": _PLANE,
+    "controller.listener.names": _PLANE,
     "urteil.hosts.file": "the lab decides how names are resolved",
     "urteil.metrics.listener": "--port decides it",
 }
@@ -87,7 +87,7 @@ def settings_problem(request: StandingRequest) -> str:
 
 def _problem(kind: Target, request: StandingRequest) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        node = _any_node(Path(folder), request.first_broker_id)
+        node = _any_node(Path(folder), request.first_broker_id, kind)
         properties = {
             **common_properties(node),
             **replication_properties(request.brokers),
@@ -112,7 +112,7 @@ def _problem(kind: Target, request: StandingRequest) -> str:
     return ""
 
 
-def _any_node(home: Path, broker_id: int) -> BrokerNode:
+def _any_node(home: Path, broker_id: int, kind: Target) -> BrokerNode:
     return BrokerNode(
         name=f"b{broker_id}",
         broker_id=broker_id,
@@ -122,7 +122,9 @@ def _any_node(home: Path, broker_id: int) -> BrokerNode:
         client_port=9092,
         for_clients=(LOCALHOST, 9092),
         metrics=(LOCALHOST, 9404),
-        zookeeper_connect=f"{LOCALHOST}:2181",
+        zookeeper_connect=f"{LOCALHOST}:2181" if kind.has_zookeeper else "",
+        quorum_voters="" if kind.has_zookeeper else f"{broker_id}@{LOCALHOST}:9093",
+        controller_port=9093,
     )
 
 

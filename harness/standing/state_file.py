@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from urteil.chaos.faults.base.fault import KRAFT, target_kind
 from urteil.chaos.topology import Layout
 from urteil.harness.cluster.access import Access, Security
 from urteil.harness.scenario import ClusterSpec
@@ -19,6 +20,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "default"
     brokers: int = 3
     zookeepers: int = 1
+    controllers: int = 0
     target: str = "urteil"
     runtime: str = "process"
     port: int | None = None
@@ -32,8 +34,15 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def spec(self) -> ClusterSpec:
         return ClusterSpec(
-            brokers=self.brokers, zookeepers=self.zookeepers, config=dict(self.settings)
+            brokers=self.brokers,
+            zookeepers=self.zookeepers,
+            controllers=self.controllers,
+            config=dict(self.settings),
         )
+
+    @property
+    def has_zookeeper(self) -> bool:
+        return target_kind(self.target) != KRAFT
 
     @property
     def security(self) -> Security:
@@ -47,7 +56,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def port_count(self) -> int:
         """The number of ports of a cluster with `port`: brokers, ZooKeeper servers, metrics."""
-        return 2 * self.brokers + self.zookeepers
+        return 2 * self.brokers + (self.zookeepers if self.has_zookeeper else 0)
 
     def problem(self) -> str:
         """Why this cluster is impossible, with the remedy. Empty when it is possible."""
@@ -65,8 +74,21 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not all(self.racks):
             return f"--racks {','.join(self.racks)} has an empty name: write --racks a,b,c"
+        if problem := self._kraft_problem():
+            return problem
         out_of_range = "" if self.port is None else range_problem(self.port, self.port_count)
         return out_of_range or self.security.problem()
+
+    def _kraft_problem(self) -> str:
+        """Why a cluster of KRaft is impossible so. Empty for one with ZooKeeper."""
+        if self.has_zookeeper:
+            return ""
+        if self.runtime != "process":
+            return f"--target {self.target} runs as processes: leave --runtime out"
+        if self.acl or self.sasl == "scram":
+            option = "--acl" if self.acl else "--sasl scram"
+            return f"{option} needs ZooKeeper: take --target kafka"
+        return ""
 
     def port_problem(self) -> str:
         """Why its ports cannot be used. Empty when they can."""
@@ -109,6 +131,7 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = "process"
     brokers: int
     zookeepers: int
+    controllers: int = 0
     directory: str
     keeper: int
     keeper_began: float

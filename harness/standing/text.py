@@ -24,7 +24,7 @@ def as_text(cluster: StandingCluster) -> str:
         ("cluster", f"{cluster.name}: {cluster.brokers} brokers, target {cluster.target}, "
                     f"runtime {cluster.runtime}"),
         ("bootstrap", cluster.bootstrap_servers),
-        ("zookeeper", cluster.zookeeper),
+        *([("zookeeper", cluster.zookeeper)] if cluster.zookeeper else []),
         *_ports(cluster),
         *_network(cluster),
         *(("metrics", f"http://{address}/metrics") for address in cluster.metrics),

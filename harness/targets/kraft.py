@@ -1,9 +1,9 @@
-"""Apache Kafka without ZooKeeper: every node is a broker and a controller of KRaft's quorum.
+"""Apache Kafka without ZooKeeper: nodes are brokers, controllers of KRaft's quorum, or both.
 
-A node's log directories are formatted without a JVM (`kraft_storage`). Those of 3.9 need
-`meta.properties` alone: without a bootstrap file, the first active controller writes the release's
-own metadata version. The metadata log keeps all its records, in one segment and without further
-snapshots: it is evidence.
+A node's log directories are formatted without a JVM (`kraft_storage`). Those of 3.9 and of brokers
+that are no controllers need `meta.properties` alone: without a bootstrap file, the first active
+controller writes the release's own metadata version. The metadata log keeps all its records, in one
+segment and without further snapshots: it is evidence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEEP_ALL = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftTarget(KafkaTarget):
-    """Combined nodes. The quorum's voters are static."""
+    """The quorum's voters are static."""
 
     name: str = "kafka-kraft"
     waits_for_own_znode: bool = False
@@ -46,4 +46,5 @@ class KraftTarget(KafkaTarget):
     def format(self, node: BrokerNode, log_dir: Path) -> None:
         """As Kafka's StorageTool does, from files that it left once."""
         name = f"{node.name}/{log_dir.name}"
-        format_directory(log_dir, kafka_format(self.version), node_id=node.broker_id, name=name)
+        formatted = kafka_format(self.version) if node.is_voter else None
+        format_directory(log_dir, formatted, node_id=node.broker_id, name=name)

@@ -17,6 +17,7 @@ USERS_PORT = 9095
 TEMPORARY = "tmp"
 PROTOCOL = "inter.broker.protocol.version"
 CONTROLLER = "CONTROLLER"
+BROKER_ROLE, CONTROLLER_ROLE = "broker", "controller"
 _PROTOCOLS = "listener.security.protocol.map"
 
 
@@ -32,13 +33,13 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
-    """The addresses and files of one broker.
+    """The addresses and files of one broker, or of one controller of KRaft's quorum.
 
     `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`. `for_clients`
     is the advertised address: host and port of the clients' Toxiproxy. `further` are its listeners
     besides those of the lab's clients and of the brokers. `metrics` is the address of its metrics,
     if its kind has them. `zookeeper_connect` is empty in a cluster of KRaft, `quorum_voters` in one
-    with ZooKeeper.
+    with ZooKeeper. `roles` are those of a node of KRaft.
     """
 
     name: str
@@ -52,6 +53,7 @@ class BrokerNode:
     zookeeper_connect: str
     quorum_voters: str = ""
     controller_port: int = 0
+    roles: tuple[str, ...] = (BROKER_ROLE, CONTROLLER_ROLE)
     further: tuple[Listener, ...] = ()
 
     @property
@@ -59,8 +61,10 @@ class BrokerNode:
         """All listeners. ZooKeeper stores them in this order, and tools that read it dial the first
         one.
 
-        So the first one is for clients.
+        So the first one is for clients. A controller of its own has one for controllers alone.
         """
+        if BROKER_ROLE not in self.roles:
+            return self._controller_listeners()
         client = Listener(name="CLIENT", port=self.client_port, advertised=self.for_clients)
         internal = Listener(
             name="INTERNAL", port=self.internal_port, advertised=(self.name, self.internal_port)
@@ -72,10 +76,15 @@ class BrokerNode:
         return (*secured, client, *plain, internal, *self._controller_listeners())
 
     def _controller_listeners(self) -> tuple[Listener, ...]:
-        if not self.quorum_voters:
+        if not self.is_voter:
             return ()
         port = self.controller_port
         return (Listener(name=CONTROLLER, port=port, advertised=(self.name, port)),)
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether it is a controller of KRaft's quorum."""
+        return bool(self.quorum_voters) and CONTROLLER_ROLE in self.roles
 
     @property
     def properties_file(self) -> Path:
@@ -192,8 +201,8 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
         **_metadata_properties(node),
         "listeners": ",".join(bound),
         "advertised.listeners": ",".join(advertised),
-        _PROTOCOLS: ",".join(f"{listener.name}:{listener.protocol}" for listener in node.listeners),
-        "inter.broker.listener.name": "INTERNAL",
+        _PROTOCOLS: ",".join(f"{name}:{protocol}" for name, protocol in _protocols(node).items()),
+        **({"inter.broker.listener.name": "INTERNAL"} if BROKER_ROLE in node.roles else {}),
         "log.dirs": str(node.data),
         "replica.lag.time.max.ms": "3000",
         "replica.fetch.wait.max.ms": "250",
@@ -220,6 +229,12 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
     }
 
 
+def _protocols(node: BrokerNode) -> dict[str, str]:
+    """The security protocol of each listener that the node has or connects to."""
+    protocols = {listener.name: listener.protocol for listener in node.listeners}
+    return protocols | ({CONTROLLER: "PLAINTEXT"} if node.quorum_voters else {})
+
+
 def _metadata_properties(node: BrokerNode) -> dict[str, str]:
     """A node's id and its way to the metadata plane, with timeouts of about 3 s."""
     if node.zookeeper_connect:
@@ -230,7 +245,7 @@ def _metadata_properties(node: BrokerNode) -> dict[str, str]:
             "zookeeper.connection.timeout.ms": "15000",
         }
     return {
-        "process.roles": "broker,controller",
+        "process.roles": ",".join(node.roles),
         "node.id": str(node.broker_id),
         "controller.quorum.voters": node.quorum_voters,
         "controller.listener.names": CONTROLLER,

@@ -45,7 +45,7 @@ class PaperNet:
         self.hit: dict[str, tuple[LinkRule, tuple[Link, ...]]] = {}
 
     def links(self) -> Sequence[Link]:
-        brokers, keepers = self.cluster.brokers, self.cluster.zookeepers
+        brokers, keepers = self.cluster.brokers, self.cluster.metadata_nodes
         inner = [Link(a, b) for a in brokers for b in (*brokers, *keepers) if a != b]
         inner += [Link(a, b) for a in keepers for b in keepers if a != b]
         return [*inner, *(Link(CLIENT, broker) for broker in brokers), *self.further]
@@ -202,10 +202,17 @@ class PaperBoxes:
 class PaperCluster:
     """Three brokers without elections. With `without_effect` no fault has an effect."""
 
-    def __init__(self, *, without_effect: bool = False, zookeepers: int = 1) -> None:
+    def __init__(
+        self, *, without_effect: bool = False, zookeepers: int = 1, controllers: int = 0
+    ) -> None:
+        """Without ZooKeeper, the quorum of KRaft is the controllers, or else the brokers."""
         self.brokers = ("b1", "b2", "b3")
         self.zookeepers = tuple(f"zk{number}" for number in range(1, zookeepers + 1))
-        self.states = dict.fromkeys((*self.brokers, *self.zookeepers), NodeState.RUNNING)
+        own = tuple(f"q{number}" for number in range(1, controllers + 1))
+        self.voters = () if zookeepers else own or self.brokers
+        self.metadata_nodes = (*self.zookeepers, *own)
+        self.nodes = (*self.metadata_nodes, *self.brokers)
+        self.states = dict.fromkeys(self.nodes, NodeState.RUNNING)
         self.starts = dict.fromkeys(self.states, 1)
         self.without_effect = without_effect
         self.net = PaperNet(self)
@@ -287,7 +294,7 @@ class PaperCluster:
         return self.zookeepers[0]
 
     def controller(self) -> str | None:
-        return "b1"
+        return self.voters[0] if self.voters else "b1"
 
     def registered_brokers(self) -> Sequence[str]:
         return [node for node in self.brokers if self.states[node] is NodeState.RUNNING]

@@ -442,6 +442,17 @@ def test_fault_on_zookeeper_is_refused_without_zookeeper(
     assert not reason("kafka")
 
 
+@pytest.mark.parametrize("selector", ["quorum_leader", "b1->q2", "quorum_minority<->quorum"])
+def test_fault_on_the_quorum_is_refused_with_zookeeper(selector: str) -> None:
+    name = "partition" if "-" in selector else "crash"
+
+    def reason(target: str) -> str:
+        return FAULTS[name].unsupported_reason(runtime="process", target=target, selector=selector)
+
+    assert reason("urteil").endswith("--target urteil has none: take --target kafka:4.4.0")
+    assert not reason("kafka:4.4.0")
+
+
 def test_fault_on_brokers_acts_without_zookeeper() -> None:
     for name, selector, options in (
         ("crash", "leader", {}),

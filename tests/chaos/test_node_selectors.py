@@ -11,7 +11,7 @@ from tests.chaos.paper import PaperCluster
 from urteil.chaos import node_selectors
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.node_selectors import check_target
-from urteil.chaos.observations import Link
+from urteil.chaos.observations import Link, NodeState
 
 
 def chosen(target: str, seed: str = "1", cluster: PaperCluster | None = None) -> list[str]:
@@ -132,6 +132,50 @@ def test_sender_and_receiver_are_the_ends_of_the_events_link() -> None:
         select("sender", "client->b3")
     with pytest.raises(node_selectors.NoTarget, match=r"receiver .* at no request or answer"):
         select("receiver", "")
+
+
+@pytest.mark.parametrize(("controllers", "voters"), [(0, "b1 b2 b3"), (3, "q1 q2 q3")])
+def test_roles_of_the_quorum(controllers: int, voters: str) -> None:
+    cluster = PaperCluster(zookeepers=0, controllers=controllers)
+
+    def select(target: str, seed: str = "1") -> list[str]:
+        arguments = FaultArguments(target=target, topic="t", seed=seed)
+        return node_selectors.select_nodes(cluster, arguments)
+
+    nodes = voters.split()
+    assert select("quorum") == nodes
+    assert select("controller") == select("quorum_leader") == select("quorum_minority") == nodes[:1]
+    followers = {select("quorum_follower", str(seed))[0] for seed in range(40)}
+    assert followers == set(nodes[1:])
+    majorities = {tuple(select("quorum_majority", str(seed))) for seed in range(40)}
+    assert majorities == {tuple(nodes[:2]), (nodes[0], nodes[2]), tuple(nodes[1:])}
+    for node in nodes[1:]:
+        cluster.states[node] = NodeState.DEAD
+    with pytest.raises(node_selectors.NoTarget, match="no follower of the quorum runs"):
+        select("quorum_follower")
+
+
+def test_minority_of_five_controllers_has_two_with_the_leader() -> None:
+    cluster = PaperCluster(zookeepers=0, controllers=5)
+    arguments = FaultArguments(target="quorum_minority", topic="t", seed="3")
+    chosen_nodes = node_selectors.select_nodes(cluster, arguments)
+    assert len(chosen_nodes) == 2
+    assert "q1" in chosen_nodes
+
+
+def test_single_controller_has_no_minority() -> None:
+    cluster = PaperCluster(zookeepers=0, controllers=1)
+    arguments = FaultArguments(target="quorum_minority", topic="t", seed="3")
+    with pytest.raises(node_selectors.NoTarget, match="quorum of 1 has no minority"):
+        node_selectors.select_nodes(cluster, arguments)
+
+
+def test_role_of_the_quorum_is_refused_with_zookeeper() -> None:
+    with pytest.raises(node_selectors.NoTarget, match="no quorum of KRaft"):
+        chosen("quorum_majority")
+    with pytest.raises(ValueError, match="'quorum_leader': the cluster has no quorum of KRaft"):
+        check_target("b1->quorum_leader", "left->right", brokers=["b1"], zookeepers=["zk1"])
+    check_target("b1->q2", "left->right", brokers=["b1"], zookeepers=[], voters=["q1", "q2"])
 
 
 def test_role_of_zookeeper_is_refused_in_a_cluster_without_it() -> None:

@@ -6,10 +6,18 @@ import pytest
 
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.observations import CLIENT, Link
-from urteil.chaos.topology import Layout, Ports
+from urteil.chaos.topology import Layout, Ports, node_id, node_name
 
 PORTS = Ports(
-    internal=1, client=2, zookeeper=3, peer=4, election=5, toxiproxy=6, metrics=7, users=8
+    internal=1,
+    client=2,
+    zookeeper=3,
+    peer=4,
+    election=5,
+    toxiproxy=6,
+    metrics=7,
+    users=8,
+    controller=9,
 )
 
 
@@ -93,6 +101,29 @@ def test_concurrent_claims_get_different_networks() -> None:
     finally:
         for claim in claims:
             claim.close()
+
+
+def test_controllers_with_nodes_of_their_own_have_links() -> None:
+    plan = LoopbackPlan(77, PORTS, brokers=2, zookeepers=0, controllers=3)
+    assert plan.controllers == plan.voters == plan.metadata_nodes == ("q1", "q2", "q3")
+    links = plan.links()
+    assert len(links) == len(set(links)) == 2 + 2 * 3 + 3 * 2 + 2
+    assert {Link("b1", "q3"), Link("q1", "q2"), Link("q2", "q1")} <= set(links)
+    assert not any(link.src in plan.controllers and link.dst in plan.brokers for link in links)
+    assert plan.ports_of(Link("b1", "q3")) == plan.ports_of(Link("q1", "q2")) == (PORTS.controller,)
+    assert plan.ports_of(Link("b1", "b2")) == (PORTS.internal,)
+    voters = plan.quorum_voters().split(",")
+    assert voters == [f"{1000 + n}@q{n}:{PORTS.controller}" for n in (1, 2, 3)]
+    hosts = dict(reversed(line.split()) for line in plan.hosts_file("b1").splitlines())
+    (proxy,) = plan.proxies(Link("b1", "q3"))
+    assert proxy.listen == f"{hosts['q3']}:{PORTS.controller}"
+    assert proxy.upstream == "{}:{}".format(*plan.direct_address("q3"))
+    assert proxy.reads_frames
+
+
+@pytest.mark.parametrize("node", ["b0", "b1", "b1000", "q1", "q5"])
+def test_node_ids_identify_names(node: str) -> None:
+    assert node_name(node_id(node)) == node
 
 
 @pytest.mark.parametrize(("brokers", "zookeepers"), [(0, 1), (1, -1), (1, 100), (100, 1)])

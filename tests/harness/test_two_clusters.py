@@ -58,8 +58,9 @@ def test_scenario_of_an_earlier_run_has_one_cluster() -> None:
 
 
 def test_nodes_of_both_clusters_have_different_names() -> None:
-    assert node_names(PAIR, EAST) == (["b1", "b2", "b3"], ["zk1"])
-    assert node_names(PAIR, WEST) == (["b11", "b12"], ["zk11"])
+    east, west = node_names(PAIR, EAST), node_names(PAIR, WEST)
+    assert (east.brokers, east.zookeepers, east.voters) == (["b1", "b2", "b3"], ["zk1"], [])
+    assert (west.brokers, west.zookeepers, west.voters) == (["b11", "b12"], ["zk11"], [])
 
 
 def test_topics_fit_their_clusters() -> None:

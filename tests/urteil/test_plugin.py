@@ -91,10 +91,22 @@ def test_short_names_are_opt_in(project: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_standing_cluster(project: Path) -> None:
+def test_readme_example_works_without_zookeeper(project: Path) -> None:
+    (project / "test_orders.py").write_text(readme_example())
+    target = ("--urteil-target", "kafka:4.4.0", "--urteil-controllers", "1")
+    done = pytest_in(project, "--urteil-engine", "duckdb", *target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    (run,) = (path for path in (project / "runs").iterdir() if not path.is_symlink())
+    assert json.loads((run / "result.json").read_text())["verdict"] == "PASS"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", ["urteil", "kafka:4.4.0"])
+def test_a_standing_cluster(project: Path, target: str) -> None:
     (project / "test_standing.py").write_text(STANDING)
     name = f"of-{project.name}"
-    urteil("cluster", "up", "--name", name)
+    urteil("cluster", "up", "--name", name, "--target", target)
     try:
         options = ("--urteil-cluster", name, "--urteil-engine", "duckdb")
         done = pytest_in(project, "test_standing.py", *options)

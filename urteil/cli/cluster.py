@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from urteil.cli.options import check_metadata_nodes, controllers_option
+
 if TYPE_CHECKING:
     from urteil.harness.standing import StandingCluster, StandingRequest
 
@@ -30,8 +32,9 @@ _export = click.option(
 @_name
 @click.option("--brokers", type=click.IntRange(1, 9),
               help="Number of brokers.  [default: 3, or as many as the mix]")  # fmt: skip
-@click.option("--zookeepers", type=click.IntRange(1, 5), default=1, show_default=True,
-              help="Number of ZooKeeper servers.")  # fmt: skip
+@click.option("--zookeepers", type=click.IntRange(1, 5),
+              help="Number of ZooKeeper servers.  [default: 1]")  # fmt: skip
+@controllers_option("0")
 @click.option("--target", help="Target: urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
 @click.option(
     "--mix", metavar="KIND,...", help="One target for each broker: --mix kafka,urteil,urteil"
@@ -107,8 +110,9 @@ def down(name: str) -> None:
 
 
 def _request(
-    *, brokers: int | None, target: str | None, mix: str | None, racks: str | None,
-    settings: tuple[str, ...], sasl: str | None, **arguments: Any,
+    *, brokers: int | None, zookeepers: int | None, controllers: int | None, target: str | None,
+    mix: str | None, racks: str | None, settings: tuple[str, ...], sasl: str | None,
+    **arguments: Any,
 ) -> StandingRequest:  # fmt: skip
     """The options as a request. Raises UsageError for invalid combinations."""
     from urteil.harness.standing import StandingRequest
@@ -119,6 +123,7 @@ def _request(
     if target and mix:
         raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
     target = f"{PREFIX}{mix}" if mix else target or "urteil"
+    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
     brokers = brokers or size_of(target, 3)
     try:
         kinds_of(parse_target(target), brokers)
@@ -130,6 +135,8 @@ def _request(
         raise click.UsageError(str(error)) from None
     return StandingRequest(
         brokers=brokers,
+        zookeepers=zookeepers or 1,
+        controllers=controllers or 0,
         target=target,
         settings=parsed,
         racks=() if racks is None else tuple(map(str.strip, racks.split(","))),

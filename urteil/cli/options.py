@@ -32,6 +32,36 @@ def run_argument(
     return click.argument(name, metavar=metavar, required=required, shell_complete=completion.runs)
 
 
+def controllers_option(default: str = "the scenario's") -> Decorator:
+    """How many nodes of their own KRaft's quorum has: an odd number, or 0 for combined nodes."""
+    return click.option(
+        "--controllers", type=click.Choice(("0", "1", "3", "5")), callback=_to_number,
+        help="Number of KRaft controllers with nodes of their own; with 0 the brokers are the "
+        f"controllers.  [default: {default}]",
+    )  # fmt: skip
+
+
+def _to_number(_context: Any, _param: Any, value: str | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def check_metadata_nodes(target: str, *, zookeepers: int | None, controllers: int | None) -> None:
+    """Raise UsageError for nodes of a metadata plane that the target does not have."""
+    from urteil.chaos.faults.base.fault import EXTERNAL, KRAFT, target_kind
+
+    kind = target_kind(target)
+    if zookeepers is not None and kind == KRAFT:
+        raise click.UsageError(
+            f"--zookeepers: --target {target} has no ZooKeeper: --controllers N gives KRaft's "
+            "quorum nodes of its own, and without it the brokers are the controllers"
+        )
+    if controllers is not None and kind not in (KRAFT, EXTERNAL):
+        raise click.UsageError(
+            f"--controllers: --target {target} has ZooKeeper and no quorum of KRaft: use "
+            "--zookeepers N, or --target kafka:4.4.0"
+        )
+
+
 def out_option(help_text: str = "The folder of all runs.") -> Decorator:
     return click.option(
         "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),

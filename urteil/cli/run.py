@@ -14,6 +14,8 @@ import click
 from urteil.cli import completion
 from urteil.cli.options import (
     Number,
+    check_metadata_nodes,
+    controllers_option,
     engine_option,
     json_option,
     out_option,
@@ -86,6 +88,7 @@ _master = click.option(
     "--zookeepers", type=click.IntRange(1, 5),
     help="Number of ZooKeeper servers.  [default: the scenario's]",
 )  # fmt: skip
+@controllers_option()
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option(
@@ -245,7 +248,6 @@ def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
-    from urteil.chaos.faults.base.fault import KRAFT, target_kind
     from urteil.harness.scenario import with_duration
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
@@ -268,14 +270,17 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         require_known("mutant", arguments["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
-    if arguments["zookeepers"] is not None and target_kind(target) == KRAFT:
-        raise click.UsageError(
-            f"--zookeepers: --target {target} has no ZooKeeper: its brokers are the controllers"
-        )
-    zookeepers = arguments["zookeepers"] or base.cluster.zookeepers
+    zookeepers, controllers = arguments["zookeepers"], arguments["controllers"]
+    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
     if arguments["duration_s"] is not None:
         base = with_duration(base, arguments["duration_s"])
-    base = replace(base, cluster=replace(base.cluster, brokers=brokers, zookeepers=zookeepers))
+    cluster = replace(
+        base.cluster,
+        brokers=brokers,
+        zookeepers=zookeepers or base.cluster.zookeepers,
+        controllers=base.cluster.controllers if controllers is None else controllers,
+    )
+    base = replace(base, cluster=cluster)
     seed = arguments["seed"]
     if arguments["schedule"] is not None:
         base, seed = _by_file(base, arguments)
@@ -360,7 +365,7 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
     from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
 
     file = load_external(Path(target.removeprefix(PREFIX)))
-    for option in ("runtime", "brokers", "zookeepers"):
+    for option in ("runtime", "brokers", "zookeepers", "controllers"):
         if arguments[option] is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
     scenario = fit_scenario(scenario, file)
@@ -388,8 +393,9 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
-    keys = ("brokers", "zookeepers", "duration_s", "rate", "records", "client", "app", "promise")
-    for key in (*keys, "mutant", "schedule"):
+    cluster = ("brokers", "zookeepers", "controllers")
+    load = ("duration_s", "rate", "records", "client", "app", "promise")
+    for key in (*cluster, *load, "mutant", "schedule"):
         if arguments.get(key) is not None:
             words += [f"--{key.replace('_', '-')}", f"{arguments[key]}"]
     for option in arguments.get("option", ()):

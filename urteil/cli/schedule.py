@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli import completion
-from urteil.cli.options import Number, json_option
+from urteil.cli.options import Number, controllers_option, json_option
 from urteil.cli.run import requested_scenario, schedule_option
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "--zookeepers", type=click.IntRange(1, 5),
     help="Number of ZooKeeper servers.  [default: the scenario's]",
 )  # fmt: skip
+@controllers_option()
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @schedule_option

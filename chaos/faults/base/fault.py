@@ -206,6 +206,11 @@ class Fault:
         return re.search(r"\bzookeeper|\bzk\d", selector) is not None
 
     @classmethod
+    def acts_on_quorum(cls, selector: str) -> bool:
+        """Whether its nodes or links are those of KRaft's quorum."""
+        return re.search(r"\bquorum|\bq\d", selector) is not None
+
+    @classmethod
     def unsupported_reason(
         cls,
         *,
@@ -224,6 +229,11 @@ class Fault:
             return f"the fault {cls.name} does not act on --target {name}"
         if kind == KRAFT and cls.acts_on_zookeeper(selector, options):
             return f"the fault {cls.name} acts on ZooKeeper there, and --target {name} has none"
+        if kind != KRAFT and cls.acts_on_quorum(selector):
+            return (
+                f"the fault {cls.name} acts on KRaft's quorum there, and --target {name} has none: "
+                "take --target kafka:4.4.0"
+            )
         if kind != EXTERNAL and runtime not in cls.on_runtimes:
             return f"the fault {cls.name} acts only with --runtime {' or '.join(cls.on_runtimes)}"
         return ""

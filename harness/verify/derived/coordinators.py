@@ -101,4 +101,5 @@ class Coordinators:
         if has_only(fault, ENDS_NODES) or not late.meets(asked):
             return False
         ends = nodes_of(fault)
-        return broker is None or f"b{broker}" in ends or any(e.startswith("zk") for e in ends)
+        is_of_metadata = any(end.startswith(("zk", "q")) for end in ends)
+        return broker is None or f"b{broker}" in ends or is_of_metadata

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from urteil.chaos.effects import Effect
-from urteil.harness.scenario import RunFacts, Scenario
+from urteil.chaos.topology import EAST
+from urteil.harness.scenario import RunFacts, Scenario, node_names
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.tables import Derived
@@ -199,18 +200,20 @@ def _minority(fault: Row, scenario: Scenario) -> bool:
     if len(cut) == 1:
         return all(BROKER.fullmatch(end) for end in met)
     inside = set.intersection(*map(set, cut)) if cut else set()
-    servers = {f"zk{n}" for n in range(1, scenario.cluster.zookeepers + 1)}
-    brokers = {f"b{n}" for n in range(1, scenario.cluster.brokers + 1)}
-    return bool(inside) and _is_minority(sorted(inside), scenario) and (servers | brokers) <= met
+    names = node_names(scenario, EAST)
+    nodes = {*names.brokers, *names.zookeepers, *names.voters}
+    return bool(inside) and _is_minority(sorted(inside), scenario) and nodes <= met
 
 
 def _is_minority(nodes: Iterable[str], scenario: Scenario) -> bool:
-    names = set(nodes)
-    servers = {name for name in names if name.startswith("zk")}
+    """Fewer than half of the brokers, and of the metadata nodes, if there are any."""
+    names, chosen = node_names(scenario, EAST), set(nodes)
+    metadata_nodes = {*names.zookeepers, *names.voters} - {*names.brokers}
+    chosen_brokers = chosen - metadata_nodes
     return (
-        2 * len(servers) < scenario.cluster.zookeepers
-        and 2 * len(names - servers) < scenario.cluster.brokers
-        and bool(names)
+        bool(chosen)
+        and 2 * len(chosen_brokers) < scenario.cluster.brokers
+        and (not metadata_nodes or 2 * len(chosen - chosen_brokers) < len(metadata_nodes))
     )
 
 

@@ -139,7 +139,10 @@ def test_topic_has_a_low_value_under_the_name_that_a_release_takes() -> None:
         (["zookeeper-pause"], "the fault pause acts on ZooKeeper there"),
         (["upgrade"], "the fault upgrade does not act on --target kafka:4.4.0"),
         (["rights"], "which Apache Kafka 4.4.0 does not have"),
-        (["demo", "--zookeepers", "3"], "--zookeepers: --target kafka:4.4.0 has no ZooKeeper"),
+        (
+            ["demo", "--zookeepers", "3"],
+            "--zookeepers: --target kafka:4.4.0 has no ZooKeeper: --controllers N gives",
+        ),
     ],
 )
 def test_what_needs_zookeeper_is_refused_on_a_release_without(
@@ -147,6 +150,13 @@ def test_what_needs_zookeeper_is_refused_on_a_release_without(
 ) -> None:
     answer = CliRunner().invoke(run, [*arguments, "--target", "kafka:4.4.0"])
     assert answer.exit_code == 2
+    assert reason in " ".join(answer.output.split())
+
+
+def test_controllers_are_refused_with_zookeeper() -> None:
+    answer = CliRunner().invoke(run, ["demo", "--target", "kafka", "--controllers", "3"])
+    assert answer.exit_code == 2
+    reason = "--controllers: --target kafka has ZooKeeper and no quorum of KRaft: use --zookeepers"
     assert reason in " ".join(answer.output.split())
 
 

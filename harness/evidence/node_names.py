@@ -1,0 +1,5 @@
+"""Names of Kafka's nodes by their ids, for reports."""
+
+from urteil.chaos.topology import node_name
+
+__all__ = ["node_name"]

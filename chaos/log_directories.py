@@ -22,6 +22,8 @@ _SMALLEST = (26, 34, 61)
 _CODEC = 0x07
 _FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _IGNORED_SUFFIXES = ("-delete", "-future", "-stray")
+METADATA_LOG = "__cluster_metadata-0"
+"""The folder of KRaft's metadata log."""
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 

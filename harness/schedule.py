@@ -275,8 +275,10 @@ def _check_target(entry: Entry, meaning: str, scenario: Scenario) -> None:
         )
     elif "a client" in meaning and "client id" not in meaning:
         client_selectors.check_target(target)
-    elif meaning == "all" and target != meaning:
-        raise ValueError(f"{target!r} is not all: this fault is of all brokers")
+    elif meaning.startswith("all") and target not in meaning.split(" or "):
+        raise ValueError(f"{target!r} is not {meaning}: this fault is of all of them")
+    elif target == "quorum" and not node_names(scenario, cluster).voters:
+        raise ValueError("'quorum': the cluster has no quorum of KRaft, but ZooKeeper")
 
 
 def _check_choices(path: Path, entries: Sequence[Entry]) -> None:

@@ -8,12 +8,15 @@ import msgspec
 
 from docs.reference_pages.markdown import bullets, code, codes, page, sentence, setting, table
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
+from urteil.harness.hunt.run_choice import planes_of
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
 ABOUT = """\
 What each scenario plays: its clients, its faults, and the guarantees that must be judged. Every
 guarantee is checked in every run; a run is UNKNOWN if one that its scenario names was not judged.
+A scenario that "needs KRaft" or
+"needs ZooKeeper" runs on targets with that metadata plane alone; others run on both.
 `urteil list scenarios` prints this list, `urteil schedule SCENARIO --seed N` the schedule of a
 seed. [Schedules](../guide/schedules.md) explains moments and targets. This page is generated from
 `harness/scenarios/` by `make docs`."""
@@ -66,6 +69,9 @@ def _section(scenario: Scenario) -> str:
         lines.append(f"Permits: {codes(scenario.permits)}")
     if scenario.must_find:
         lines.append(f"Its runs must find, as permitted: {codes(scenario.must_find)}")
+    planes = planes_of(scenario)
+    if len(planes) == 1:
+        lines.append(f"Needs {planes[0]}")
     if len(scenario.suites) > 1:
         lines.append(f"Also in the suites {codes(scenario.suites[1:])}")
     return f"### {scenario.name}\n\n{sentence(scenario.about)}\n\n{bullets(lines)}"

@@ -139,6 +139,19 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
     return next(filter(None, reasons), "") or _unfit_reason(scenario, target)
 
 
+PLANES = {"ZooKeeper": "kafka", "KRaft": "kafka:4.4.0"}
+"""Each metadata plane with a target that has it."""
+
+
+def planes_of(scenario: Scenario) -> list[str]:
+    """The metadata planes on which the lab can play a scenario, by the declarations of its faults
+    and settings."""
+    as_processes = msgspec.structs.replace(scenario, runtime="process")
+    return [
+        plane for plane, target in PLANES.items() if not unsupported_reason(as_processes, target)
+    ]
+
+
 def _unfit_reason(scenario: Scenario, target: str) -> str:
     """Why a release of the target cannot play a scenario."""
     try:

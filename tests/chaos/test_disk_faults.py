@@ -137,6 +137,16 @@ def test_power_cut_with_epochs_loses_the_files_of_leader_epochs() -> None:
     assert not path.exists()
 
 
+def test_power_cut_spares_the_metadata_log() -> None:
+    cluster = PaperCluster(zookeepers=0)
+    log = cluster.disks.folder("b2") / log_directories.METADATA_LOG
+    write_log(log)
+    before = {file.name: file.read_bytes() for file in log.iterdir()}
+    proof = FAULTS["power_cut"](arguments("leader")).begin(cluster)
+    assert set(json.loads(proof.harm or "")["brokers"]["b2"]) == {"t-0"}
+    assert {file.name: file.read_bytes() for file in log.iterdir()} == before
+
+
 def test_missing_disk_returns_with_its_logs() -> None:
     cluster = PaperCluster()
     fault = FAULTS["disk_gone"](arguments("leader"))

@@ -34,6 +34,9 @@ FAMILIES = {
 }  # fmt: skip
 
 
+VOTERS = tuple(f"q{number}" for number in range(1, 6))
+
+
 def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
     """A cluster in which the fault can act."""
     cluster = PaperCluster(without_effect=without_effect, zookeepers=3)
@@ -193,7 +196,7 @@ def test_only_the_bridge_reaches_both_halves() -> None:
     cluster = PaperCluster()
     FAULTS["bridge"](arguments("leader")).begin(cluster)
     assert cluster.net.broken == {Link("b1", "b3"), Link("b3", "b1")}
-    with pytest.raises(NoTarget, match="one broker of"):
+    with pytest.raises(NoTarget, match="one of at least three"):
         FAULTS["bridge"](arguments("b1,b2")).begin(cluster)
 
 
@@ -462,3 +465,49 @@ def test_fault_on_brokers_acts_without_zookeeper() -> None:
         assert not FAULTS[name].unsupported_reason(
             runtime="process", target="kafka-kraft", selector=selector, options=options
         )
+
+
+def cut_links(name: str, target: str, **options: str | float | bool) -> set[Link]:
+    cluster = PaperCluster(zookeepers=0, controllers=5)
+    fault = FAULTS[name](arguments(target, **options))
+    assert fault.begin(cluster).acted
+    return set(cluster.net.broken)
+
+
+def test_isolated_controller_reaches_neither_controllers_nor_brokers() -> None:
+    cut = cut_links("isolate", "quorum_leader")
+    assert cut == {
+        *(Link("q1", f"q{n}") for n in range(2, 6)),
+        *(Link(f"q{n}", "q1") for n in range(2, 6)),
+        *(Link(f"b{n}", "q1") for n in range(1, 4)),
+    }
+
+
+def test_isolated_broker_keeps_the_controllers_unless_told_otherwise() -> None:
+    to_controllers = {Link("b2", f"q{n}") for n in range(1, 6)}
+    assert not cut_links("isolate", "leader") & to_controllers
+    assert cut_links("isolate", "leader", zookeeper=True) >= to_controllers
+
+
+def test_ring_of_the_quorum_gives_each_controller_a_different_majority() -> None:
+    cut = cut_links("ring", "quorum")
+    assert all(link.src[0] == link.dst[0] == "q" for link in cut)
+    reached = {
+        node: frozenset(other for other in VOTERS if Link(node, other) not in cut)
+        for node in VOTERS
+    }
+    assert all(len(some) == 3 and node in some for node, some in reached.items())
+    assert len(set(reached.values())) == len(VOTERS)
+
+
+def test_bridge_of_the_quorum_leaves_brokers_alone() -> None:
+    cut = cut_links("bridge", "quorum_leader")
+    assert len(cut) == 2 * 2 * 2
+    assert {end for link in cut for end in (link.src, link.dst)} == set(VOTERS) - {"q1"}
+
+
+def test_controller_cannot_be_fenced() -> None:
+    cluster = PaperCluster(zookeepers=0, controllers=3)
+    with pytest.raises(NoTarget, match="q1 is no broker and has no session"):
+        FAULTS["fence"](arguments("quorum_leader")).begin(cluster)
+    assert not cluster.acts

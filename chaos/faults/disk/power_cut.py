@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from random import Random
 
 from urteil.chaos import node_selectors
@@ -11,13 +12,14 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import (
-    WITH_ZOOKEEPER,
+    STARTED_BY_LAB,
     Fault,
     Proof,
     describe_stopped_nodes,
     run_on_all,
 )
 from urteil.chaos.log_directories import (
+    METADATA_LOG,
     LogLoss,
     cut_power,
     lose_leader_epochs,
@@ -34,14 +36,14 @@ class PowerCut(Fault):
     segment's indexes and younger producer snapshots are damaged in the same way. With `epochs` each
     log loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it,
     and a rename is on disk when its directory was flushed, which releases before 3.0 never did
-    (KAFKA-3968).
+    (KAFKA-3968). KRaft's metadata log loses nothing: a controller flushes it before it answers.
     """
 
     name = "power_cut"
     about = "kill a broker, then cut or zero the unflushed end of each of its logs"
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
-    on_targets = WITH_ZOOKEEPER
+    on_targets = STARTED_BY_LAB
     epochs: bool = flag("remove the files of leader epochs, whose rename was not flushed")
 
     def begin(self, controls: Controls) -> Proof:
@@ -64,6 +66,8 @@ class PowerCut(Fault):
             "leader",
             "follower",
             "controller",
+            "quorum_leader",
+            "quorum_follower",
             "random",
             "minority",
         )
@@ -81,7 +85,7 @@ class PowerCut(Fault):
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
-                for folder in partitions(log_dir):
+                for folder in _replica_logs(log_dir):
                     random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
                     cut = cut_power(folder, points.get(folder.name, 0), random)
                     cuts += [] if cut is None else [cut]
@@ -89,9 +93,12 @@ class PowerCut(Fault):
 
     def _lose_epochs(self, controls: Controls, node: str) -> int:
         with controls.disks.open_log_directories(node) as log_dirs:
-            return sum(
-                lose_leader_epochs(folder) for log_dir in log_dirs for folder in partitions(log_dir)
-            )
+            folders = [folder for log_dir in log_dirs for folder in _replica_logs(log_dir)]
+            return sum(map(lose_leader_epochs, folders))
+
+
+def _replica_logs(log_dir: Path) -> list[Path]:
+    return [folder for folder in partitions(log_dir) if folder.name != METADATA_LOG]
 
 
 def _sentence(node: str, cuts: list[LogLoss]) -> str:

@@ -1,4 +1,4 @@
-"""Brokers that are cut from all other brokers, and optionally from ZooKeeper and the clients."""
+"""Nodes that are cut from all brokers, and optionally from metadata nodes and the clients."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from urteil.chaos.observations import CLIENT, Link
 class Isolate(CutLinks):
     """Cuts every link between the chosen nodes and the others, both ways.
 
-    The chosen nodes still reach each other. With `brokers=false` and `zookeeper=true` a broker
+    The chosen nodes still reach each other. Controllers with nodes of their own are cut from the
+    other controllers, too. With `brokers=false` and `zookeeper=true` a broker
     keeps the other brokers and loses its session.
     """
 
     name = "isolate"
     about = "cut a node from all brokers, optionally from ZooKeeper and the clients"
     brokers: bool = flag("cut from the other brokers", default=True)
-    zookeeper: bool = flag("cut from ZooKeeper too")
+    zookeeper: bool = flag("cut from ZooKeeper, or from KRaft's controllers, too")
     clients: bool = flag("cut from the clients too")
 
     @classmethod
@@ -36,8 +37,8 @@ class Isolate(CutLinks):
         outside: set[str] = set()
         if self.brokers:
             outside |= set(controls.brokers)
-        if self.zookeeper:
-            outside |= set(controls.zookeepers)
+        if self.zookeeper or inside & {*controls.metadata_nodes} & {*controls.voters}:
+            outside |= set(controls.metadata_nodes)
         if self.clients:
             outside.add(CLIENT)
         return [link for link in controls.net.links() if _crosses(link, inside, outside - inside)]

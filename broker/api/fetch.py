@@ -12,6 +12,7 @@ from urteil.broker.api.quota_charges import fetch_at_once, fetch_wait_ms
 from urteil.broker.api.registry import RequestContext, RequestError, handler
 from urteil.broker.base.offload import yield_items
 from urteil.broker.config.java_classes import RACK_AWARE
+from urteil.broker.replication.fetch_reader import NOT_SERVED
 from urteil.broker.replication.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -30,7 +31,6 @@ from urteil.broker.replication.partition_read import (
     FetchTerms,
     PartitionRead,
 )
-from urteil.broker.replication.replica_manager import NOT_SERVED
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.batches import (
@@ -161,7 +161,7 @@ class _FetchInProgress:
             raise RequestError(
                 ErrorCode.UNKNOWN_SERVER_ERROR
             )  # only a read checks the isolation level
-        return await self._broker.replicas.fetch(self._terms, allowed)
+        return await self._broker.replicas.fetch_reader.fetch(self._terms, allowed)
 
     def _wait_ms(self, reads: list[PartitionRead]) -> int:
         """The throttle time of a consumer by its quota; 0 without throttling."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from urteil.broker.base.offload import yield_items
@@ -30,6 +29,7 @@ from urteil.broker.controller.requested_elections import ElectionOutcomes, Reque
 from urteil.broker.controller.services import Services
 from urteil.broker.controller.statuses import TopicPartition
 from urteil.broker.controller.topic_deletion import TopicDeletion
+from urteil.broker.controller.topic_loading import TopicLoading
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AllocateProducerIdsRequest,
@@ -46,7 +46,7 @@ from urteil.broker.zookeeper.entity_configs import EntityConfigs
 from urteil.broker.zookeeper.producer_ids import take_block
 from urteil.broker.zookeeper.registration import read_brokers
 from urteil.broker.zookeeper.session import Session
-from urteil.broker.zookeeper.znodes import BrokerInfo, TopicAssignment
+from urteil.broker.zookeeper.znodes import BrokerInfo
 
 log = logging.getLogger("controller")
 
@@ -101,10 +101,10 @@ class Term:
         )
         znodes_of_requests = AdminZnodes(zk, self._store)
         self._deletion = TopicDeletion(self._services, enabled=options.deletion_enabled)
+        self._topics = TopicLoading(zk, self._services, self._deletion)
         self._reassignments = Reassignments(self._services, znodes_of_requests)
         self._requested_elections = RequestedElections(self._services, znodes_of_requests)
         self._log_dirs = LogDirEvents(self._services, znodes_of_requests)
-        self._dirty: set[str] = set()  # topics whose nodes changed since they were read
         self.ready = self.closed = False
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Term:
         self._later(Term.topics_changed)
 
     def _on_topic(self, path: str) -> None:
-        self._dirty.add(path.removeprefix(f"{znodes.TOPICS}/"))
+        self._topics.mark_changed(path)
         self._later(Term.topics_changed)
 
     def _on_deletions(self, _path: str) -> None:
@@ -143,7 +143,7 @@ class Term:
         for info in await read_brokers(self._zk, self._on_brokers):
             context.brokers[info.id] = info
             self.senders.add(info)
-        await self._load_topics()
+        await self._topics.load(self._on_topics, self._on_topic)
         restarted = context.unnoticed_restarts()
         for (
             info
@@ -175,60 +175,12 @@ class Term:
 
     async def topics_changed(self) -> None:
         """New topics and partitions get their first leaders."""
-        added = await self._load_topics()
+        added = await self._topics.load(self._on_topics, self._on_topic)
         if added:
             log.info("new partitions: %s", ", ".join(f"{topic}-{p}" for topic, p in added))
         batch = self._services.batch()
         await self._machine.settle(added, batch)
         self._services.send(batch)
-
-    async def _load_topics(self) -> list[TopicPartition]:
-        """Load new topics and new partitions; returns the new partitions."""
-        context = self.context
-        names = await self._zk.children(znodes.TOPICS, self._on_topics)
-        to_read = [name for name in names if name not in context.topics or name in self._dirty]
-        self._dirty.clear()
-        for topic in set(context.topics) - set(names) - context.deleting:
-            log.warning("topic %s vanished from ZooKeeper", topic)
-            context.remove_topic(topic)
-        added = []
-        for topic, (stored, version) in (
-            await self._store.read_topics(to_read, self._on_topic)
-        ).items():
-            assignment = await self._merge_topic(topic, stored, version)
-            if assignment is not None:
-                added += context.add_topic(topic, assignment)
-        for tp, state in (await self._store.read_states(added)).items():
-            context.record(tp, state)
-        return added
-
-    async def _merge_topic(
-        self, topic: str, stored: TopicAssignment, version: int
-    ) -> TopicAssignment | None:
-        """The assignment to record for a topic whose znode has `found`; None if nothing is new.
-
-        Only new partitions of a known topic count: its replicas change by reassignment alone, and
-        not while it is being deleted.
-        """
-        context = self.context
-        known = context.topics.get(topic)
-        if known is not None and stored.topic_id not in (None, known.topic_id):
-            log.warning("topic %s was created anew without its deletion", topic)
-            self._deletion.abandon(topic)
-            context.remove_topic(topic)
-            known = None
-        if known is None:
-            merged = stored if stored.topic_id else replace(stored, topic_id=uuid.uuid4())
-        elif topic in context.deleting:
-            merged = known
-        else:
-            merged = replace(known, partitions={**stored.partitions, **known.partitions})
-        changed_while_going = topic in context.deleting and merged != stored
-        # tools older than topic ids write none
-        to_mend = merged.topic_id != stored.topic_id or changed_while_going
-        if to_mend and not await self._store.write_topic(topic, merged, version):
-            return None  # changed or deleted meanwhile: the watch fires
-        return None if topic in context.deleting else merged
 
     async def unclean_allowed(self, topic: str) -> None:
         """A topic's configuration now allows unclean elections."""

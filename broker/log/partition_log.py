@@ -38,14 +38,13 @@ from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.log_directory import deleted_folder_name
 from urteil.broker.log.log_results import AppendResult, ReadResult, TimestampOffset
 from urteil.broker.log.producer_replay import rebuild_producers
-from urteil.broker.log.producer_states import Refusal, SentBatch, StagedBatches
+from urteil.broker.log.producer_states import SentBatch, StagedBatches
 from urteil.broker.log.range_read import read_range
 from urteil.broker.log.recovery import CheckpointedState
 from urteil.broker.log.segment import MAX_RELATIVE_OFFSET, DamagedSegment, LogSegment, PlacedBatch
 from urteil.broker.log.storage import Buffer, FileRange, Storage
 from urteil.broker.log.transaction_verification import TRUSTED, Guard, Verifications
 from urteil.broker.log.txn_index import AbortedTxn
-from urteil.broker.wire.batches import BatchHeader
 from urteil.broker.wire.errors import ErrorCode
 
 __all__ = ["AppendResult", "PartitionLog", "ReadResult", "TimestampOffset"]
@@ -220,9 +219,9 @@ class PartitionLog:
                 if from_client and (sent := self.producers.find_duplicate(header)):
                     return self._duplicate_result(sent)
                 staged = staged or StagedBatches(self.producers, check_sequences=from_client)
-                refusal = self._check_verification(header, staged, guard) or staged.add(
-                    header, offset, batch
-                )
+                refusal = self.verifications.check(
+                    header, staged, guard, base_offset
+                ) or staged.add(header, offset, batch)
                 if refusal:
                     return self._reject(*refusal)
             offset += header.last_offset_delta + 1
@@ -236,25 +235,6 @@ class PartitionLog:
             log_append_time_ms=now_ms if self.config.log_append_time else -1,
             log_start_offset=self.log_start_offset,
         )
-
-    def _check_verification(
-        self, header: BatchHeader, staged: StagedBatches, guard: Guard | None
-    ) -> Refusal | None:
-        """Refuse the first batch of a transaction that the coordinator did not confirm, and a batch
-        that overtakes one still being verified (KIP-890)."""
-        producer_id = header.producer_id
-        if header.is_control or staged.is_open(producer_id):
-            return None
-        if header.is_transactional and not self.verifications.is_valid(producer_id, guard):
-            return ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
-        lowest = self.verifications.lowest_sequence(producer_id)
-        if lowest is not None and header.base_sequence > lowest and not staged.is_stale(header):
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
-                f"Out of order sequence number for producer {producer_id} at offset "
-                f"{self.log_end_offset}: {header.base_sequence} (incoming seq. number), "
-                f"{lowest} (earliest seen sequence)"
-            )
-        return None
 
     def _duplicate_result(self, sent: SentBatch) -> AppendResult:
         return AppendResult(

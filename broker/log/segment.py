@@ -4,14 +4,12 @@ A segment is a `.log` file with an offset index, a time index and, if transactio
 it, a transaction index. Reads look up a position in the offset index and scan forward over batch
 heads. The indexes have no checksum, so every lookup is checked against the batches: an index that
 leads to a wrong place is bypassed, and the segment is marked for a rebuild of its indexes. An
-active segment also keeps the positions of its newest batches in memory (`_TailPositions`).
+active segment also keeps the positions of its newest batches in memory (`TailPositions`).
 """
 
 from __future__ import annotations
 
 import logging
-from array import array
-from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
@@ -22,6 +20,7 @@ from urteil.broker.log.file_names import DELETED, INDEX, LOG, TIME_INDEX, TXN_IN
 from urteil.broker.log.indexes import OffsetIndex, TimeIndex
 from urteil.broker.log.log_config import LogConfig
 from urteil.broker.log.storage import Buffer, File, Storage
+from urteil.broker.log.tail_positions import TailPositions
 from urteil.broker.log.txn_index import TxnIndex
 from urteil.broker.wire.batches import first_offset
 
@@ -44,7 +43,6 @@ class DamagedSegment(OSError):
         self.offset = offset
 
 
-_TAIL_BATCHES = 512
 WRITTEN_AT_ONCE_BYTES = 1 << 20
 
 _log = logging.getLogger("urteil.broker.log")
@@ -109,7 +107,7 @@ class LogSegment:
         self._bytes_since_index = 0
         self._rolling_timestamp_ms: int | None = None
         self._max_timestamp: tuple[int, int] | None = (-1, base_offset) if create else None
-        self._tail = _TailPositions(base_offset) if self.size == 0 else None
+        self._tail = TailPositions(base_offset) if self.size == 0 else None
         self._preallocated = False
         self._misindexed = [] if misindexed is None else misindexed
         self.bound = base_offset + MAX_RELATIVE_OFFSET + 1
@@ -221,7 +219,7 @@ class LogSegment:
         self._bytes_since_index = 0
         self._max_timestamp = (-1, self.base_offset)
         self._rolling_timestamp_ms = None
-        self._tail = _TailPositions(self.base_offset)
+        self._tail = TailPositions(self.base_offset)
 
     def truncate_file(self, size: int) -> None:
         """Truncate the file to `size`; the indexes must have no entries beyond it."""
@@ -247,7 +245,7 @@ class LogSegment:
         self.txn_index.truncate(end)
         self.truncate_file(position)
         self._max_timestamp = None
-        self._tail = _TailPositions(end)
+        self._tail = TailPositions(end)
         if position == 0:
             self._rolling_timestamp_ms = None
         self._bytes_since_index = 0
@@ -258,7 +256,7 @@ class LogSegment:
     def activate(self) -> int:
         """Become the active segment; return the end offset."""
         if self._tail is None:
-            self._tail = _TailPositions(self.end_offset())
+            self._tail = TailPositions(self.end_offset())
         return self._tail.end_offset
 
     def position_of(self, offset: int) -> int | None:
@@ -499,30 +497,3 @@ class LogSegment:
         self.time_index.remove()
         self.txn_index.clear()
         self._storage.remove(self.path(LOG))
-
-
-class _TailPositions:
-    """The positions of the newest batches of an active segment, so that reads need no scan."""
-
-    __slots__ = ("_lasts", "_positions", "_start_offset", "end_offset")
-
-    def __init__(self, start_offset: int) -> None:
-        self._start_offset = start_offset
-        self.end_offset = start_offset
-        self._lasts = array("q")
-        self._positions = array("q")
-
-    def add(self, last_offset: int, position: int) -> None:
-        if len(self._lasts) >= 2 * _TAIL_BATCHES:
-            self._start_offset = self._lasts[_TAIL_BATCHES - 1] + 1
-            del self._lasts[:_TAIL_BATCHES], self._positions[:_TAIL_BATCHES]
-        self._lasts.append(last_offset)
-        self._positions.append(position)
-        self.end_offset = last_offset + 1
-
-    def find(self, offset: int) -> int:
-        """The position of the first batch that ends at `offset` or later; -1 if it is not
-        stored."""
-        if offset < self._start_offset or offset >= self.end_offset:
-            return -1
-        return self._positions[bisect_left(self._lasts, offset)]

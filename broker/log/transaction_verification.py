@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from urteil.broker.log.producer_states import Refusal, StagedBatches
+from urteil.broker.wire.batches import BatchHeader
+from urteil.broker.wire.errors import ErrorCode
+
 
 class Guard:
     """Identifies one running verification, by object identity."""
@@ -52,11 +56,28 @@ class Verifications:
         known = self._open.get(producer_id)
         return known is not None and known.guard is guard
 
-    def lowest_sequence(self, producer_id: int) -> int | None:
-        """The lowest sequence among the batches being verified, which must be appended first; None
-        without a verification."""
+    def check(
+        self, header: BatchHeader, staged: StagedBatches, guard: Guard | None, end_offset: int
+    ) -> Refusal | None:
+        """Refuse the first batch of a transaction that the coordinator did not confirm, and a batch
+        that overtakes one still being verified; `end_offset` is the end of the log."""
+        producer_id = header.producer_id
+        if header.is_control or staged.is_open(producer_id):
+            return None
+        if header.is_transactional and not self.is_valid(producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
         known = self._open.get(producer_id)
-        return None if known is None else known.lowest_sequence
+        if (
+            known is not None
+            and header.base_sequence > known.lowest_sequence
+            and not staged.is_stale(header)
+        ):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, (
+                f"Out of order sequence number for producer {producer_id} at offset "
+                f"{end_offset}: {header.base_sequence} (incoming seq. number), "
+                f"{known.lowest_sequence} (earliest seen sequence)"
+            )
+        return None
 
     def clear(self, producer_id: int) -> None:
         """Remove a verification: its batch was appended, or the transaction ended."""

@@ -1,31 +1,24 @@
-"""All hosted partitions of this broker: lookup, appends, fetches (Kafka's `ReplicaManager`)."""
+"""All hosted partitions of this broker: lookup, appends (Kafka's `ReplicaManager`)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from urteil.broker.base.offload import PACE, Offload, run_steps, yield_items
-from urteil.broker.base.purgatory import DelayedOperation, Purgatory
+from urteil.broker.base.offload import Offload, run_steps, yield_items
+from urteil.broker.base.purgatory import Purgatory
+from urteil.broker.replication.acknowledgement import Acknowledgement
 from urteil.broker.replication.directory_moves import DirectoryMoves
+from urteil.broker.replication.fetch_reader import FetchReader
 from urteil.broker.replication.fetch_target import FetchTarget
 from urteil.broker.replication.fetchers import Fetchers
 from urteil.broker.replication.isr_proposals import AskController, IsrProposals
 from urteil.broker.replication.partition import WRITTEN_AT_ONCE_BYTES, Partition, refusal
-from urteil.broker.replication.partition_read import (
-    IDLE,
-    FetchTerms,
-    PartitionRead,
-    fetch_error,
-    read_partition,
-    upper_bound,
-)
-from urteil.broker.replication.replication_throttle import Throttle, is_listed
+from urteil.broker.replication.replication_throttle import Throttle
 from urteil.broker.replication.traffic import Traffic
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import FetchRequest
@@ -45,13 +38,6 @@ log = logging.getLogger("replicas")
 TopicPartition = tuple[str, int]
 # (topic, partition, is_leader, leader_epoch); called on the loop after the change is in effect
 LeadershipCallback = Callable[[str, int, bool, int], None]
-
-NOT_SERVED = (
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-)
-"""Errors of a fetch that waits for no records: the partition is unknown or forbidden."""
 
 ACKS_ALL = -1
 VALID_ACKS = (-1, 0, 1)
@@ -102,7 +88,12 @@ class ReplicaManager:
         self.moves = DirectoryMoves(
             logs, self.find_partition, clock, config.properties, config.replica_fetch_max_bytes
         )
-        self._throttle = Throttle(config.properties, "leader", clock.monotonic_ms)
+        self.fetch_reader = FetchReader(
+            self.broker_id,
+            Throttle(config.properties, "leader", clock.monotonic_ms),
+            self.purgatories["Fetch"],
+            clock.monotonic_ms,
+        )
 
     # -- hosting --------------------------------------------------------------------------------
 
@@ -248,7 +239,7 @@ class ReplicaManager:
                     waiting[key] = partition
         if waiting:
             produces = self.purgatories["Produce"]
-            await _Acknowledgement(results, waiting, produces).wait(timeout_ms)
+            await Acknowledgement(results, waiting, produces).wait(timeout_ms)
         return results
 
     def _absence_error(self, key: TopicPartition) -> ErrorCode:
@@ -264,151 +255,6 @@ class ReplicaManager:
         """The target of a fetched partition: the hosted partition, or an error."""
         hosted, error = self.find_partition(topic, request.partition)
         return FetchTarget(topic, hosted, request, error)
-
-    async def fetch(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> list[PartitionRead]:
-        """Read all targets in order; wait up to `max_wait_ms` for `min_bytes` unless one has an
-        error.
-
-        `max_bytes` is spent in order. The first batch is returned complete whatever its size, so
-        that a reader always makes progress.
-        """
-        reads = await self._read_paced(terms, targets, note=True)
-        if terms.max_wait_ms > 0 and not _suffices(targets, reads, terms.min_bytes):
-            await self._wait(terms, targets)
-            reads = await self._read_paced(terms, targets)
-        if terms.is_follower:
-            self._record(targets, reads)
-        return reads
-
-    async def _wait(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> None:
-        hosted = [target.partition for target in targets if target.partition is not None]
-        if terms.is_follower:
-            watched = [partition.on_appended for partition in hosted]
-        else:
-            watched = [partition.on_committed for partition in hosted]
-        condition = self._condition(terms, targets)
-        fetches = self.purgatories["Fetch"]
-        await DelayedOperation(condition, lambda: True, fetches).wait(watched, terms.max_wait_ms)
-
-    def _condition(
-        self, terms: FetchTerms, targets: Sequence[FetchTarget]
-    ) -> Callable[[], bool | None]:
-        """The condition that ends the wait: enough bytes, or a role change that is an error."""
-        roles = [
-            (target, target.partition, target.partition.leader_epoch, target.partition.is_leader)
-            for target in targets
-            if target.partition is not None
-        ]
-
-        sizes = replace(terms, lend=True)  # only sizes matter: the bytes stay in the files
-
-        def is_satisfied() -> bool | None:
-            for target, partition, epoch, is_leader in roles:
-                changed = partition.leader_epoch != epoch or partition.is_leader != is_leader
-                if partition.is_retired or (
-                    changed and fetch_error(partition, target.request, terms)
-                ):
-                    return True
-            return self._has_bytes(sizes, targets) or None
-
-        return is_satisfied
-
-    def _has_bytes(self, terms: FetchTerms, targets: Sequence[FetchTarget]) -> bool:
-        if terms.min_bytes <= 1:
-            return any(
-                target.partition is not None
-                and upper_bound(target.partition, terms) > target.request.fetch_offset
-                and not self._holds_back(target.partition, terms)
-                for target in targets
-            )
-        return _suffices(targets, self._read_all(terms, targets), terms.min_bytes)
-
-    async def _read_paced(
-        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool = False
-    ) -> list[PartitionRead]:
-        """Read all targets; other requests run between many of them."""
-        if len(targets) <= PACE:
-            return self._read_all(terms, targets, note=note)
-        return [read async for read in yield_items(self._reads(terms, targets, note=note))]
-
-    def _read_all(
-        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool = False
-    ) -> list[PartitionRead]:
-        return list(self._reads(terms, targets, note=note))
-
-    def _reads(
-        self, terms: FetchTerms, targets: Sequence[FetchTarget], *, note: bool
-    ) -> Iterator[PartitionRead]:
-        """With `note` a follower's fetch updates its state, once for each request."""
-        now_ms = self._clock.monotonic_ms()
-        bytes_left, min_one = terms.max_bytes, not terms.hard_limit
-        for target in targets:
-            partition = target.partition
-            if partition is None:
-                yield PartitionRead(error=target.error)
-                continue
-            if (
-                target.settled_epoch == partition.leader_epoch
-                and partition.is_leader
-                and partition.is_idle_fetch(
-                    terms.replica_id, target.request.fetch_offset, now_ms, note=note
-                )
-            ):
-                yield IDLE
-                continue
-            read = self._read(
-                partition, target, terms, bytes_left, now_ms, min_one=min_one, note=note
-            )
-            if read.size:
-                min_one = False
-                bytes_left = max(bytes_left - read.size, 0)
-            yield read
-
-    # -- throttled followers --------------------------------------------------------------------
-
-    def _holds_back(self, partition: Partition, terms: FetchTerms) -> bool:
-        """Whether a follower gets no records now: its replica is throttled, the quota is exceeded,
-        and it is not in the ISR, which it must not leave because of the throttle."""
-        return (
-            terms.is_follower
-            and self._is_throttled(partition)
-            and terms.replica_id not in partition.isr.committed
-            and self._throttle.is_exceeded
-        )
-
-    def _is_throttled(self, partition: Partition) -> bool:
-        replicas = partition.log.config.leader_replication_throttled_replicas
-        return bool(replicas) and is_listed(replicas, partition.partition, self.broker_id)
-
-    def _record(self, targets: Sequence[FetchTarget], reads: Sequence[PartitionRead]) -> None:
-        for target, read in zip(targets, reads, strict=True):
-            if read.size and target.partition is not None and self._is_throttled(target.partition):
-                self._throttle.record(read.size)
-
-    def _read(
-        self,
-        partition: Partition,
-        target: FetchTarget,
-        terms: FetchTerms,
-        max_bytes: int,
-        now_ms: float,
-        *,
-        min_one: bool,
-        note: bool,
-    ) -> PartitionRead:
-        if self._holds_back(partition, terms):
-            max_bytes, min_one = 0, False
-        try:
-            read = read_partition(
-                partition, target.request, terms, max_bytes, now_ms, min_one=min_one, note=note
-            )
-        except OSError as failure:
-            partition.log.handle_read_error(failure)
-            return PartitionRead(error=ErrorCode.KAFKA_STORAGE_ERROR)
-        if terms.is_follower and terms.in_session:
-            settled = read.error is ErrorCode.NONE and not read.diverges
-            target.settled_epoch = target.request.current_leader_epoch if settled else -1
-        return read
 
     # -- periodic work --------------------------------------------------------------------------
 
@@ -444,59 +290,3 @@ class ReplicaManager:
         self.proposals.close()
         await self.moves.close()
         await self.fetchers.close()
-
-
-def _suffices(
-    targets: Sequence[FetchTarget], reads: Sequence[PartitionRead], min_bytes: int
-) -> bool:
-    """Whether the response can be sent now: enough bytes, an error, a divergence or a preferred
-    replica. Partitions that are not served neither end the wait nor prolong it."""
-    size = 0
-    is_none_served = True
-    for target, read in zip(targets, reads, strict=True):
-        if target.partition is None and read.error in NOT_SERVED:
-            continue
-        is_none_served = False
-        if read.error is not ErrorCode.NONE or read.diverges or read.more:
-            return True
-        if read.preferred_replica >= 0:
-            return True
-        size += read.size
-    return is_none_served or size >= min_bytes
-
-
-class _Acknowledgement:
-    """acks=all: delays the results until each partition's high watermark has passed."""
-
-    def __init__(
-        self,
-        results: dict[TopicPartition, AppendResult],
-        waiting: dict[TopicPartition, Partition],
-        purgatory: Purgatory,
-    ) -> None:
-        self._results = results
-        self._waiting = waiting
-        self._purgatory = purgatory
-
-    async def wait(self, timeout_ms: int) -> None:
-        watched = [partition.on_committed for partition in self._waiting.values()]
-        await DelayedOperation(self._update, self._time_out, self._purgatory).wait(
-            watched, timeout_ms
-        )
-
-    def _update(self) -> bool | None:
-        for key, partition in list(self._waiting.items()):
-            error = partition.acknowledgement(self._results[key].last_offset + 1)
-            if error is not None:
-                self._settle(key, error)
-        return None if self._waiting else True
-
-    def _time_out(self) -> bool:
-        for key in list(self._waiting):
-            self._settle(key, ErrorCode.REQUEST_TIMED_OUT)
-        return True
-
-    def _settle(self, key: TopicPartition, error: ErrorCode) -> None:
-        del self._waiting[key]
-        if error is not ErrorCode.NONE:
-            self._results[key] = replace(self._results[key], error=error)

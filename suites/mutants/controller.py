@@ -124,18 +124,19 @@ def reassignment_forgotten(mark: Mark) -> None:
     """Drops the adding and removing replicas that the controller loads."""
 
     def make(original: Function) -> Function:
-        async def load(term: Any) -> Any:
-            added = await original(term)
-            topics = term.context.topics
+        async def load(loading: Any, *watches: Any) -> Any:
+            topics = loading._services.context.topics
+            is_first = not topics
+            added = await original(loading, *watches)
             for name, topic in topics.items():
-                if not term.ready and (topic.adding or topic.removing):
+                if is_first and (topic.adding or topic.removing):
                     mark.hit()
                     topics[name] = dataclasses.replace(topic, adding={}, removing={})
             return added
 
         return load
 
-    replace("urteil.broker.controller.term:Term._load_topics", make)
+    replace("urteil.broker.controller.topic_loading:TopicLoading.load", make)
 
 
 @mutant(

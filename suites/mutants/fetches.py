@@ -28,7 +28,7 @@ def serve_reads_beyond_hw(mark: Mark) -> None:
 
         return upper_bound
 
-    for module in ("partition_read", "replica_manager"):
+    for module in ("partition_read", "fetch_reader"):
         replace(f"urteil.broker.replication.{module}:upper_bound", make)
 
 
@@ -99,7 +99,7 @@ def follower_serves_uncommitted(mark: Mark) -> None:
         return upper_bound
 
     replace("urteil.broker.replication.partition_read:upper_bound", make)
-    replace("urteil.broker.replication.replica_manager:upper_bound", make)
+    replace("urteil.broker.replication.fetch_reader:upper_bound", make)
 
 
 @mutant(

@@ -38,7 +38,7 @@ def hw_read_twice_in_read_committed(mark: Mark) -> None:
 
         return upper_bound
 
-    replace("urteil.broker.replication.replica_manager:upper_bound", lambda original: original)
+    replace("urteil.broker.replication.fetch_reader:upper_bound", lambda original: original)
     replace("urteil.broker.replication.partition_read:upper_bound", make)
 
 
@@ -157,7 +157,7 @@ def one_partition_answers_for_all(mark: Mark) -> None:
 
         return look
 
-    replace("urteil.broker.replication.replica_manager:_Acknowledgement._update", make)
+    replace("urteil.broker.replication.acknowledgement:Acknowledgement._update", make)
 
 
 @mutant(
@@ -178,7 +178,7 @@ def timeout_is_success(mark: Mark) -> None:
 
         return time_out
 
-    replace("urteil.broker.replication.replica_manager:_Acknowledgement._time_out", make)
+    replace("urteil.broker.replication.acknowledgement:Acknowledgement._time_out", make)
 
 
 @mutant(
@@ -199,7 +199,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
 
         return look
 
-    replace("urteil.broker.replication.replica_manager:_Acknowledgement._update", make)
+    replace("urteil.broker.replication.acknowledgement:Acknowledgement._update", make)
 
 
 @mutant(
@@ -234,13 +234,13 @@ def fetch_not_woken(mark: Mark) -> None:
     """Wakes no waiting consumer fetch before its timeout."""
 
     def make(original: Function) -> Function:
-        async def wait(manager: Any, terms: Any, target: Any) -> None:
+        async def wait(reader: Any, terms: Any, target: Any) -> None:
             if terms.is_follower:
-                await original(manager, terms, target)
+                await original(reader, terms, target)
                 return
             mark.hit()
             await asyncio.sleep(terms.max_wait_ms / 1000)
 
         return wait
 
-    replace("urteil.broker.replication.replica_manager:ReplicaManager._wait", make)
+    replace("urteil.broker.replication.fetch_reader:FetchReader._wait", make)

@@ -102,7 +102,9 @@ class Broken:
             partition=partition, fetch_offset=0, partition_max_bytes=1 << 20
         )
         terms = FetchTerms(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20)
-        (read,) = await self.replicas.fetch(terms, [self.replicas.fetch_target("t", asked)])
+        (read,) = await self.replicas.fetch_reader.fetch(
+            terms, [self.replicas.fetch_target("t", asked)]
+        )
         return read.error
 
 

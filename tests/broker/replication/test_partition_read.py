@@ -143,7 +143,7 @@ def test_waiting_fetch_reads_the_records_once(
         )
         terms = replace(CONSUMER, max_wait_ms=60_000, min_bytes=300_000, read_committed=True)
         fetching = asyncio.ensure_future(
-            one.replicas.fetch(terms, [one.replicas.fetch_target("t", asked)])
+            one.replicas.fetch_reader.fetch(terms, [one.replicas.fetch_target("t", asked)])
         )
         await asyncio.sleep(0)
         read, sizes = File.read_at, []

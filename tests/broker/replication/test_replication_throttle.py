@@ -71,7 +71,7 @@ def test_leader_throttles_listed_followers_outside_the_isr(
         async def fetched(offset: int) -> int:
             terms = FetchTerms(replica_id=2, max_wait_ms=0, min_bytes=1, max_bytes=300)
             asked = FetchRequest.FetchPartition(fetch_offset=offset, partition_max_bytes=300)
-            (read,) = await hosting.replicas.fetch(
+            (read,) = await hosting.replicas.fetch_reader.fetch(
                 terms, [FetchTarget("t", partition, asked, ErrorCode.NONE)]
             )
             assert read.error is ErrorCode.NONE

@@ -73,6 +73,8 @@ def _section(guarantee: Guarantee) -> str:
         reasons = dict.fromkeys(excuse.reason for excuse in guarantee.excuses)
         parts.append(f"Permitted:\n\n{bullets(map(sentence, reasons))}")
     notes = []
+    if guarantee.occasion is not None:
+        notes.append(f"Judged in runs with {guarantee.occasion.value}.")
     if guarantee.requires:
         names = ", ".join(one.name for one in guarantee.requires)
         notes.append(f"Not judged where brokers lack {names} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from urteil.chaos.capabilities import Capability
@@ -16,6 +17,9 @@ SLOT = 1 << 48
 
 EPOCH = 1 << 32
 """Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
+
+ALWAYS = "1 = 1"
+"""The condition of an excuse for every violation: the guarantee counts, and never fails."""
 
 DUE = """
 (SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps FROM slots
@@ -33,12 +37,39 @@ RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
 """What most guarantees rest on: slots and values are made of these."""
 
 
+class Occasion(Enum):
+    """What a run must contain, beside sends and reads, for a guarantee to be judged at all."""
+
+    FAILED_SENDS = "sends that certainly failed"
+    UNCLEAN_ELECTION = "an unclean election"
+    MIN_ISR = "an ISR below min.insync.replicas"
+    TRANSACTIONS = "transactions"
+    READING_TRANSACTIONS = "transactions that read what others write"
+    OPEN_TRANSACTION = "a transaction that its producer left open"
+    SHARED_TRANSACTIONAL_ID = "a transactional id that another producer takes over"
+    PIPELINE = "an application that writes outputs"
+    MIRROR = "a mirror of topics"
+    QUORUM = "a KRaft quorum"
+    COMPACTION = "a compacted topic"
+    RIGHTS = "clients with rights of their own"
+    QUOTAS = "clients with quotas"
+    KNOWN_ANSWERS = "a client that sends requests with known answers"
+    SAMPLES = "brokers whose processes the lab watches"
+    ADMINISTRATION = "tasks of administrators"
+    CONTROLLER_TASKS = "brokers that leave or return, and give the controller a task"
+    DEPARTURES = "members that leave their group or return"
+    LIVE_READERS = "readers whose polls show that they live, while no fault acts"
+    LOGS = "the logs of brokers' disks"
+    EARLIEST_LOOKUPS = "lookups of a log's start"
+    LIMITS = "limits of retention or of segments that are reached"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excuse:
     """A reason for which the settings or the faults of a run permit a violation."""
 
     when: str
-    """An SQL condition over the violation's row (alias `violation`)."""
+    """An SQL condition over the violation's row (alias `violation`); `ALWAYS` permits each."""
     reason: str
     """The reason as reports show it."""
     reads: tuple[str, ...] = ()
@@ -81,6 +112,10 @@ class Guarantee:
     not_counted: tuple[str, ...] = ()
     """What a healthy cluster does and no query counts: a phrase each, for docs/reference."""
 
+    occasion: Occasion | None = None
+    """What a run must contain for an opportunity; None where sends and reads suffice."""
+    not_required: str = ""
+    """Why no scenario may require it: a healthy broker gives it no opportunity in some runs."""
     opportunities: str
     """A query of one number `n`: the situations that could have shown a violation."""
     violations: str
@@ -144,6 +179,11 @@ class Guarantee:
                 f"the guarantee {self.name} has to declare either its reference check "
                 "(`reference`) or the reason why none makes sense (`no_reference`)"
             )
+
+    @property
+    def never_fails(self) -> bool:
+        """Whether every violation is permitted, and therefore only counted."""
+        return any(excuse.when == ALWAYS for excuse in self.excuses)
 
     @property
     def compared_sub_kinds(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""SQL over the derived table `cluster_tasks`: tasks of the cluster, each done in time or overdue.
+"""Guarantees over the derived table `cluster_tasks`: tasks of the cluster, done in time or overdue.
 
 A row names the duty (`asked`) and, where it is not done, the state that remained (`stands`).
 `derived/admin_tasks.py` says when a duty counts.
@@ -6,22 +6,58 @@ A row names the duty (`asked`) and, where it is not done, the state that remaine
 
 from __future__ import annotations
 
-TASK_TABLES = ("faults", "states")
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import DERIVED, Explain, Guarantee, Occasion
 
 
-def count_tasks(*kinds: str) -> str:
-    """The opportunities: all duties of these kinds."""
-    return f"SELECT COUNT(*) AS n FROM cluster_tasks WHERE kind IN ({_quote(kinds)})"
+def _explain(row: Mapping[str, Any]) -> str:
+    return f"{row['asked']}, but {row['stands']}."
 
 
-def overdue_tasks(*kinds: str) -> str:
-    """The violations: the overdue duties of these kinds; `recovery_s` is how long they lasted."""
-    return f"""
+def task_guarantee(
+    *,
+    name: str,
+    rank: int,
+    about: str,
+    promise: str,
+    source: str,
+    sub_kinds: Mapping[str, str],
+    not_counted: tuple[str, ...] = (),
+    occasion: Occasion = Occasion.CONTROLLER_TASKS,
+    not_required: str = "",
+    explain: Explain = _explain,
+) -> Guarantee:
+    """A guarantee that is violated by each overdue task; its sub-kinds are the kinds of tasks.
+
+    The row of a violation also has `recovery_s`, how long the task was overdue.
+    """
+    kinds = ", ".join(f"'{kind}'" for kind in sub_kinds)
+    return Guarantee(
+        name=name,
+        rank=rank,
+        split_from="slow_recovery",
+        about=about,
+        promise=promise,
+        source=source,
+        sub_kinds=sub_kinds,
+        not_counted=not_counted,
+        occasion=occasion,
+        not_required=not_required,
+        opportunities=f"SELECT COUNT(*) AS n FROM cluster_tasks WHERE kind IN ({kinds})",
+        violations=f"""
 SELECT kind AS sub_kind, p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns,
   to_ns AS until_ns, (to_ns - from_ns) / 1e9 AS recovery_s,
   limit_s AS deadline_s, asked, stands
-FROM cluster_tasks WHERE late = 1 AND kind IN ({_quote(kinds)})"""
-
-
-def _quote(kinds: tuple[str, ...]) -> str:
-    return ", ".join(f"'{kind}'" for kind in kinds)
+FROM cluster_tasks WHERE late = 1 AND kind IN ({kinds})""",
+        explain=explain,
+        tie="finding.asked",
+        compares_times=True,
+        host_load_excuses=True,
+        needs=("states",),
+        reads=("cluster_tasks",),
+        subjects=tuple(f"cluster_tasks.{kind}" for kind in sub_kinds),
+        rests_on=("faults", "states"),
+        no_reference=DERIVED,
+    )

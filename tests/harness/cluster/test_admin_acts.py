@@ -21,11 +21,6 @@ from urteil.harness.targets import UrteilTarget
 
 TOPIC = "kept"
 RECORDS = 50
-NAMES = (
-    "add_partitions", "reassign", "raise_replication", "elect_preferred", "min_isr", "retention",
-    "quota", "move_directories", "topic_churn", "recreate_topic", "remove_broker", "add_broker",
-    pytest.param("upgrade", marks=pytest.mark.thorough),
-)  # fmt: skip
 ACTS_OF = {
     "add_partitions": {"add partitions"},
     "reassign": {"reassign"},
@@ -41,6 +36,9 @@ ACTS_OF = {
     "add_broker": {"reassign"},
     "upgrade": {"upgrade"},
 }
+NAMES = [
+    pytest.param(name, marks=pytest.mark.thorough if name == "upgrade" else ()) for name in ACTS_OF
+]
 TARGETS = {"remove_broker": "controller", "add_broker": "b4", "upgrade": "all"}
 
 

@@ -13,38 +13,20 @@ from tests.harness.verify.example_runs import ONE, alone, copy_of, healthy, judg
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES, Damage
 from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.guarantees.base import Occasion
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.self_test import is_found, judge_copy
 from urteil.harness.verify.synthetic import END_NS, S, Shape
 
-COUNTED = {"g0", "g_single"}
-"""Never a failure."""
-
-TRANSACTION_COORDINATOR = {
-    *("torn_txn", "precommitted_read", "zombie_write", "hanging_txn", "offsets_not_atomic"),
-    *("unprocessed", "processed_twice", "g1c", *COUNTED),
-}
-"""Not judged without transactions, or a pipeline: test_transaction_guarantees.py."""
-
-NEED_A_FAULT_OF_THEIR_OWN = {
-    *("ack_below_min_isr", "aborted_read", "loss_not_a_suffix"),
-    *("latest_value_lost", "stale_value_visible", "resurrected_key", "tombstone_too_early"),
-    *("compacted_too_early", "offset_renumbered", "unauthorised", "quota_exceeded"),
-    *("wrong_answer", "unexpected_exit", "leaderless_partition", "wrong_log_start"),
-    *("preferred_leader_ignored", "leadership_not_handed_over", "dead_replica_in_isr"),
-    *("shrunken_isr", "unfinished_administration", "static_member_rebalanced"),
-    *("departed_member_kept", "kept_too_long", "segment_not_rolled"),
-    *("wrong_result", "reordered_copy"),
-    *("mirror_gap", "mirror_order", "translated_too_far", "quorum_log"),
-    *TRANSACTION_COORDINATOR,
-}
+OCCASIONS = {None, Occasion.LIVE_READERS, Occasion.LOGS}
+"""What the healthy evidence contains."""
 
 
 def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
     result = judged(tmp_path, healthy(), canary=True)
     assert result.verdict is Verdict.PASS, result.reasons
     for guarantee in result.guarantees:
-        if guarantee.name in NEED_A_FAULT_OF_THEIR_OWN:
+        if GUARANTEES[guarantee.name].occasion not in OCCASIONS:
             assert guarantee.status is Status.NOT_JUDGED, guarantee
         else:
             assert guarantee.status is Status.HOLDS, guarantee
@@ -74,7 +56,7 @@ def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Pat
     only = {trace.guarantee}
     results = judge_copy(tmp_path, copy, example_runs.damaged_scenario(), facts, only=only)
     assert is_found(results, trace), (trace, results[trace.guarantee])
-    counted = trace.guarantee in COUNTED
+    counted = GUARANTEES[trace.guarantee].never_fails
     assert (results[trace.guarantee].violations > 0) is not counted
     first = results[trace.guarantee].findings[0]
     assert (first.permitted is None) is not counted

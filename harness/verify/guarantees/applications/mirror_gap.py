@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _REACHED = f"""
@@ -42,6 +42,7 @@ GUARANTEE = Guarantee(
         "Records that the source holds several times.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
+    occasion=Occasion.MIRROR,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_REACHED}) progress WHERE off <= reached",
     violations=f"""
 SELECT 'skipped' AS sub_kind, p, off, invoke_ns AS at_ns, complete_ns AS until_ns,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _NEIGHBOURS = f"""
@@ -59,6 +59,7 @@ GUARANTEE = Guarantee(
         "Records that the source holds several times.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
+    occasion=Occasion.MIRROR,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_NEIGHBOURS}) neighbours",
     violations=f"""
 SELECT CASE WHEN copy_p <> mirror_p THEN 'partition' ELSE 'order' END AS sub_kind, p, off,

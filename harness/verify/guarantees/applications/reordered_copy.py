@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS
 from urteil.harness.verify.reference import (
     Partition,
@@ -111,6 +111,7 @@ GUARANTEE = Guarantee(
         "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
         "lost records, where it may have destroyed inputs, copies or offsets (permitted).",
     ),
+    occasion=Occasion.PIPELINE,
     opportunities=f"SELECT COUNT(prev_copy_slot) AS n FROM ({_NEIGHBOURS}) neighbours",
     violations=f"""
 SELECT 'order' AS sub_kind, neighbours.p, first_slot % {SLOT} AS off, invoke_ns AS at_ns,

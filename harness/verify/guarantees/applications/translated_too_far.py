@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from urteil.harness.verify.guarantees.applications.mirrored_pairs import PAIRS, SPOILT, pairs_of
-from urteil.harness.verify.guarantees.base import RECORDS, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _SKIPPED = f"""
@@ -67,6 +67,7 @@ GUARANTEE = Guarantee(
         "Records of which another copy is at or behind the translated offset.",
         "Sources before an unclean election, or a disk that lost records (permitted).",
     ),
+    occasion=Occasion.MIRROR,
     opportunities="SELECT COUNT(*) AS n FROM translations WHERE translations.position > 0",
     violations=f"""
 SELECT 'too far' AS sub_kind, skipped_records.mirror_p AS p, skipped_records.position AS off,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import RECORDS, Excuse, Guarantee
+from urteil.harness.verify.guarantees.base import RECORDS, Excuse, Guarantee, Occasion
 from urteil.harness.verify.plurals import times
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
@@ -125,6 +125,7 @@ GUARANTEE = Guarantee(
         "Runs in which an unclean election, or a disk that lost records, may have destroyed "
         "inputs, outputs, offsets or an application's internal topics (permitted).",
     ),
+    occasion=Occasion.PIPELINE,
     opportunities="SELECT COUNT(*) AS n FROM expected_outputs",
     violations=f"SELECT * FROM ({_JUDGED}) results WHERE sub_kind IS NOT NULL",
     excuses=(

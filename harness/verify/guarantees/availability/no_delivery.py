@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _STILL = "intervals.live = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
@@ -70,6 +70,7 @@ GUARANTEE = Guarantee(
         "Clients that did not poll, and `max.poll.interval.ms` more while a member does not poll.",
         "Readers of committed records where there are transactions.",
     ),
+    occasion=Occasion.LIVE_READERS,
     opportunities=f"""
 SELECT COUNT(*) AS n FROM undisturbed_intervals intervals WHERE intervals.moved = 1
   OR ({_STILL})""",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -39,6 +39,7 @@ GUARANTEE = Guarantee(
         "`starting` while another fault acts than the broker's own, since a start needs other "
         "nodes.",
     ),
+    occasion=Occasion.SAMPLES,
     opportunities="SELECT COUNT(*) AS n FROM broker_exits exits",
     violations="""
 SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import FLOORS, WHOSE
 from urteil.harness.verify.guarantees.losses import losable
@@ -88,6 +88,7 @@ GUARANTEE = Guarantee(
         "Of the active segment, records before the last active segment of any replica: a replica "
         "that fetched a cleaned log again has fewer segments.",
     ),
+    occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COUNT(*) AS n {_FROM} {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN keyed.off >= {_ACTIVE_BASE} THEN 'active segment' ELSE 'inside the lag' END

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, only_where, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
@@ -93,6 +93,7 @@ GUARANTEE = Guarantee(
         "What `lost_write` permits.",
         "`not served` of values that were written twice, of which the first may be cleaned.",
     ),
+    occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COUNT(*) AS n FROM keyed JOIN partitions "
     f"ON partitions.p = keyed.p {_JUDGED}",
     violations=f"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, Occasion, count_records, place
 from urteil.harness.verify.guarantees.losses import (
     RETRIED,
     REUSED_OFFSET,
@@ -64,6 +64,7 @@ GUARANTEE = Guarantee(
         "record stands below its batch's base.",
     ),
     not_counted=("Repeated sends without idempotence.",),
+    occasion=Occasion.COMPACTION,
     opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT 'renumbered' AS sub_kind, records.p,

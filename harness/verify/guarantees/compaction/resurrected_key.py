@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import latest, older
 from urteil.harness.verify.guarantees.losses import losable
@@ -40,6 +40,7 @@ GUARANTEE = Guarantee(
         "certainly failed. Its last record has the highest offset.",
     ),
     not_counted=("Passes that took longer than delete.retention.ms.",),
+    occasion=Occasion.COMPACTION,
     opportunities=latest(1),
     violations=older(1, excused="shown_values.took_ns <= partitions.delete_retention_ns"),
     excuses=losable("violation.latest_off"),

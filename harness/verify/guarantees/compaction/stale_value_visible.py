@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import latest, older
 from urteil.harness.verify.guarantees.losses import losable
@@ -103,6 +103,7 @@ GUARANTEE = Guarantee(
         "`not cleaned`: the active segment, 15 s from the last healing on, and successors in "
         "transactions without an acknowledged commit.",
     ),
+    occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COALESCE(SUM(opportunities.n), 0) AS n FROM ({latest(0)} "
     f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) opportunities",
     violations=f"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, only_where, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, only_where, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
@@ -67,6 +67,7 @@ GUARANTEE = Guarantee(
         "Tombstones that were overwritten.",
         "Clock faults.",
     ),
+    occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COUNT(*) AS n FROM keyed JOIN partitions "
     f"ON partitions.p = keyed.p {_JUDGED} {_YOUNG}",
     violations=f"""

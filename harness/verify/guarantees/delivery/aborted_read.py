@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
 from urteil.harness.verify.limits import ENDED
 from urteil.harness.verify.plurals import count_text
@@ -139,6 +139,7 @@ GUARANTEE = Guarantee(
         "producer's next marker ends them.",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.FAILED_SENDS,
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM slots WHERE on_leader = 1 AND marks = 1) AS n
 {_JUDGED}""",

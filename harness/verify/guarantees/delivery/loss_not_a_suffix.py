@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, count_records, place
 from urteil.harness.verify.guarantees.delivery.lost_write import LOST
 from urteil.harness.verify.reference import (
     Partition,
@@ -66,6 +66,7 @@ GUARANTEE = Guarantee(
         "the start of every unclean epoch that began after its send.",
     ),
     not_counted=("Runs without unclean election.",),
+    occasion=Occasion.UNCLEAN_ELECTION,
     opportunities=count_records(
         "FROM records JOIN partitions ON partitions.p = records.sent_p "
         "WHERE records.outcome = 'ok' AND records.acks = -1 "

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
-from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
+from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -18,10 +17,9 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"{row['asked']}, but {row['stands']}, for {lasted_s:.0f} s."
 
 
-GUARANTEE = Guarantee(
+GUARANTEE = task_guarantee(
     name="leaderless_partition",
     rank=70,
-    split_from="slow_recovery",
     about="a partition had no leader although an eligible replica lived",
     promise="A partition without a leader gets one as soon as a member of its in-sync set is "
     "back, or unclean elections are enabled.",
@@ -34,15 +32,6 @@ GUARANTEE = Guarantee(
             "shutdowns of others acted meanwhile"
         ),
     },
-    opportunities=count_tasks("leaderless"),
-    violations=overdue_tasks("leaderless"),
+    not_required="each partition may have a leader all the time",
     explain=_explain,
-    tie="finding.asked",
-    compares_times=True,
-    host_load_excuses=True,
-    needs=("states",),
-    reads=("cluster_tasks",),
-    subjects=("cluster_tasks.leaderless",),
-    rests_on=TASK_TABLES,
-    no_reference=DERIVED,
 )

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
-from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
+from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -25,10 +24,9 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"{row['asked']}, but {row['stands']}, {long}."
 
 
-GUARANTEE = Guarantee(
+GUARANTEE = task_guarantee(
     name="preferred_leader_ignored",
     rank=50,
-    split_from="slow_recovery",
     about="a preferred leader was not elected, or leadership did not return to it",
     promise="A preferred leader is elected before the request for it is answered, and leads again "
     "automatically where auto.leader.rebalance.enable is on.",
@@ -47,15 +45,5 @@ GUARANTEE = Guarantee(
     not_counted=(
         "`not given back` while replicas are being moved, and for topics that are being deleted.",
     ),
-    opportunities=count_tasks("not elected", "not given back"),
-    violations=overdue_tasks("not elected", "not given back"),
     explain=_explain,
-    tie="finding.asked",
-    compares_times=True,
-    host_load_excuses=True,
-    needs=("states",),
-    reads=("cluster_tasks",),
-    subjects=("cluster_tasks.not elected", "cluster_tasks.not given back"),
-    rests_on=TASK_TABLES,
-    no_reference=DERIVED,
 )

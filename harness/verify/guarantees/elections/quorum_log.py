@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _COMMITTED = "(SELECT * FROM metadata_logs WHERE broker < 0)"
@@ -86,6 +86,7 @@ GUARANTEE = Guarantee(
         "log.",
     ),
     not_counted=("Copies that are behind, and tails of former epochs that were never committed.",),
+    occasion=Occasion.QUORUM,
     opportunities=f"SELECT COUNT(*) AS n FROM {_COMMITTED} committed",
     violations=f"""
 SELECT 'two leaders' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,

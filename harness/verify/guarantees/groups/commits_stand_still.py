@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -35,6 +35,7 @@ GUARANTEE = Guarantee(
         "Times in which a fault acted, a leader changed, or a member came, went, paused or "
         "resumed: the wait counts from then on.",
     ),
+    occasion=Occasion.LIVE_READERS,
     opportunities="""SELECT COUNT(*) AS n FROM undisturbed_intervals
 WHERE kind = 'group' AND (committed > 0 OR tried > 2)""",
     violations="""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -50,6 +50,7 @@ GUARANTEE = Guarantee(
         "member lived so long.",
         "Killed members where the group assigned something in the 3 s before.",
     ),
+    occasion=Occasion.DEPARTURES,
     opportunities="SELECT COUNT(*) AS n FROM member_departures departures",
     violations="""
 SELECT CASE WHEN died = 1 THEN 'kept dead' ELSE 'left behind' END AS sub_kind, p,

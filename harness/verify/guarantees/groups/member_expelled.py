@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -49,6 +49,7 @@ GUARANTEE = Guarantee(
         "offsets topic. At a takeover, where anything but crashes, shutdowns and elections of "
         "preferred leaders acted, or the group was disturbed in the 5 s before.",
     ),
+    occasion=Occasion.LIVE_READERS,
     opportunities="""SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM undisturbed_intervals WHERE kind = 'group'
   UNION ALL SELECT COUNT(*) FROM evictions) opportunities""",

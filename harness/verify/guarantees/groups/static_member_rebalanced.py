@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import STATIC_MEMBERS
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -35,6 +35,7 @@ GUARANTEE = Guarantee(
     },
     not_counted=("Rejoins where another member came or went meanwhile.",),
     requires=(STATIC_MEMBERS,),
+    occasion=Occasion.DEPARTURES,
     opportunities="SELECT COUNT(*) AS n FROM static_rejoins rejoins",
     violations="""
 SELECT 'rebalanced' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, died_ns AS at_ns,

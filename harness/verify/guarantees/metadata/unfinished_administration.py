@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
-from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
+from urteil.harness.verify.guarantees.base import Occasion
+from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -22,10 +22,9 @@ def _explain(row: Mapping[str, Any]) -> str:
     return f"An administrator asked {row['asked']}, but {row['stands']}, {long}."
 
 
-GUARANTEE = Guarantee(
+GUARANTEE = task_guarantee(
     name="unfinished_administration",
     rank=60,
-    split_from="slow_recovery",
     about="requested administration was not finished although nothing prevented it",
     promise="A reassignment continues across controllers until its target replicas are in place, "
     "and a topic marked for deletion is deleted.",
@@ -43,15 +42,6 @@ GUARANTEE = Guarantee(
         "healed, or a reassignment was not acknowledged. It waits from the last coming or going "
         "of a broker or controller on.",
     ),
-    opportunities=count_tasks("not moved", "not deleted", "not done"),
-    violations=overdue_tasks("not moved", "not deleted", "not done"),
+    occasion=Occasion.ADMINISTRATION,
     explain=_explain,
-    tie="finding.asked",
-    compares_times=True,
-    host_load_excuses=True,
-    needs=("states",),
-    reads=("cluster_tasks",),
-    subjects=("cluster_tasks.not moved", "cluster_tasks.not deleted", "cluster_tasks.not done"),
-    rests_on=TASK_TABLES,
-    no_reference=DERIVED,
 )

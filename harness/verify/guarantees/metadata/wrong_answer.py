@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import SmallHistory, Violation, subject_text
 
 _LONG_NS = 5_000_000_000
@@ -53,6 +53,7 @@ GUARANTEE = Guarantee(
         "or a preparation of it was rejected so long.",
     ),
     not_counted=("Questions while a fault acted, or less than five seconds after its healing.",),
+    occasion=Occasion.KNOWN_ANSWERS,
     opportunities=f"SELECT COUNT(*) AS n {_CALM}",
     violations=f"""
 SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _LONG_NS = 20_000_000_000
@@ -103,6 +103,7 @@ GUARANTEE = Guarantee(
             "offset, and at least twenty times that this offset does not exist"
         ),
     },
+    occasion=Occasion.EARLIEST_LOOKUPS,
     opportunities="SELECT COUNT(*) AS n FROM answers WHERE kind = 'earliest'",
     violations=f"""
 SELECT 'turned away' AS sub_kind, late_fetches.p, late_fetches.from_offset AS off,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
 _LEARN_NS = 1_000_000_000
@@ -82,6 +82,7 @@ GUARANTEE = Guarantee(
         "Acknowledgements after links were cut, or the leader itself became a fault's target, "
         "during that version: it correctly uses the ISR that it last knew.",
     ),
+    occasion=Occasion.MIN_ISR,
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT 'acknowledged' AS sub_kind, records.sent_p AS p, records.ack_off AS off,

@@ -6,21 +6,11 @@ not contain the former leader. The controller that removes it by the next epoch 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from urteil.harness.verify.guarantees.tasks import task_guarantee
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
-from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
-
-
-def _explain(row: Mapping[str, Any]) -> str:
-    return f"{row['asked']}, but {row['stands']}."
-
-
-GUARANTEE = Guarantee(
+GUARANTEE = task_guarantee(
     name="dead_replica_in_isr",
     rank=60,
-    split_from="slow_recovery",
     about="a stopped former leader was still in the ISR",
     promise="Brokers without a session are not in sync.",
     source="Kafka documentation, 4.7 Replication: a node must maintain its session",
@@ -30,15 +20,4 @@ GUARANTEE = Guarantee(
             "the first one until the new leader removed it"
         ),
     },
-    opportunities=count_tasks("kept in sync"),
-    violations=overdue_tasks("kept in sync"),
-    explain=_explain,
-    tie="finding.asked",
-    compares_times=True,
-    host_load_excuses=True,
-    needs=("states",),
-    reads=("cluster_tasks",),
-    subjects=("cluster_tasks.kept in sync",),
-    rests_on=TASK_TABLES,
-    no_reference=DERIVED,
 )

@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
-from urteil.harness.verify.guarantees.tasks import TASK_TABLES, count_tasks, overdue_tasks
+from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     return f"{row['asked']}, then {row['stands']}, for {row['recovery_s']:.0f} s."
 
 
-GUARANTEE = Guarantee(
+GUARANTEE = task_guarantee(
     name="shrunken_isr",
     rank=50,
-    split_from="slow_recovery",
     about="replicas left the ISR and stayed outside although no fault acted",
     promise="A replica leaves the in-sync set when it stops or lags by replica.lag.time.max.ms, "
     "and joins it again when it has caught up.",
@@ -32,15 +30,5 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=("Topics while their replicas are being moved.",),
-    opportunities=count_tasks("fell out"),
-    violations=overdue_tasks("fell out"),
     explain=_explain,
-    tie="finding.asked",
-    compares_times=True,
-    host_load_excuses=True,
-    needs=("states",),
-    reads=("cluster_tasks",),
-    subjects=("cluster_tasks.fell out",),
-    rests_on=TASK_TABLES,
-    no_reference=DERIVED,
 )

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _SLACK_NS = 5_000_000_000
@@ -212,6 +212,7 @@ GUARANTEE = Guarantee(
         "Changed settings, clock faults, and segments that expired less than that time before the "
         "end or the last healing.",
     ),
+    occasion=Occasion.LIMITS,
     opportunities=f"""
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 _SENTENCES = {
     "deleted": "Broker {broker} has a log of {topic}-{partition}, a topic that was deleted "
@@ -41,6 +41,7 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Brokers where disks or clocks failed, or a broker or controller came or went since.",
     ),
+    occasion=Occasion.LOGS,
     opportunities="SELECT COUNT(*) AS n FROM logs",
     violations="""
 SELECT 'on disk' AS sub_kind, leftovers.p, CAST(NULL AS BIGINT) AS off,

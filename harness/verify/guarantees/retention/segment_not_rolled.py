@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 _APART_MS = 10_000
@@ -101,6 +101,7 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=("Closed segments of compacted topics.",),
+    occasion=Occasion.LIMITS,
     opportunities=f"SELECT COUNT(*) AS n {_SEGMENTS}",
     violations=f"""
 SELECT 'not rolled' AS sub_kind, segments.p, segments.segment_base AS off,

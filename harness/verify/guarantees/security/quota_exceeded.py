@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _WRITTEN = """
@@ -102,6 +102,7 @@ GUARANTEE = Guarantee(
         "Times in which another fault acted or a leader changed.",
         "Clients other than kafka-python's, compressed records and tombstones.",
     ),
+    occasion=Occasion.QUOTAS,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) demand",
     violations=f"""
 SELECT limits.kind AS sub_kind, traffic.p, CAST(NULL AS BIGINT) AS off, limits.from_ns AS at_ns,

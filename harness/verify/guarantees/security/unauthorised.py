@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.plurals import times
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
@@ -153,6 +153,7 @@ GUARANTEE = Guarantee(
         "right.",
         "Attempts while a fault acts, or less than five seconds after its healing.",
     ),
+    occasion=Occasion.RIGHTS,
     opportunities="SELECT COUNT(*) AS n FROM accesses WHERE outcome = 'denied'",
     violations=f"""
 SELECT CASE WHEN outcome = 'denied' THEN 'refused' WHEN changes = 0 THEN 'never granted'

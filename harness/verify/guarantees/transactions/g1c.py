@@ -8,7 +8,7 @@ writes."""
 from __future__ import annotations
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
 
 GUARANTEE = Guarantee(
@@ -29,6 +29,7 @@ GUARANTEE = Guarantee(
         "Circles through a reader of uncommitted records (permitted).",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("wr", "early"),
     violations=cycles("cycles.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
     excuses=(

@@ -6,7 +6,14 @@ counted and never a failure."""
 from __future__ import annotations
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import (
+    ALWAYS,
+    DERIVED,
+    Excuse,
+    Guarantee,
+    Occasion,
+    place,
+)
 from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
 
 GUARANTEE = Guarantee(
@@ -22,9 +29,10 @@ GUARANTEE = Guarantee(
         "A transaction missed a write of another one that it depends on. Counted, never a failure.",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("rw"),
     violations=cycles("cycles.kind = 'g_single'"),
-    excuses=(Excuse(when="1 = 1", reason="polls are slices of a log, not snapshots"),),
+    excuses=(Excuse(when=ALWAYS, reason="polls are slices of a log, not snapshots"),),
     explain=lambda row: (
         f"The first did not see what the second wrote at {place(row)}, yet depends on it: "
         f"{row['txns']}."

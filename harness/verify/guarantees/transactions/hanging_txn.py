@@ -18,7 +18,7 @@ from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.evidence.acts import INITIALISE
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
 from urteil.harness.verify.limits import FORGOTTEN, STOPPING_NS
 from urteil.harness.verify.reference import (
@@ -250,6 +250,7 @@ GUARANTEE = Guarantee(
         "Coordinators that do not answer.",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.OPEN_TRANSACTION,
     opportunities=f"""
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM ({_ENDS}) stable_answers

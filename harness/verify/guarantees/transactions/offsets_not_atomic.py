@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
 
@@ -136,6 +136,7 @@ GUARANTEE = Guarantee(
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.PIPELINE,
     opportunities=f"SELECT COUNT(*) AS n {INPUTS}",
     violations=f"""
 SELECT CASE WHEN outputs.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind,

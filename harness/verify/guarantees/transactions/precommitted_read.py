@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import Guarantee, place
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES, OF_TXN, SPOILS
 from urteil.harness.verify.reference import (
     Row,
@@ -108,6 +108,7 @@ GUARANTEE = Guarantee(
         ),
     },
     requires=(TRANSACTIONS,),
+    occasion=Occasion.TRANSACTIONS,
     opportunities=f"SELECT COUNT(*) AS n {_READ}",
     violations=f"""
 SELECT 'record' AS sub_kind, records.sent_p AS p, reads.offset AS off,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS, is_shown
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
 from urteil.harness.verify.guarantees.transactions.unprocessed import (
@@ -74,6 +74,7 @@ GUARANTEE = Guarantee(
         "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
+    occasion=Occasion.PIPELINE,
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) outputs) AS n {COPIED}
   AND copies.seen_slots > 0""",

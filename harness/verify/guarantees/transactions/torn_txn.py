@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.reference import (
     FinalPass,
     Partition,
@@ -277,6 +277,7 @@ GUARANTEE = Guarantee(
         "some passes deliver and others do not (`vanished_read`).",
     ),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.TRANSACTIONS,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) sums",
     violations=f"""
 SELECT sub_kind, slot DIV {SLOT} AS p, slot % {SLOT} AS off, begin_ns AS at_ns,

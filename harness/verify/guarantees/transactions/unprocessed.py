@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     INPUTS,
     OUTPUT_GONE,
@@ -141,6 +141,7 @@ GUARANTEE = Guarantee(
         "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
+    occasion=Occasion.PIPELINE,
     opportunities=f"SELECT COUNT(*) + (SELECT COUNT(*) {PASSED}) AS n {COPIED}",
     violations=f"""
 SELECT 'missing' AS sub_kind, records.sent_p AS p, records.first_slot % {SLOT} AS off,

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, place
+from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
 from urteil.harness.verify.reference import (
     Partition,
@@ -142,6 +142,7 @@ GUARANTEE = Guarantee(
     ),
     not_counted=("Initialisations that overlap, and producers that were initialised again.",),
     requires=(TRANSACTIONS,),
+    occasion=Occasion.SHARED_TRANSACTIONAL_ID,
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
   + (SELECT COUNT(*) FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns) AS n {_SENT}""",

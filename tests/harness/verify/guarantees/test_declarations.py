@@ -10,8 +10,10 @@ import sqlglot
 from sqlglot import exp
 
 from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.derived.tables import DERIVED
 from urteil.harness.verify.guarantees import GUARANTEES, SUBJECTS, Guarantee
+from urteil.harness.verify.guarantees.base import Occasion
 from urteil.harness.verify.shared_tables import STAGES
 
 WITH_SOURCES = {column for table in DERIVED.values() for column in table.columns_made_of}
@@ -71,6 +73,15 @@ def test_ranks_are_unique_within_a_subject() -> None:
     for subject, guarantees in SUBJECTS.items():
         ranks = [guarantee.rank for guarantee in guarantees]
         assert len(ranks) == len(set(ranks)), subject
+
+
+def test_every_occasion_is_that_of_a_guarantee() -> None:
+    assert {one.occasion for one in GUARANTEES.values()} == {None, *Occasion}
+
+
+def test_no_scenario_requires_what_it_may_not_show() -> None:
+    required = {name for scenario in SCENARIOS.values() for name in scenario.guarantees}
+    assert not {name for name in required if GUARANTEES[name].not_required}
 
 
 def test_guarantee_without_reference_check_or_reason_is_an_error() -> None:

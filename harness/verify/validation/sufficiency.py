@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from urteil.chaos.effects import Effect
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, targets_of
+
+_STOPS_CLIENTS = frozenset({Effect.KILLS_CLIENTS, Effect.PAUSES_CLIENTS})
 
 
 def insufficiencies(
@@ -70,8 +74,11 @@ def _traffic(
 
 
 def _attempts(faults: Sequence[Row], sends_in_windows: Mapping[int, int]) -> Iterator[str]:
-    """Faults without a send. A fault may prevent acknowledgements, but not sends."""
+    """Faults without a send. A fault may prevent acknowledgements, but sends only by stopping the
+    clients that make them."""
     for number, fault in enumerate(faults):
+        if has_only(fault, _STOPS_CLIENTS):
+            continue
         if fault["acted"] and not sends_in_windows.get(number):
             yield f"there was no send during {fault['fault']} on {', '.join(targets_of(fault))}"
 

@@ -55,6 +55,12 @@ def _crowd_of_commits(tables: example_runs.Tables) -> None:
         tables["commit_reads"].append(tables["commit_reads"][-1] | asked)
 
 
+def _silent_kill_of_a_client(tables: example_runs.Tables) -> None:
+    """The only client that sent is killed."""
+    _silent_fault(tables)
+    tables["faults"][0] |= {"fault": "kill_client", "targets": '["p0"]', "effects": None}
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -83,6 +89,14 @@ def test_missing_evidence_makes_the_verdict_unknown(
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
     assert reason in result.reasons
+
+
+@pytest.mark.usefixtures("few")
+def test_killed_client_need_not_send_meanwhile(tmp_path: Path) -> None:
+    tables = healthy()
+    _silent_kill_of_a_client(tables)
+    reasons = judged(tmp_path, tables).reasons
+    assert not [reason for reason in reasons if "no send" in reason]
 
 
 @pytest.mark.usefixtures("few")

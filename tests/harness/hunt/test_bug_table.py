@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,15 @@ def test_each_seed_is_played_on_both_releases() -> None:
         ("kafka:1.0.0", 1), ("kafka:1.0.1", 1), ("kafka:1.0.0", 2), ("kafka:1.0.1", 2),
     ]  # fmt: skip
     assert jobs[0].arguments() == ["run", "s", "--seed", "1", "--target", "kafka:1.0.0"]
+
+
+def test_permitted_anomaly_counts_only_where_the_bug_declares_it() -> None:
+    shown = msgspec.structs.replace(played(BUG.broken_target), must_find={"lost_write": True})
+    missed = msgspec.structs.replace(played(BUG.fixed_target), must_find={"lost_write": False})
+    permitted = replace(BUG, permitted=True)
+    assert of(shown, missed).lines[0].found == 0
+    (line,) = bug_table([permitted], [shown, missed]).lines
+    assert (line.found, line.fixed_found) == (1, 0)
 
 
 @pytest.mark.parametrize(

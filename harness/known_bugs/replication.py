@@ -1,4 +1,4 @@
-"""Replicas that leave the ISR and cannot return, or are counted in it too early."""
+"""Replicas that leave the ISR and cannot return, and writes with fewer replicas than required."""
 
 from urteil.harness.known_bugs.known_bug import KnownBug
 
@@ -30,5 +30,18 @@ BUGS = (
         guarantee="replica_divergence",
         sub_kinds=("content", "leader epoch"),
         also=("epoch_lineage", "nonmonotonic_poll", "slow_recovery", "disagreement"),
+    ),
+    KnownBug(
+        name="kafka-9254",
+        issue="KAFKA-9254",
+        about="The second change of a default of all brokers drops the settings of topics, and "
+        "acks=all is acknowledged below a topic's min.insync.replicas.",
+        releases="1.1.0 to 2.4.0",
+        fixed_in="2.4.1",
+        broken="2.4.0",
+        fixed="2.4.1",
+        scenario="changed-defaults",
+        guarantee="ack_below_min_isr",
+        sub_kinds=("acknowledged",),
     ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,7 @@ from urteil.chaos.observations import (
     NodeStatus,
     NotHealthy,
     Probe,
+    Transfer,
 )
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
@@ -61,6 +64,23 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def arguments(target: str, **options: str | float | bool) -> FaultArguments:
     return FaultArguments(target=target, topic="t", seed="7", options=options)
+
+
+def test_slow_reader_may_see_the_slices_of_each_link_in_another_measurement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = PaperCluster()
+    measure, measured = cluster.net.measure_transfer, Counter[Link]()
+
+    def measure_slowly(link: Link, **options: Any) -> Transfer:
+        """The slices of the first link are seen once, those of the others afterwards."""
+        transfer, sliced = measure(link, **options), bool(cluster.net.degraded)
+        measured[link] += sliced
+        seen = (measured[link] == 1) == (link == cluster.net.links()[0])
+        return transfer if seen else replace(transfer, pieces=1)
+
+    monkeypatch.setattr(cluster.net, "measure_transfer", measure_slowly)
+    assert FAULTS["slices"](arguments("all")).begin(cluster).acted
 
 
 @pytest.mark.parametrize("name", ON_NODES)

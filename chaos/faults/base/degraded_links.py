@@ -75,17 +75,21 @@ class DegradedLinks(Fault):
         return Proof(acted=len(acted) == len(both), text=text)
 
     def _await_effect(self, controls: Controls, complete: Sequence[Transfer]) -> list[Both]:
-        """The first measurements that show the effect on every link, else the last ones: with host
+        """Of each link the first measurement that shows the effect, else the last one: with host
         load a slow reader may miss it."""
-        both: list[Both] = []
+        before = {transfer.link: transfer for transfer in complete}
+        after: dict[Link, Transfer] = {}
+
+        def is_shown(link: Link) -> bool:
+            return link in after and self.shows_effect(before[link], after[link])
 
         def is_visible() -> bool:
-            after = self._measure(controls, [transfer.link for transfer in complete])
-            both[:] = zip(complete, after, strict=True)
-            return all(self.shows_effect(*pair) for pair in both)
+            unshown = [link for link in before if not is_shown(link)]
+            after.update(zip(unshown, self._measure(controls, unshown), strict=True))
+            return all(is_shown(link) for link in unshown)
 
         until(is_visible, deadline_s=SHOWN_S)
-        return both
+        return [(transfer, after[link]) for link, transfer in before.items()]
 
     def heal(self, controls: Controls) -> str:
         controls.net.heal(self.links, owner=self.owner)

@@ -38,4 +38,17 @@ BUGS = (
         sub_kinds=("content",),
         also=("epoch_lineage", "lost_write"),
     ),
+    KnownBug(
+        name="kafka-10432",
+        issue="KAFKA-10432",
+        about="Recovery after a crash does not find leader epoch 0 in the log, when the file of "
+        "leader epochs is lost.",
+        releases="0.11.0.0 to 2.6.0",
+        fixed_in="2.6.1",
+        broken="2.6.0",
+        fixed="2.6.1",
+        scenario="power-cut-epochs",
+        guarantee="epoch_lineage",
+        sub_kinds=("outside",),
+    ),
 )

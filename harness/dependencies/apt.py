@@ -35,6 +35,8 @@ COMMAND_S = 900.0
 FLOCK = "hhqqi"
 """`struct flock` of Linux on 64 bits: type, whence, start, length, pid."""
 LOST_RACE = re.compile(r"Could not get lock|Unable to (acquire|lock)|is another process using it")
+INTERRUPTED = "dpkg was interrupted"
+"""What apt-get reports while an installation is half done, because its process was killed."""
 ADDED_SIZE = re.compile(r"After this operation, ([\d.,]+) ([kMG]?B) of additional")
 MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 TERMINAL: TextIO | None = None
@@ -76,30 +78,39 @@ def install(package: str) -> None:
 
 
 def _apt_get(argv: Sequence[str], deadline: float) -> str:
-    """The output of apt-get. A lock lost before `deadline` is retried; other failures raise
-    AptError."""
+    """The output of apt-get. A lock lost before `deadline` is retried, and an interrupted
+    installation is completed first; other failures raise AptError."""
     command = ["apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_WAIT_S:.0f}", *argv]
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
     while True:
-        wait_for_locks(LOCKS, deadline)
-        try:
-            process = subprocess.run(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                text=True,
-                errors="replace",
-                timeout=LOCK_WAIT_S + COMMAND_S,
-                env=env,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise AptError(f"{' '.join(command)}: {error}") from error
+        process = _run(command, deadline)
         if process.returncode == 0:
             return process.stdout
+        if INTERRUPTED in process.stdout and time.monotonic() < deadline:
+            print_progress("an earlier installation was interrupted; dpkg completes it")
+            process = _run(["dpkg", "--configure", "-a"], deadline)
+            if process.returncode == 0:
+                continue
         if not LOST_RACE.search(process.stdout) or time.monotonic() >= deadline:
             tail = "\n".join(process.stdout.strip().splitlines()[-8:])
-            raise AptError(f"{' '.join(command)} failed:\n{tail}")
+            raise AptError(f"{' '.join(map(str, process.args))} failed:\n{tail}")
+
+
+def _run(command: Sequence[str], deadline: float) -> subprocess.CompletedProcess[str]:
+    """Run `command` once no other process holds apt's locks."""
+    wait_for_locks(LOCKS, deadline)
+    try:
+        return subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=LOCK_WAIT_S + COMMAND_S,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AptError(f"{' '.join(command)}: {error}") from error
 
 
 def wait_for_locks(

@@ -105,6 +105,16 @@ def test_install_without_package_lists_updates_them_first(
     assert calls_of_install(tmp_path, monkeypatch, answer) == "install update install"
 
 
+def test_install_completes_an_interrupted_one_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dpkg = tmp_path / "dpkg"
+    dpkg.write_text(f'#!/bin/sh\necho - - dpkg "$@" >>{tmp_path / "calls"}\n')
+    dpkg.chmod(0o755)
+    answer = "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct it"
+    assert calls_of_install(tmp_path, monkeypatch, answer) == "install dpkg install"
+
+
 def test_failed_install_ends_with_the_last_lines_of_apt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,10 @@ b3 = a b x* d
 3 controller 1>controller 3 batch 7
 4.2-10 controller 1 crash!
 5.4-10 controller 2 leads in epoch 5 without batch 7*""",
+    "fenced_member": """controller 1, b1 (leader), b2
+0.5-4 controller 1 leader 1, ISR 1 2
+3-9 b1 pause!
+5-9 controller 1 b1 fenced, leader 2, ISR 1 2*""",
     "unclean_leader": """ZooKeeper, b1 (leader)
 0.5-4 ZooKeeper leader 1, ISR 1
 3.5-9 b1 crash!

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from urteil.harness.verify.damage.copy import Copy, damage
+from urteil.harness.verify.damage.copy import Copy, brokers, damage, leader, states
 
 _CONTROLLERS = (1, 2, 3)
 _SEEN = -1
 _FAR = 1 << 40
 """Beyond the offsets of any run."""
 _FIRST_EPOCH = 1 << 20
+_STEP_NS = 1_000_000
 
 
 @damage("elect two leaders of the quorum in one epoch", "quorum_log", "two leaders")
@@ -47,3 +49,36 @@ def _add_batch(copy: Copy, holder: int, base: int, epoch: int, **columns: Any) -
     place = {"broker": holder, "base": _FAR + base, "last": _FAR + base}
     rest = {"epoch": _FIRST_EPOCH + epoch, "crc": 7, "size": 70, "at_ns": copy.last_ns}
     copy.rows("metadata_logs").append(place | rest | columns)
+
+
+@damage("let a fenced broker lead", "fenced_member", "leads")
+def lead_while_fenced(copy: Copy) -> None:
+    """A broker is fenced, and becomes leader afterwards."""
+    _name_fenced(copy, 3000, leads=True)
+
+
+@damage("keep a fenced broker in the ISR", "fenced_member", "in sync")
+def fenced_in_sync(copy: Copy) -> None:
+    """A broker is fenced, and comes into the ISR afterwards."""
+    _name_fenced(copy, 4000, leads=False)
+
+
+def _name_fenced(copy: Copy, offset: int, *, leads: bool) -> None:
+    """A stranger is registered and fenced; one version of a state names it; it returns."""
+    _add_batch(copy, _CONTROLLERS[0], 90, 9)
+    stranger, isr = max(brokers(copy)) + offset, brokers(copy)
+    last = states(copy)[-1]
+    presence = dict.fromkeys(last) | {"path": f"/brokers/ids/{stranger}"}
+    epoch = last["leader_epoch"] + 1
+    named = {"leader": stranger if leads else last["leader"], "isr": json.dumps([*isr, stranger])}
+    right = {"leader": leader(copy), "isr": json.dumps(isr)}
+    rows = [
+        presence | {"version": 0},
+        presence | {"version": -1},
+        last | named | {"leader_epoch": epoch, "version": last["version"] + 1},
+        last | right | {"leader_epoch": epoch + 1, "version": last["version"] + 2},
+        presence | {"version": 1},
+    ]
+    for number, row in enumerate(rows, 1):
+        moment = {"zxid": last["zxid"] + number, "at_ns": last["at_ns"] + number * _STEP_NS}
+        copy.rows("states").append(row | moment)

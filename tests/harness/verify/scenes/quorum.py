@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.harness.verify.scenes.scene import Draw, S, Scene
 
 CONTROLLERS = (1, 2, 3)
@@ -23,4 +25,31 @@ def draw_metadata_logs(scene: Scene) -> None:
             )  # fmt: skip
 
 
-SCENES: dict[Draw, tuple[str, ...]] = {draw_metadata_logs: ("quorum_log",)}
+def draw_fencing(scene: Scene) -> None:
+    """Three brokers that are fenced and return, and versions that name some of them."""
+    pick = scene.random.choice
+    brokers = [10 * scene.number + n for n in (1, 2, 3)]
+    scene.add("metadata_logs", broker=1, base=10**6 + scene.number, last=10**6, epoch=10**6,
+              size=70, crc=5, leader=None, at_ns=0)  # fmt: skip
+    zxid = 1000 * scene.number
+    for broker in brokers:
+        at_ns = 0
+        for number in range(3):
+            at_ns += pick((0, 2, 3, 5)) * S
+            scene.add("states", path=f"/brokers/ids/{broker}", version=pick((0, -1)),
+                      zxid=zxid + number, at_ns=at_ns)  # fmt: skip
+    scene.part(led=False)
+    for version in range(4):
+        isr = [broker for broker in brokers if scene.chance(0.6)]
+        scene.reign(0, zxid=zxid + 10 + version, at_ns=pick((2, 3)) * version * S,
+                    version=version, leader=pick((-1, *brokers)), leader_epoch=version,
+                    isr=json.dumps(isr))  # fmt: skip
+    scene.spans()
+    for span in scene.tables["state_spans"]:
+        span["isr"] = "," + "".join(f"{broker}," for broker in json.loads(span["isr"]))
+
+
+SCENES: dict[Draw, tuple[str, ...]] = {
+    draw_metadata_logs: ("quorum_log",),
+    draw_fencing: ("fenced_member",),
+}

@@ -97,14 +97,14 @@ LATE_REGISTRATION = Scenario(
             target="bystander",
             at_s=6,
             duration_s=2,
-            choice="late-registration",
+            choice="late-registration/1",
         ),
     ),
     guarantees=(*REPLICATION, "slow_recovery", "disagreement"),
     duration_s=20.0,
     recovery_deadline_s=15.0,
 )
-"""Both faults choose the same broker: it is not the controller."""
+"""Of the two brokers that are not the controller both choices select the same one."""
 
 DIVERGING_FETCH = Scenario(
     name="diverging-fetch",

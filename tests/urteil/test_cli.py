@@ -33,7 +33,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run demo --sed 1", "--seed"),
         ("run demo --schedule none.toml", "none.toml cannot be read"),
         ("schedule dmeo", "did you mean demo?"),
-        ("faults check latencie", "did you mean latency?"),
+        ("faults check latencie", "did you mean latency"),
         ("faults check pause --cluster c --target kafka", "leave them out"),
         ("faults hold pause -o x --cluster nobody", "write NAME=VALUE"),
         ("faults hold pause --cluster nobody", "no cluster nobody stands"),

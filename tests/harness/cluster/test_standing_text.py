@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -71,11 +72,19 @@ def test_text_names_ports_settings_and_users() -> None:
     assert "SASL_SSL SCRAM-SHA-256 or SCRAM-SHA-512" in shown
 
 
+def _bind_second_port(holder: socket.socket, address: str) -> int:
+    """The first of two free ports, of which `holder` takes the second."""
+    while True:
+        port = free_port()
+        with suppress(OSError):  # another process has the second
+            holder.bind((address, port + 1))
+            return port
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 def test_taken_port_is_named_with_its_holder(address: str) -> None:
-    port = free_port()
     with socket.socket() as holder:
-        holder.bind((address, port + 1))
+        port = _bind_second_port(holder, address)
         holder.listen()
         problem = port_problem(port, 3)
     assert f"and {port + 1} is taken by " in problem

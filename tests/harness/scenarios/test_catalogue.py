@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import msgspec
 import pytest
 
@@ -42,3 +44,10 @@ def test_demo_equals_the_readme() -> None:
     demo = SCENARIOS["demo"]
     assert (demo.cluster.brokers, demo.cluster.zookeepers) == (3, 1)
     assert [fault.fault for fault in demo.faults] == ["latency", "crash", "partition"]
+
+
+def test_late_registration_delays_the_broker_whose_session_ends() -> None:
+    """Each fault has a choice of its own: files of schedules require that."""
+    delayed, ended = SCENARIOS["late-registration"].faults
+    for brokers in (["b1", "b2"], ["b1", "b3"], ["b2", "b3"]):
+        assert Random(delayed.choice).choice(brokers) == Random(ended.choice).choice(brokers)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import Meta, inspect
 
+from urteil.harness.clients.promises import AT_LEAST_ONCE, Promise
 from urteil.harness.scenario import WorkloadSpec
 
 HOUR_MS = 3_600_000
@@ -310,12 +311,12 @@ class ApplicationOptions(WorkloadOptions, frozen=True):
         int, Meta(ge=0, le=1_000, description="The number of instances of the application.")
     ] = 2
     promise: Annotated[
-        Literal["at-most-once", "at-least-once", "exactly-once"],
+        Promise,
         Meta(
             description="The promise by which the application's outputs are judged; by default "
             "what the application declares."
         ),
-    ] = "at-least-once"
+    ] = AT_LEAST_ONCE
 
 
 JUDGED = (SendOptions, MembershipOptions, GroupOptions, TransactionOptions, ApplicationOptions)

@@ -25,13 +25,13 @@ from urteil.cli.options import (
 from urteil.cli.run_lookup import find_run, readable_run
 from urteil.cli.suggestions import require_known
 from urteil.harness.clients.libraries import LIBRARIES, VERIFIABLE
+from urteil.harness.clients.promises import PROMISES
 
 if TYPE_CHECKING:
     from urteil.harness.scenario import Scenario, WorkloadSpec
     from urteil.harness.verify.result import Result
 
 EXIT_CODES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
-PROMISES = ("at-most-once", "at-least-once", "exactly-once")
 
 schedule_option = click.option(
     "--schedule",

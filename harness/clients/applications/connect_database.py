@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from urteil.harness.clients.applications.connect import database, internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
+from urteil.harness.clients.applications.declaration import Application, Context
 from urteil.harness.clients.applications.progress import uncommitted_offsets
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.dependencies.connect import connect_folder, jdbc_folder
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from urteil.harness.clients.applications.connect import internal_topics, workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.connect.rest import RequestRejected, request
-from urteil.harness.clients.applications.declaration import AT_LEAST_ONCE, Application, Context
+from urteil.harness.clients.applications.declaration import Application, Context
 from urteil.harness.clients.applications.progress import uncommitted_offsets, uncopied_values
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.payload import decode
+from urteil.harness.clients.promises import AT_LEAST_ONCE
 from urteil.harness.dependencies.connect import connect_folder
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from urteil.harness.clients.options import WorkloadOptions
+from urteil.harness.clients.promises import AT_LEAST_ONCE, Promise
 from urteil.harness.clients.spec import base_name
 from urteil.harness.dependencies.class_data_sharing import free_port
 from urteil.harness.dependencies.java import QUICK_START, java
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicFact, TopicSpec, WorkloadSpec
 
-AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = "at-most-once", "at-least-once", "exactly-once"
 READY_DEADLINE_S = 90.0
 HOST = "127.0.0.1"
 TEMPORARY = "tmp"
@@ -142,7 +142,7 @@ class Application:
     about: str
     processes: tuple[AppProcess, ...]
     """In the order of their start."""
-    promise: str = AT_LEAST_ONCE
+    promise: Promise = AT_LEAST_ONCE
     """How often a record takes effect. The workload option `promise` overrides it."""
     is_ordered: bool = False
     """Whether it promises that copies of records with one key and partition keep their order."""

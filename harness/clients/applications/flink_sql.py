@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
+from urteil.harness.clients.applications.declaration import Application, Context
 from urteil.harness.clients.applications.flink_application import (
     FORGETFUL,
     fetch_parts,
@@ -11,6 +11,7 @@ from urteil.harness.clients.applications.flink_application import (
     source,
 )
 from urteil.harness.clients.applications.progress import uncopied_values
+from urteil.harness.clients.promises import EXACTLY_ONCE
 
 
 def script(context: Context) -> str:

@@ -5,7 +5,7 @@ Transactions and thresholds are events with the customer as key: see `thresholds
 
 from __future__ import annotations
 
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
+from urteil.harness.clients.applications.declaration import Application, Context
 from urteil.harness.clients.applications.flink_application import (
     FORGETFUL,
     fetch_parts,
@@ -14,6 +14,7 @@ from urteil.harness.clients.applications.flink_application import (
 )
 from urteil.harness.clients.applications.thresholds import Alerts
 from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.scenario import TopicSpec
 
 TRANSACTIONS, THRESHOLDS, ALERTS = "bank-transactions", "user-thresholds", "alerts"

@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlparse
 import msgspec
 
 from urteil.harness.clients.applications.declaration import (
-    EXACTLY_ONCE,
     HOST,
     Application,
     AppProcess,
@@ -34,6 +33,7 @@ from urteil.harness.clients.applications.programs.spark_queries import (
 from urteil.harness.clients.applications.progress import unread
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.dependencies.spark_kafka import spark_kafka_jars
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario, TopicSpec

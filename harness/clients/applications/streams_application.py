@@ -15,7 +15,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from urteil.harness.clients.applications.declaration import (
-    EXACTLY_ONCE,
     Application,
     AppProcess,
     Context,
@@ -23,6 +22,7 @@ from urteil.harness.clients.applications.declaration import (
 from urteil.harness.clients.applications.progress import last_logged, uncommitted_offsets
 from urteil.harness.clients.applications.result_topics import Decode, read_topic
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.clients.spec import client_number
 from urteil.harness.dependencies.streams import VERSION, streams_classpath
 from urteil.harness.evidence.outputs import Output

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.clients.applications.declaration import (
-    EXACTLY_ONCE,
     Application,
     AppProcess,
     Context,
@@ -32,6 +31,7 @@ from urteil.harness.clients.applications.streams_application import (
     write_settings,
 )
 from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.dependencies.streams import smoke_test_classpath
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import Scenario

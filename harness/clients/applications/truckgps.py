@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.clients.applications.declaration import EXACTLY_ONCE, Application, Context
+from urteil.harness.clients.applications.declaration import Application, Context
 from urteil.harness.clients.applications.flink_application import (
     fetch_parts,
     flink_process,
@@ -19,6 +19,7 @@ from urteil.harness.clients.applications.flink_application import (
 from urteil.harness.clients.applications.result_topics import read_topic
 from urteil.harness.clients.applications.thresholds import Alerts
 from urteil.harness.clients.options import ApplicationOptions
+from urteil.harness.clients.promises import EXACTLY_ONCE
 from urteil.harness.evidence.outputs import Output
 from urteil.harness.scenario import TopicSpec
 

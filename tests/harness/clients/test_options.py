@@ -5,10 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from urteil.cli.run import PROMISES
 from urteil.harness.clients.kind import declared_options
 from urteil.harness.clients.options import (
-    ApplicationOptions,
     GroupOptions,
     MembershipOptions,
     OptionError,
@@ -69,11 +67,6 @@ def test_unknown_workload_kind_is_rejected(kind: str, message: str) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_options_of_scenarios_are_valid(name: str) -> None:
     check_workload(SCENARIOS[name].workload)
-
-
-def test_command_line_promises_equal_the_option() -> None:
-    (promise,) = [row for row in describe(ApplicationOptions) if row.name == "promise"]
-    assert set(PROMISES) == set(promise.values.split(" or "))
 
 
 def test_impossible_values_of_an_earlier_run_are_reported() -> None:

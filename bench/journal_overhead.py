@@ -28,6 +28,7 @@ from urteil.harness import standing
 from urteil.harness.clients.consumers import consumer
 from urteil.harness.clients.producers import producer
 from urteil.harness.clients.spec import ClientSpec, load_spec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter, Ok, Poll
 from urteil.harness.run.topics import create_topics, fit_topics
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicFact, TopicSpec, WorkloadSpec, save
@@ -77,19 +78,17 @@ class Counting(JournalWriter):
         return sum(records for _, records in warm[1:]) / took_s
 
 
-class Until:
+class Until(Stop):
     """Stop condition of a client: a time or a number of records."""
 
     def __init__(self, journal: Counting, seconds: float, records: int) -> None:
+        super().__init__()
         self._journal = journal
         self._end = time.monotonic() + seconds
         self._records = records
 
     def is_set(self) -> bool:
         return time.monotonic() >= self._end or self._journal.total >= self._records
-
-    def wait(self, seconds: float) -> None:
-        time.sleep(seconds)
 
 
 def main() -> None:
@@ -179,11 +178,10 @@ def _client(args: argparse.Namespace) -> None:
     spec = load_spec(args.client)
     seconds = args.seconds if spec.kind == "producer" else 120.0
     with Counting(Path(spec.journal), records=not args.silent) as journal:
-        stop: Any = Until(journal, seconds, args.records)
         began_s = time.process_time()
         work = KINDS[spec.kind].work
         assert work is not None
-        work(spec, journal, stop)
+        work(spec, journal, Until(journal, seconds, args.records))
         used_s = time.process_time() - began_s
         warm_s = WARM_S if spec.kind == "producer" else 0.0
         figures = {"rate": journal.rate(warm_s), "cpu_rate": journal.total / used_s}

@@ -12,7 +12,7 @@ from pathlib import Path
 from urteil.harness.clients.kind import ClientKind
 from urteil.harness.clients.libraries import VERIFIABLE
 from urteil.harness.clients.spec import ClientSpec, load_spec, transactional_id
-from urteil.harness.clients.stop import Stop
+from urteil.harness.clients.stop import stop_on_signals
 from urteil.harness.dependencies import kafka
 from urteil.harness.evidence.journal import Begin, JournalWriter
 
@@ -64,7 +64,7 @@ def run_client(kind: ClientKind) -> None:
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     assert kind.work is not None
-    stop = Stop()
+    stop = stop_on_signals()
     path = Path(sys.argv[1])
     while not path.exists():
         stop.wait(SPEC_POLL_S)

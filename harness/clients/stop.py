@@ -18,20 +18,16 @@ HANGS_S = 12.0
 
 
 class Stop:
-    """Set by SIGTERM, by SIGINT, or when the parent process (the lab) is gone."""
+    """Set by `request`, or when the parent process (the lab) is gone."""
 
     def __init__(self) -> None:
         self._wakeup = WakeupPipe()
         self._parent = os.getppid()
         self._next_check = 0.0
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._request())
-        signal.signal(signal.SIGQUIT, lambda *_: print_stacks())
 
-    def _request(self) -> None:
-        """A client that does not end in time writes its stacks to its log."""
+    def request(self) -> None:
+        """May be called from a signal handler."""
         self._wakeup.wake()
-        faulthandler.dump_traceback_later(HANGS_S)
 
     def is_set(self) -> bool:
         now = time.monotonic()
@@ -48,6 +44,21 @@ class Stop:
     def wait_until_set(self) -> None:
         while not self.is_set():
             self.wait(PARENT_CHECK_S)
+
+
+def stop_on_signals() -> Stop:
+    """A stop that SIGTERM and SIGINT request; SIGQUIT prints the stacks. A client that does not end
+    in time after the request writes its stacks to its log."""
+    stop = Stop()
+
+    def end(*_: object) -> None:
+        stop.request()
+        faulthandler.dump_traceback_later(HANGS_S)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    signal.signal(signal.SIGQUIT, lambda *_: print_stacks())
+    return stop
 
 
 def handle_signal(number: signal.Signals, act: Callable[[], object]) -> None:

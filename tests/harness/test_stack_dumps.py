@@ -17,8 +17,8 @@ from urteil.harness.stack_dumps import DumpSource, Stacks, limit_duration
 
 LISTENS = """
 import threading
-from urteil.harness.clients.stop import Stop
-Stop()
+from urteil.harness.clients.stop import stop_on_signals
+stop_on_signals()
 def stuck_in_here():
     print("ready", flush=True)
     threading.Event().wait()

@@ -7,10 +7,10 @@ import sys
 
 WAKING = """
 import signal
-from urteil.harness.clients.stop import Stop
+from urteil.harness.clients.stop import stop_on_signals
 
-stop = Stop()
-signal.signal(signal.SIGALRM, lambda *_: stop._request())
+stop = stop_on_signals()
+signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGTERM))
 signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
 for _ in range(20_000):
     stop.wait(0.00001)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.clients.specs import spec_of
+from tests.harness.clients.stops import NoPauses
 from urteil.harness.clients.offsets import active_group_offsets, deleted_offsets
 from urteil.harness.clients.offsets.active_group_offsets import SILENT_NS, ActiveMember
 from urteil.harness.evidence.journal import Commit, CommitRead, Committed
@@ -44,11 +45,6 @@ class _Broker:
         )
 
 
-class _Stop:
-    def wait(self, seconds: float) -> bool:
-        return False
-
-
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> tuple[ActiveMember, _Broker, list[Any]]:
     broker: Any = _Broker()
@@ -56,8 +52,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> tuple[ActiveMember, _Broker, list
     for module in (active_group_offsets, deleted_offsets):
         monkeypatch.setattr(module.time, "monotonic_ns", lambda: broker.now_ns)
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
-    stop: Any = _Stop()
-    active_member = ActiveMember(spec_of("active1", "active", brief_ms="1000"), journal, stop)
+    active_member = ActiveMember(spec_of("active1", "active", brief_ms="1000"), journal, NoPauses())
     monkeypatch.setattr(
         active_member, "_at_coordinator", lambda group, act: act(broker, group) or True
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.clients.specs import spec_of
+from tests.harness.clients.stops import NoPauses
 from urteil.harness.clients.offsets import deleted_offsets, expiring_offsets
 from urteil.harness.clients.offsets.expiring_offsets import LATE_NS, ExpiringOffsets
 from urteil.harness.evidence.journal import Commit, CommitRead, Committed
@@ -16,11 +17,6 @@ from urteil.harness.protocol.framing import encode_string
 MS = 1_000_000
 OFFSET_COMMIT = 8
 TOPIC = struct.pack(">i", 1) + encode_string("t") + struct.pack(">ii", 1, 0)
-
-
-class _Stop:
-    def wait(self, seconds: float) -> bool:
-        return False
 
 
 class _Broker:
@@ -52,8 +48,7 @@ def client_and_broker(
     for module in (expiring_offsets, deleted_offsets):
         monkeypatch.setattr(module.time, "monotonic_ns", lambda: broker.now_ns)
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
-    stop: Any = _Stop()
-    client = ExpiringOffsets(spec_of("brief1", "brief", brief_ms="1000"), journal, stop)
+    client = ExpiringOffsets(spec_of("brief1", "brief", brief_ms="1000"), journal, NoPauses())
     monkeypatch.setattr(client, "_at_coordinator", lambda group, act: act(broker, group) or True)
     return client, broker, written
 

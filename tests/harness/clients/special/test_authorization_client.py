@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from urteil.harness.clients.special.authorization_client import (
     BrokerAttempts,
     password_subject,
 )
+from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import Access, JournalReader, JournalWriter, Right
 from urteil.harness.protocol import authorization_requests as auth
 from urteil.harness.protocol.connection import Connection
@@ -47,16 +47,6 @@ class Guarded(Nodes):
         }
 
 
-class Never:
-    """A stop that is never requested."""
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, seconds: float) -> None:
-        threading.Event().wait(seconds)
-
-
 @pytest.fixture
 def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Any:
     with Guarded(tmp_path, zookeeper, chroot, 1, **STEADY) as one:
@@ -71,7 +61,7 @@ def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_
         user_listeners=(nodes.door,), seed=4,
     )  # fmt: skip
     with JournalWriter(journal_file) as journal:
-        administrator = Administrator(spec, journal, Never())  # type: ignore[arg-type]
+        administrator = Administrator(spec, journal, Stop())
         administrator.prepare()
         attempts = BrokerAttempts(spec, 1, nodes.door, journal)
         for _ in range(12):
@@ -113,7 +103,7 @@ def test_every_round_of_changes_changes_the_password(nodes: Guarded, tmp_path: P
         journal=str(tmp_path / "visitor.jsonl"), topics=(), workload=WorkloadSpec(), seed=4,
     )  # fmt: skip
     with JournalWriter(tmp_path / "visitor.jsonl") as journal:
-        administrator = Administrator(spec, journal, Never())  # type: ignore[arg-type]
+        administrator = Administrator(spec, journal, Stop())
         for _ in range(6):
             administrator.change()
         journal.end(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from urteil.harness.clients.special.known_answers import (
     KnownAnswers,
     questions,
 )
+from urteil.harness.clients.stop import Stop
 from urteil.harness.cluster import Cluster
 from urteil.harness.conformance.question import PreconditionFailed, Question
 from urteil.harness.evidence.journal import Access
@@ -27,10 +27,11 @@ from urteil.harness.targets import UrteilTarget
 S = 1_000_000_000
 
 
-class _Clock:
-    """Each question takes a second."""
+class _Clock(Stop):
+    """Each question takes a second; the stop is requested at `ends_at_ns`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.now_ns, self.ends_at_ns = 0, 1 << 62
 
     def is_set(self) -> bool:
@@ -48,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     return one
 
 
-def _ask(clock: Any, *results: Any) -> tuple[list[Access], list[str]]:
+def _ask(clock: _Clock, *results: Any) -> tuple[list[Access], list[str]]:
     """The journal entries and names of a question with these answers; the last one repeats."""
     answers, names = list(results), []
     written: list[Any] = []
@@ -108,14 +109,6 @@ def test_questions_are_unique() -> None:
     assert len(set(asked)) == len(asked)
 
 
-class _Never:
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, seconds: float) -> None:
-        threading.Event().wait(seconds)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(KNOWN_ANSWERS.cluster, UrteilTarget(), tmp_path) as started:
@@ -128,8 +121,7 @@ def test_our_brokers_answer_all_questions(cluster: Cluster) -> None:
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     spec = spec_of("examiner1", "examiner", questions="1")
     spec = msgspec.structs.replace(spec, bootstrap=tuple(cluster.bootstrap))
-    never: Any = _Never()
-    asking = KnownAnswers(spec, journal, never)
+    asking = KnownAnswers(spec, journal, Stop())
     for question in questions():
         asking.ask_until_right(question)
     assert [one for one in written if one.outcome != "right"] == []

@@ -66,7 +66,7 @@ def arguments(target: str, **options: str | float | bool) -> FaultArguments:
     return FaultArguments(target=target, topic="t", seed="7", options=options)
 
 
-def test_slow_reader_may_see_the_slices_of_each_link_in_another_measurement(
+def test_slices_of_each_link_may_show_in_different_measurements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = PaperCluster()

@@ -88,7 +88,7 @@ def test_ends_of_a_link_are_selected_again_after_an_election(
     assert node_selectors.select_links(cluster, arguments) == [Link("b2", "b3")]
 
 
-def test_link_of_a_node_to_itself_is_no_target_at_once() -> None:
+def test_link_of_a_node_to_itself_is_no_target() -> None:
     with pytest.raises(node_selectors.NoTarget, match="b1->b1 selects no link"):
         node_selectors.select_links(PaperCluster(), FaultArguments(target="b1->b1"))
 

@@ -92,7 +92,7 @@ def play(cluster: Cluster) -> None:
     assert controls.status(former).state is NodeState.RUNNING
 
 
-def test_round_awaits_a_broker_that_does_not_know_of_an_election(tmp_path: Path) -> None:
+def test_round_awaits_a_broker_with_an_outdated_leader(tmp_path: Path) -> None:
     with Cluster(ClusterSpec(), KraftTarget(), tmp_path) as cluster:
         controls = cluster.controls()
         admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)

@@ -114,7 +114,7 @@ def test_settings_that_a_release_removed_are_left_out() -> None:
     assert not KraftTarget(version="4.0.0").knows_setting(removed)
 
 
-def test_scenario_with_a_value_that_a_release_does_not_accept_is_refused() -> None:
+def test_scenario_with_a_value_that_its_release_rejects_is_refused() -> None:
     scenario = msgspec.structs.replace(SCENARIOS["transactions"], target="kafka:4.0.2")
     topics = (TopicSpec(config={"segment.bytes": "16384"}),)
     load = msgspec.structs.replace(scenario.workload, topics=topics)
@@ -125,7 +125,7 @@ def test_scenario_with_a_value_that_a_release_does_not_accept_is_refused() -> No
         assert fit_to_releases(msgspec.structs.replace(small, target=target))
 
 
-def test_topic_has_a_low_value_under_the_name_that_a_release_takes() -> None:
+def test_low_value_gets_the_internal_name_of_newer_releases() -> None:
     low, high = ("segment.bytes", "16384"), ("segment.bytes", str(1 << 20))
     assert topic_setting("4.4.0", *low) == "internal.segment.bytes"
     assert topic_setting("4.4.0", *high) == "segment.bytes"

@@ -23,7 +23,7 @@ _OBEYED = {
 
 
 def _some_api(rng: random.Random) -> ServedApi:
-    return rng.choice([one for key, one in sorted(SERVED.items()) if key not in _OBEYED])
+    return rng.choice([request for key, request in sorted(SERVED.items()) if key not in _OBEYED])
 
 
 def garbage(rng: random.Random) -> Iterator[bytes]:

@@ -111,13 +111,13 @@ class Nodes:
 
     def registration(self, broker: int) -> int | None:
         """The czxid of the broker's node; None without a node."""
-        found = self.zk.exists(f"/brokers/ids/{broker}")
-        return None if found is None else int(found.czxid)
+        stat = self.zk.exists(f"/brokers/ids/{broker}")
+        return None if stat is None else int(stat.czxid)
 
     def state(self, topic: str, partition: int) -> dict[str, Any]:
         data, _ = self.zk.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
-        found: dict[str, Any] = json.loads(data)
-        return found
+        content: dict[str, Any] = json.loads(data)
+        return content
 
     def isr_size(self, topic: str, partition: int) -> int:
         return len(self.state(topic, partition)["isr"])

@@ -37,7 +37,7 @@ def folder(path: Path, text: str | None) -> str:
     return str(path)
 
 
-async def found(connect: str, folder: str, **more: str) -> int:
+async def broker_id(connect: str, folder: str, **more: str) -> int:
     named = {name.replace("_", "."): value for name, value in more.items()}
     config = load_config({"zookeeper.connect": connect, "log.dirs": folder, **named})
     done = await with_broker_id(config, Environment())
@@ -51,12 +51,12 @@ def test_generated_ids_follow_the_reserved_range(
     connect, empty = zookeeper.connect + chroot, folder(tmp_path / "a", None)
 
     async def scenario() -> None:
-        assert await found(connect, empty) == 1001
-        assert sorted(await asyncio.gather(*(found(connect, empty) for _ in range(3)))) == [
+        assert await broker_id(connect, empty) == 1001
+        assert sorted(await asyncio.gather(*(broker_id(connect, empty) for _ in range(3)))) == [
             1002, 1003, 1004,
         ]  # fmt: skip
-        assert await found(connect, empty, reserved_broker_max_id="5") == 10
-        assert await found(connect, empty, broker_id="-1") == 1006
+        assert await broker_id(connect, empty, reserved_broker_max_id="5") == 10
+        assert await broker_id(connect, empty, broker_id="-1") == 1006
 
     run(scenario())
 
@@ -67,7 +67,7 @@ def test_id_of_a_log_directory_is_kept(tmp_path: Path) -> None:
     damaged = folder(tmp_path / "0", "version=9")
 
     async def scenario() -> None:
-        assert await found("nowhere:1", f"{damaged},{without},{with_id}") == 1003
+        assert await broker_id("nowhere:1", f"{damaged},{without},{with_id}") == 1003
 
     run(scenario())
 

@@ -48,8 +48,8 @@ def test_leader_crashes_lose_no_acknowledged_record(nodes: Nodes) -> None:
         traffic.await_more(300)
         nodes.start(leader)
         until(lambda: full_isr(nodes), "ISR full again")
-    found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
-    assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+    records = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
+    assert {v: w for v, w in traffic.acknowledged.items() if records.get(v) != [w]} == {}
 
 
 @pytest.mark.timeout(300)
@@ -62,8 +62,8 @@ def test_restart_within_the_session_registers_again(nodes: Nodes) -> None:
         until(lambda: nodes.registration(2) not in (None, before), "registered anew")
         until(lambda: full_isr(nodes), "ISR full again")
         traffic.await_more(100)
-    found = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
-    assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+    records = read_all(nodes.bootstrap, TOPICS, PARTITIONS)
+    assert {v: w for v, w in traffic.acknowledged.items() if records.get(v) != [w]} == {}
 
 
 def test_clean_stop_keeps_high_watermarks(nodes: Nodes) -> None:

@@ -38,13 +38,13 @@ async def throw_all(port: int, count: int, rng: random.Random) -> None:
     frames = garbage(rng)
     left = asyncio.Semaphore(AT_ONCE)
 
-    async def one(data: bytes) -> None:
+    async def connect_and_send(data: bytes) -> None:
         async with left:
             await throw(port, data)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(count):
-            group.create_task(one(next(frames)))
+            group.create_task(connect_and_send(next(frames)))
 
 
 @pytest.mark.timeout(300)

@@ -34,13 +34,13 @@ def thresholds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def old_garbage() -> weakref.ref[Node]:
     """Create a cycle in the oldest generation, after as many collections as Python's threshold."""
     made = Node()
-    found = weakref.ref(made)
+    reference = weakref.ref(made)
     for _ in range(garbage_collection.OLD + 2):
         gc.collect(1)
-    return found
+    return reference
 
 
-async def collected(found: weakref.ref[Node], *, is_busy: bool) -> bool:
+async def collected(reference: weakref.ref[Node], *, is_busy: bool) -> bool:
     task = asyncio.create_task(garbage_collection.collect(lambda: is_busy))
     for _ in range(5):
         await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def collected(found: weakref.ref[Node], *, is_busy: bool) -> bool:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    return found() is None
+    return reference() is None
 
 
 def test_old_garbage_is_collected_without_large_requests() -> None:

@@ -88,18 +88,18 @@ def test_kafkas_tools_describe_move_and_delete(nodes: Nodes, tmp_path: Path) -> 
         traffic.await_more(200)
     out = tool(nodes, reassign, *args, "--verify")
     assert re.search(r"Reassignment of replica orders-0-1 completed successfully", out), out
-    found = described(nodes, "orders")
+    directories = described(nodes, "orders")
     lies = {(f"orders-{index}", str(where(nodes, broker, f"orders-{index}")))
             for index in range(PARTITIONS) for broker in (1, 2, 3)}  # fmt: skip
-    assert set(found) == lies
+    assert set(directories) == lies
     assert ("orders-0", str(target)) in lies
-    assert all(one["size"] > 0 and not one["isFuture"] for one in found.values())
-    assert {one["offsetLag"] for one in found.values()} == {0}
-    wanted = tmp_path / "delete.json"
+    assert all(row["size"] > 0 and not row["isFuture"] for row in directories.values())
+    assert {row["offsetLag"] for row in directories.values()} == {0}
+    file = tmp_path / "delete.json"
     rows = [{"topic": "orders", "partition": index, "offset": -1} for index in range(PARTITIONS)]
-    wanted.write_text(json.dumps({"version": 1, "partitions": rows}))
+    file.write_text(json.dumps({"version": 1, "partitions": rows}))
     delete = "org.apache.kafka.tools.DeleteRecordsCommand"
-    out = tool(nodes, delete, "--offset-json-file", str(wanted))
+    out = tool(nodes, delete, "--offset-json-file", str(file))
     low = dict(re.findall(r"partition: (orders-\d)\s+low_watermark: (\d+)", out))
     assert len(low) == PARTITIONS, out
     shell = "org.apache.kafka.tools.GetOffsetShell"
@@ -151,8 +151,8 @@ def test_failed_directory_leaves_others_online(nodes: Nodes) -> None:
             lambda: all(nodes.isr_size("broken", index) == 3 for index in range(PARTITIONS)),
             "ISR full again",
         )
-    found = read_all(nodes.bootstrap, ["broken"], PARTITIONS)
-    assert {v: w for v, w in traffic.acknowledged.items() if found.get(v) != [w]} == {}
+    records = read_all(nodes.bootstrap, ["broken"], PARTITIONS)
+    assert {v: w for v, w in traffic.acknowledged.items() if records.get(v) != [w]} == {}
 
 
 def _code(is_broken: bool) -> ErrorCode:
@@ -168,7 +168,7 @@ def describe_failures(nodes: Nodes, broker: int) -> tuple[dict[str, int], dict[i
     ).topics
     side.close()
     return (
-        {one.log_dir: one.error_code for one in dirs},
+        {directory.log_dir: directory.error_code for directory in dirs},
         {
             partition.partition_index: list(partition.offline_replicas)
             for partition in topic.partitions

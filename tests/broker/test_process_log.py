@@ -64,10 +64,10 @@ def test_warnings_and_lines_of_threads_flush_at_once(
     async def turn() -> list[str]:
         log.info("first")
         log.warning("second")
-        seen = [stream.getvalue()]
+        lines = [stream.getvalue()]
         log.info("third")
         await asyncio.to_thread(log.info, "fourth")
-        return [*seen, stream.getvalue()]
+        return [*lines, stream.getvalue()]
 
     at_once, later = asyncio.run(turn())
     assert [line.split()[-1] for line in at_once.splitlines()] == ["first", "second"]

@@ -76,7 +76,7 @@ def is_whole(nodes: Nodes) -> bool:
 def replicas_of(folder: Path, partition: int) -> set[bytes]:
     """Return the contents of the replicas' logs; a single value if they agree."""
     return {
-        b"".join(one.read_bytes() for one in sorted(data.glob("*.log")))
+        b"".join(path.read_bytes() for path in sorted(data.glob("*.log")))
         for data in folder.glob(f"data*/replicated-{partition}")
     }
 
@@ -98,12 +98,12 @@ def test_sigkill_loses_no_acknowledged_record(
             lambda: is_whole(nodes), f"all replicas in sync again ({again})", deadline_s=DEADLINE_S
         )
         traffic.await_more(100)
-    found = read_all(nodes.bootstrap, list(TOPICS), PARTITIONS)
+    records = read_all(nodes.bootstrap, list(TOPICS), PARTITIONS)
     lost = {
-        value: at for value, at in traffic.acknowledged.items() if at not in found.get(value, ())
+        value: at for value, at in traffic.acknowledged.items() if at not in records.get(value, ())
     }
     assert lost == {}, again
-    twice = {value: places for value, places in found.items() if len(places) > 1}
+    twice = {value: places for value, places in records.items() if len(places) > 1}
     assert twice == {}, again
     assert traffic.errors == {}, again
     for partition in range(PARTITIONS):

@@ -84,13 +84,13 @@ def read_all(
     asked = [TopicPartition(topic, index) for topic in topics for index in range(partitions)]
     consumer.assign(asked)
     ends = consumer.end_offsets(asked)
-    found: dict[bytes, list[Place]] = {}
+    places: dict[bytes, list[Place]] = {}
     while any(
         consumer.position(topic_partition) < ends[topic_partition] for topic_partition in asked
     ):
         for records in consumer.poll(500).values():
             for record in records:
                 place = (record.topic, record.partition, record.offset)
-                found.setdefault(record.value, []).append(place)
+                places.setdefault(record.value, []).append(place)
     consumer.close()
-    return found
+    return places

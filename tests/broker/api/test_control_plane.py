@@ -85,8 +85,8 @@ def test_metadata_waits_for_the_first_update() -> None:
         endpoint = UpdateMetadataRequest.UpdateMetadataEndpoint(
             port=9092, host="b1", listener="PLAINTEXT"
         )
-        one = UpdateMetadataRequest.UpdateMetadataBroker(id=1, endpoints=[endpoint])
-        cache.update(UpdateMetadataRequest(controller_id=1, live_brokers=[one]))
+        live_broker = UpdateMetadataRequest.UpdateMetadataBroker(id=1, endpoints=[endpoint])
+        cache.update(UpdateMetadataRequest(controller_id=1, live_brokers=[live_broker]))
         assert [broker.node_id for broker in (await answer).brokers] == [1]
 
     run(scenario())
@@ -103,7 +103,7 @@ def test_leaving_broker_makes_leaders_check_their_isr() -> None:
     """A follower about to join holds up the high watermark; no fetch reports that it left."""
 
     async def scenario() -> None:
-        seen: list[str] = []
+        calls: list[str] = []
 
         async def await_registration() -> None:
             return None
@@ -115,14 +115,14 @@ def test_leaving_broker_makes_leaders_check_their_isr() -> None:
                 fence=lambda *_: ErrorCode.NONE, apply_metadata=lambda _: None, turn=asyncio.Lock()
             ),
             metadata=MetadataCache(),
-            channels=SimpleNamespace(forget=lambda one: seen.append(f"forget {one}")),
-            replicas=SimpleNamespace(shrink_isrs=lambda: seen.append("look")),
+            channels=SimpleNamespace(forget=lambda broker_id: calls.append(f"forget {broker_id}")),
+            replicas=SimpleNamespace(shrink_isrs=lambda: calls.append("look")),
         )
         request_context = context(ApiKey.UPDATE_METADATA, 8)
         await update_metadata(broker, request_context, alive(1, 2))
-        assert seen == []
+        assert calls == []
         await update_metadata(broker, request_context, alive(1))
-        assert seen == ["forget 2", "look"]
+        assert calls == ["forget 2", "look"]
 
     run(scenario())
 
@@ -136,13 +136,13 @@ def topics(broker_epoch: int, controller_epoch: int, **ids: int) -> UpdateMetada
         topic_states=[
             request.UpdateMetadataTopicState(
                 topic_name=name,
-                topic_id=UUID(int=one),
+                topic_id=UUID(int=topic_id),
                 partition_states=[
                     request.UpdateMetadataPartitionState(partition_index=index, leader=1)
                     for index in (0, 1)
                 ],
             )
-            for name, one in ids.items()
+            for name, topic_id in ids.items()
         ],
     )
 
@@ -218,9 +218,9 @@ def test_recreated_topic_loads_its_own_settings() -> None:
         request = LeaderAndIsrRequest(
             topic_states=[
                 LeaderAndIsrRequest.LeaderAndIsrTopicState(
-                    topic_name=name, topic_id=UUID(int=one), partition_states=[state]
+                    topic_name=name, topic_id=UUID(int=topic_id), partition_states=[state]
                 )
-                for name, one in {"anew": 5, "same": 4, "new": 6}.items()
+                for name, topic_id in {"anew": 5, "same": 4, "new": 6}.items()
             ]
         )
         await leader_and_isr(broker, context(ApiKey.LEADER_AND_ISR, 7), request)

@@ -14,26 +14,26 @@ PIECES = 5
 
 def test_callbacks_run_in_order_one_each_turn() -> None:
     async def scenario() -> list[str]:
-        turns, seen = OnePerTurn(), list[str]()
+        turns, ran = OnePerTurn(), list[str]()
         for number in range(PIECES):
-            turns.put(partial(seen.append, str(number)))
+            turns.put(partial(ran.append, str(number)))
         for _ in range(PIECES):
             await asyncio.sleep(0)
-            seen.append("other")
-        return seen
+            ran.append("other")
+        return ran
 
-    seen = asyncio.run(scenario())
-    assert seen == [one for number in range(PIECES) for one in (str(number), "other")]
+    sequence = asyncio.run(scenario())
+    assert sequence == [piece for number in range(PIECES) for piece in (str(number), "other")]
 
 
 def test_failing_callback_does_not_stop_the_next(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> list[str]:
-        turns, seen = OnePerTurn(), list[str]()
-        turns.put(lambda: seen.remove("absent"))
-        turns.put(lambda: seen.append("next"))
+        turns, ran = OnePerTurn(), list[str]()
+        turns.put(lambda: ran.remove("absent"))
+        turns.put(lambda: ran.append("next"))
         for _ in range(3):
             await asyncio.sleep(0)
-        return seen
+        return ran
 
     assert asyncio.run(scenario()) == ["next"]
     assert "ValueError" in caplog.text
@@ -41,10 +41,10 @@ def test_failing_callback_does_not_stop_the_next(caplog: pytest.LogCaptureFixtur
 
 def test_callback_added_by_a_callback_runs_after_it() -> None:
     async def scenario() -> list[str]:
-        turns, seen = OnePerTurn(), list[str]()
-        turns.put(lambda: (seen.append("first"), turns.put(lambda: seen.append("second")))[0])
+        turns, ran = OnePerTurn(), list[str]()
+        turns.put(lambda: (ran.append("first"), turns.put(lambda: ran.append("second")))[0])
         for _ in range(3):
             await asyncio.sleep(0)
-        return seen
+        return ran
 
     assert asyncio.run(scenario()) == ["first", "second"]

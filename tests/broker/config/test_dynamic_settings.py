@@ -70,7 +70,7 @@ class BrokerUnderTest:
         )
 
     async def set(self, kind: int, name: str, **settings: str) -> tuple[ErrorCode, str | None]:
-        changes = [Change(one.replace("_", "."), SET, value) for one, value in settings.items()]
+        changes = [Change(name.replace("_", "."), SET, value) for name, value in settings.items()]
         answer = (await self.admin.alter([Alteration(kind, name, changes)], validate_only=False))[0]
         return answer.error, answer.message
 
@@ -200,7 +200,9 @@ def test_encrypted_passwords_survive_a_change_of_the_secret() -> None:
 
 
 def test_new_secret_leaves_invalid_settings_unchanged() -> None:
-    name, lost = (f"listener.name.{one}.ssl.keystore.password" for one in ("client", "other"))
+    name, lost = (
+        f"listener.name.{listener}.ssl.keystore.password" for listener in ("client", "other")
+    )
     others = {"listeners": "PLAINTEXT://a:1", "log.retention.ms": "never", lost: "nonsense"}
 
     async def scenario() -> None:

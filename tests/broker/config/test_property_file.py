@@ -37,7 +37,7 @@ def test_keys_separators_and_escapes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("a=1\rb=2\r\nc=3", {"a": "1", "b": "2", "c": "3"}),
         ("a=1\x85b\u2028c\x0bd\x1ce=2", {"a": "1\x85b\u2028c\x0bd\x1ce=2"}),
@@ -53,8 +53,8 @@ def test_keys_separators_and_escapes() -> None:
         ("", {}),
     ],
 )
-def test_line_ends_and_continuations_equal_java(text: str, found: dict[str, str]) -> None:
-    assert parse_properties(text) == found
+def test_line_ends_and_continuations_equal_java(text: str, expected: dict[str, str]) -> None:
+    assert parse_properties(text) == expected
 
 
 @pytest.mark.parametrize("comment", [b"# \xe4\xf6\xfc", b"# \xb0\xa1\xb1\xb3", b"! \xff\xfe\x80"])

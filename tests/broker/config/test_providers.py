@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(folder: Path, value: str, **params: str) -> str:
+def value_of(folder: Path, value: str, **params: str) -> str:
     """What becomes of a value; `params` by provider and name, with `_` for dots."""
     more = {
         f"config.providers.{name.replace('_', '.', 1).replace('.', '.param.', 1)}".replace(
@@ -54,7 +54,7 @@ def found(folder: Path, value: str, **params: str) -> str:
     ],
 )
 def test_variable_is_resolved(folder: Path, value: str, known: str) -> None:
-    assert found(folder, value) == known
+    assert value_of(folder, value) == known
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_variable_is_resolved(folder: Path, value: str, known: str) -> None:
 def test_unknown_variable_stays_with_a_warning(
     folder: Path, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert found(folder, value) == value
+    assert value_of(folder, value) == value
     assert not value.endswith("}") or f"x: {value} is not resolved" in caplog.text
 
 
@@ -91,7 +91,7 @@ def test_unknown_variable_stays_with_a_warning(
 def test_parameters_limit_provider_reads(
     folder: Path, value: str, params: dict[str, str], known: bool
 ) -> None:
-    assert (found(folder, value, **params) != value.replace("DIR", str(folder))) is known
+    assert (value_of(folder, value, **params) != value.replace("DIR", str(folder))) is known
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_unreadable_value_is_rejected(
     folder: Path, value: str, params: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):
-        found(folder, value, **params)
+        value_of(folder, value, **params)
 
 
 def test_unknown_provider_class_is_rejected_by_name() -> None:

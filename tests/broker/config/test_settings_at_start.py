@@ -29,8 +29,8 @@ def test_stored_settings_apply_from_the_first_response(
         side.close()
         nodes.start(1)
         until(lambda: _listens(side), "the broker listens")
-        wanted = {"message.max.bytes": "1000", "log.retention.ms": "7000"}
-        assert values(side, BROKER, "1", *KEYS) == {**wanted, "log.segment.bytes": "5000"}
+        overrides = {"message.max.bytes": "1000", "log.retention.ms": "7000"}
+        assert values(side, BROKER, "1", *KEYS) == {**overrides, "log.segment.bytes": "5000"}
         until(lambda: _knows(side, "t"), "the topic is known again")
         keys = ("max.message.bytes", "retention.ms", "segment.ms")
         assert list(values(side, TOPIC, "t", *keys).values()) == ["1000", "7000", "9999"]

@@ -80,10 +80,10 @@ def test_change_during_loading_is_not_lost() -> None:
 
         async def slowly(topics: list[str]) -> dict[str, dict[str, str]]:
             configs.overrides_of = read
-            found: dict[str, dict[str, str]] = await read(topics)
+            settings: dict[str, dict[str, str]] = await read(topics)
             configs.standing["t"] = {"retention.ms": "-1"}
             configs.notify("t", configs.standing["t"])
-            return found
+            return settings
 
         configs.overrides_of = slowly
         await known.load(["t", "u"])
@@ -106,8 +106,8 @@ def test_unread_settings_delete_nothing_and_require_all_replicas(
 
         async def late(topics: list[str]) -> dict[str, dict[str, str]]:
             await answers.wait()
-            found: dict[str, dict[str, str]] = await read(topics)
-            return found
+            settings: dict[str, dict[str, str]] = await read(topics)
+            return settings
 
         configs.overrides_of = late
         await known.load(["t", "gone"])

@@ -39,7 +39,8 @@ from urteil.broker.zookeeper.znodes import (
 )
 
 REQUESTS: dict[int, Any] = {
-    int(one.KEY): one for one in (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
+    int(request.KEY): request
+    for request in (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
 }
 
 
@@ -148,7 +149,9 @@ class Node:
 
     def alive(self) -> list[int]:
         """The live brokers of the last UpdateMetadata."""
-        updates = [one for one in self.received if isinstance(one, UpdateMetadataRequest)]
+        updates = [
+            request for request in self.received if isinstance(request, UpdateMetadataRequest)
+        ]
         return [broker.id for broker in updates[-1].live_brokers] if updates else []
 
     def stopped(self) -> list[tuple[str, int, bool]]:
@@ -180,15 +183,15 @@ class Nodes(dict[int, Node]):
     async def active(self, above_epoch: int = 0) -> Node:
         """The one controller, once it knows the cluster."""
 
-        def found() -> list[Node]:
+        def elected() -> list[Node]:
             return [
-                one
-                for one in self.values()
-                if one.controller.term and one.controller.epoch > above_epoch
+                node
+                for node in self.values()
+                if node.controller.term and node.controller.epoch > above_epoch
             ]
 
-        await wait_until(lambda: len(found()) == 1, "one controller")
-        return found()[0]
+        await wait_until(lambda: len(elected()) == 1, "one controller")
+        return elected()[0]
 
     async def all_alive(self, *ids: int) -> None:
         """Wait until every node has exactly these live brokers."""

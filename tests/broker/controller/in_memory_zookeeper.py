@@ -272,10 +272,10 @@ class PaperBroker:
             topic_id=topic.topic_id, partition_errors=errors
         )
 
-    def _stop(self, tp: TopicPartition, one: Any) -> ErrorCode:
+    def _stop(self, tp: TopicPartition, stop: Any) -> ErrorCode:
         if tp in self.failed:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if one.delete_partition:
+        if stop.delete_partition:
             self.disk.pop(tp, None)
         return ErrorCode.NONE
 
@@ -308,7 +308,7 @@ class World:
         self.zk.remove(znodes.broker_path(broker))
 
     def holders(self, tp: TopicPartition) -> set[int]:
-        return {broker for broker, one in self.brokers.items() if tp in one.disk}
+        return {broker for broker, stub in self.brokers.items() if tp in stub.disk}
 
 
 class SimulatedTerm:

@@ -29,7 +29,9 @@ def test_new_topic_gets_leaders_and_is_announced(zookeeper: ZooKeeperServer, chr
             assert list(cluster[2].states("t")) == [0]
             role = cluster[2].states("t")[0]
             assert (role.leader, role.isr, role.replicas, role.is_new) == (2, (2, 3), (2, 3), True)
-            request = next(one for one in cluster[2].received if hasattr(one, "live_leaders"))
+            request = next(
+                request for request in cluster[2].received if hasattr(request, "live_leaders")
+            )
             assert request.broker_epoch == cluster[2].registration.epoch
             # the topic had no id: the controller assigned and announced one
             data, _ = await cluster[1].zk.get(znodes.topic_path("t"))
@@ -93,7 +95,9 @@ def test_restart_within_one_watch_is_noticed_by_czxid(
             await cluster.until_state("t", leader=1, isr=(1,))
             await wait_until(lambda: other.states("t"), "the new incarnation hears")
             assert other.states("t")[0].leader == 1
-            assert all(one.broker_epoch == other.registration.epoch for one in other.received)
+            assert all(
+                request.broker_epoch == other.registration.epoch for request in other.received
+            )
 
     run(scenario)
 
@@ -104,7 +108,7 @@ def test_failover_when_the_controllers_session_expires(
     async def scenario() -> None:
         async with nodes(zookeeper, chroot, 1, 2, 3) as cluster:
             old = await cluster.active()
-            others = tuple(one for one in (1, 2, 3) if one != old.id)
+            others = tuple(broker for broker in (1, 2, 3) if broker != old.id)
             await cluster.make_topic("t", {0: (old.id, *others)})
             await cluster.until_state("t", leader=old.id, isr=(old.id, *others))
             epoch, broker_epoch = old.controller.epoch, old.registration.epoch
@@ -193,7 +197,7 @@ def proposal(
                         partition_index=0,
                         leader_epoch=leader_epoch,
                         new_isr_with_epochs=[
-                            AlterPartitionRequest.BrokerState(broker_id=one) for one in isr
+                            AlterPartitionRequest.BrokerState(broker_id=broker) for broker in isr
                         ],
                         partition_epoch=partition_epoch,
                     )

@@ -45,8 +45,10 @@ def request(
     recovery: int = 0,
 ) -> AlterPartitionRequest:
     with_epochs = [
-        AlterPartitionRequest.BrokerState(broker_id=one, broker_epoch=(epochs or {}).get(one, -1))
-        for one in isr
+        AlterPartitionRequest.BrokerState(
+            broker_id=broker, broker_epoch=(epochs or {}).get(broker, -1)
+        )
+        for broker in isr
     ]
     return AlterPartitionRequest(
         broker_id=leader,

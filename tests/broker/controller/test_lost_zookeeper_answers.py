@@ -97,14 +97,14 @@ def test_many_changes_at_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
             assert await store.create_states(states) == states
             await behind.zk.set(znodes.state_path("t", 1), znodes.encode_state(state))
             written = await store.update_states(states)
-            assert [tp for tp, one in written.items() if one is None] == [("t", 1)]
-            again = {tp: one for tp, one in written.items() if one is not None}
-            found = await behind.without_answers(store.update_states(again))
-            assert found == {tp: replace(one, partition_epoch=2) for tp, one in again.items()}
-            for tp, one in found.items():
+            assert [tp for tp, state in written.items() if state is None] == [("t", 1)]
+            again = {tp: state for tp, state in written.items() if state is not None}
+            updated = await behind.without_answers(store.update_states(again))
+            assert updated == {tp: replace(state, partition_epoch=2) for tp, state in again.items()}
+            for tp, updated_state in updated.items():
                 _, stat = await behind.zk.get(znodes.state_path(*tp))
-                assert one is not None
-                assert stat.version == one.partition_epoch
+                assert updated_state is not None
+                assert stat.version == updated_state.partition_epoch
 
     run(scenario)
 

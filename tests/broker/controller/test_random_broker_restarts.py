@@ -44,7 +44,7 @@ class Storm:
         await asyncio.sleep(self.rng.random() * 0.05)
         await self.observe()
 
-    def one(self) -> Node:
+    def only(self) -> Node:
         return self.cluster[self.rng.choice(sorted(self.cluster))]
 
     async def crash(self) -> None:
@@ -138,14 +138,14 @@ class Storm:
             self.history[key] = state
 
     async def states(self) -> Watched:
-        found = {}
+        partition_states = {}
         zk = next(iter(self.cluster.values())).zk
         for name in await zk.children(znodes.TOPICS):
             for partition in (0, 1):
                 state = await self.cluster.state(name, partition)
                 if state is not None:
-                    found[f"{name}-{partition}"] = state
-        return found
+                    partition_states[f"{name}-{partition}"] = state
+        return partition_states
 
     async def settled(self) -> str:
         """Empty when all is as it must be, else what is not."""

@@ -374,9 +374,13 @@ def test_receivers_of_each_request() -> None:
         await alter(term, (2, 3))
         world.brokers[1].received.clear()
         await term.catch_up(TP)
-        kinds = [type(one) for one in world.brokers[1].received]
+        kinds = [type(request) for request in world.brokers[1].received]
         assert LeaderAndIsrRequest not in kinds
-        (stop,) = (one for one in world.brokers[1].received if isinstance(one, StopReplicaRequest))
+        (stop,) = (
+            request
+            for request in world.brokers[1].received
+            if isinstance(request, StopReplicaRequest)
+        )
         (state,) = stop.topic_states[0].partition_states
         assert state.delete_partition
         assert state.leader_epoch == world.zk.state(TP).leader_epoch

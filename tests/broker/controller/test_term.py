@@ -65,7 +65,7 @@ def test_topic_deletion_survives_failover(trouble: str) -> None:
         assert world.zk.children(znodes.TOPICS) == ["kept"]
         assert world.zk.children(znodes.DELETE_TOPICS) == []
         assert world.zk.children("/config/topics") == []
-        assert [world.holders(("t", one)) for one in (0, 1)] == [set(), set()]
+        assert [world.holders(("t", partition)) for partition in (0, 1)] == [set(), set()]
         assert world.holders(("kept", 0)) == {1, 3}
         kept = world.zk.state(("kept", 0))
         assert (kept.leader, kept.leader_epoch, kept.isr) == (3, 0, (3, 1))
@@ -106,8 +106,8 @@ def test_broker_stops_cleanly_and_returns_empty(trouble: str) -> None:
                 role = world.brokers[broker].disk[tp]
                 assert (role.leader, role.leader_epoch) == (state.leader, state.leader_epoch)
             for broker in world.brokers.values():
-                seen = broker.metadata[tp]
-                assert (seen.leader, set(seen.isr)) == (state.leader, replicas)
+                metadata = broker.metadata[tp]
+                assert (metadata.leader, set(metadata.isr)) == (state.leader, replicas)
 
     run(lambda: _at_least(5, in_trouble(trouble, story, check)))
 
@@ -146,7 +146,7 @@ def test_offline_replicas_are_announced() -> None:
         await term.begin()
 
         def offline_replicas() -> list[list[int]]:
-            return [list(world.brokers[one].metadata[TP].offline_replicas) for one in (1, 3)]
+            return [list(world.brokers[broker].metadata[TP].offline_replicas) for broker in (1, 3)]
 
         for _ in range(2):
             world.go(2)
@@ -303,7 +303,9 @@ def test_topics_without_ids_get_one() -> None:
         assert world.zk.topic("one").topic_id == made["one"], "it is the same topic"
         assert [world.zk.state(("one", n)).leader for n in (0, 1, 2)] == [1, 2, 3]
         requests = [
-            one for one in world.brokers[3].received if isinstance(one, LeaderAndIsrRequest)
+            request
+            for request in world.brokers[3].received
+            if isinstance(request, LeaderAndIsrRequest)
         ]
         assert requests[-1].topic_states[0].topic_id == made["one"]
         heir = SimulatedTerm(world)
@@ -375,11 +377,11 @@ def test_added_partitions_continue_the_placement() -> None:
     }  # fmt: skip
     racks = {broker: f"r{broker % 2}" for broker in range(1, 7)}
     first = assign_replicas(dict(racks), 4, 3, random.Random(5))
-    whole = {**first, **assign_more(dict(racks), 4, first[0], 6)}
-    assert sorted(whole) == list(range(10))
-    for replicas in whole.values():
+    replicas_of = {**first, **assign_more(dict(racks), 4, first[0], 6)}
+    assert sorted(replicas_of) == list(range(10))
+    for replicas in replicas_of.values():
         assert len({racks[replica] for replica in replicas}) == 2
-    leaders = Counter(replicas[0] for replicas in whole.values())
+    leaders = Counter(replicas[0] for replicas in replicas_of.values())
     assert max(leaders.values()) <= 3
 
 

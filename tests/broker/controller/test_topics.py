@@ -228,7 +228,7 @@ def test_deletion_removes_all_znodes_and_replicas(zookeeper: ZooKeeperServer, ch
                     (1, True),
                     (2, True),
                 }
-                assert {one.leader for one in node.metadata("a").values()} == {-2}
+                assert {partition.leader for partition in node.metadata("a").values()} == {-2}
             again = await create(active, topic("a"))
             assert again.topics[0].error_code == 0
             assert again.topics[0].topic_id != made.topics[0].topic_id
@@ -253,7 +253,7 @@ def test_deletion_waits_for_absent_replicas_across_controllers(
             await cluster.make_topic("t", {0: (1, 2, 3)})
             await cluster.until_state("t", leader=1, isr=(1, 2, 3))
             first = await cluster.active()
-            gone = next(one for one in cluster if one != first.id)
+            gone = next(node for node in cluster if node != first.id)
             await cluster.remove(gone)
             await cluster.all_alive(*sorted(cluster))
             assert (await delete(first, "t")).responses[0].error_code == 0

@@ -69,9 +69,9 @@ class Coordinating:
         """Take the leadership; the groups are read when the loop gets to it."""
         given = {"epoch": epoch, "replicas": replicas, "isr": isr, "topic": OFFSETS_TOPIC}
         assert self.hosting.lead(0, **given) == 0
-        found = self.hosting.replicas.partition(*WHERE)
-        assert found is not None
-        return found
+        partition = self.hosting.replicas.partition(*WHERE)
+        assert partition is not None
+        return partition
 
     def lead_again(self, epoch: int, **given: Any) -> Partition:
         """Take the leadership after the epoch before, in which nobody had it."""
@@ -268,7 +268,7 @@ def test_unreadable_batch_hides_no_other_group(tmp_path: Path, damaged: int) -> 
         here.lead_again(2)
         await wait_until(lambda: here.is_loaded)
         (shard,) = here.groups.shards()
-        assert {one for one, known in shard.offsets.items() if known} == {"g"}
+        assert {group for group, known in shard.offsets.items() if known} == {"g"}
         here.close()
 
     run(scenario())

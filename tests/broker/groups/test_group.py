@@ -125,12 +125,12 @@ def test_member_without_sync_is_removed() -> None:
     c.join(0)
     a.join(0)
     b.join(0)
-    for one in (a, b):
-        one.sync(1)
+    for member in (a, b):
+        member.sync(1)
     group.complete_sync(3, {}, 2)
     assert group.state is GroupState.STABLE
     for now_ms in range(5000, REBALANCE_MS, 5000):
-        assert {one.heartbeat(now_ms) for one in (a, b, c)} == {ErrorCode.NONE}
+        assert {member.heartbeat(now_ms) for member in (a, b, c)} == {ErrorCode.NONE}
         group.tick(now_ms)
     group.tick(REBALANCE_MS)
     assert c.heartbeat(REBALANCE_MS) is ErrorCode.UNKNOWN_MEMBER_ID

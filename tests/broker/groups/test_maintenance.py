@@ -240,14 +240,14 @@ def test_requests_are_served_during_a_large_expiration() -> None:
         shard.groups[group.group_id] = group
     coordinator: Any = Tombstones(shard)
     administration = GroupMaintenance(coordinator, Still())
-    seen = set()
+    counts = set()
 
     async def scenario() -> None:
         expiring = asyncio.ensure_future(administration.expire(RETENTION_MS))
         while not expiring.done():
-            seen.add(len(coordinator.removed))
+            counts.add(len(coordinator.removed))
             await asyncio.sleep(0)
 
     asyncio.run(scenario())
     assert len(coordinator.removed) == 21
-    assert len(seen) > 20
+    assert len(counts) > 20

@@ -58,7 +58,7 @@ def test_loading_restores_groups() -> None:
     shard.replay(encode(2, GroupMetadataKey(group="g")), encode(3, value), 0)
     shard.replay(*offset_record(3), log_offset=1)
     shard.replay(struct.pack(">h", 9), b"later", 2)
-    shard.finish_loading(lambda one: Group(one, initial_delay_ms=0, max_size=9), 1000)
+    shard.finish_loading(lambda name: Group(name, initial_delay_ms=0, max_size=9), 1000)
     group = shard.groups["g"]
     assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 4, "m")
     assert group.members["m"].assignment == b"a"
@@ -110,7 +110,7 @@ def test_deleted_groups_are_not_loaded() -> None:
     key = encode(1, OffsetCommitKey(group="aborted", topic="t", partition=0))
     shard.replay(key, encode(3, OffsetCommitValue(offset=1)), 2, producer_id=7)
     shard.transaction_ended(7, 3, commit=False)
-    shard.finish_loading(lambda one: Group(one, initial_delay_ms=0, max_size=9), 1000)
+    shard.finish_loading(lambda name: Group(name, initial_delay_ms=0, max_size=9), 1000)
     assert shard.groups == {}
 
 

@@ -95,17 +95,17 @@ def end_txn(log: PartitionLog, producer_id: int, epoch: int = 0, *, commit: bool
 
 def read_all(log: PartitionLog, max_bytes: int = 1 << 20) -> list[tuple[int, bytes | None]]:
     """(offset, value) of all records, read in several fetches as a consumer does."""
-    found: list[tuple[int, bytes | None]] = []
+    rows: list[tuple[int, bytes | None]] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         result = log.read(offset, max_bytes, upto=log.log_end_offset)
         assert result.error is ErrorCode.NONE
         data = memoryview(b"".join(result.records))
         for _, part in iter_batches(data, allow_partial_tail=True):
-            found += [(each.offset, each.value) for each in iter_records(part)]
+            rows += [(each.offset, each.value) for each in iter_records(part)]
         assert result.next_offset > offset
         offset = result.next_offset
-    return [pair for pair in found if pair[0] >= log.log_start_offset]
+    return [pair for pair in rows if pair[0] >= log.log_start_offset]
 
 
 def close_logs(*logs: PartitionLog) -> None:
@@ -126,4 +126,4 @@ def newest_in(log: PartitionLog) -> TimestampOffset | None:
 
 
 def _first(searches: Searches) -> TimestampOffset | None:
-    return next((found for found in map(run_steps, searches) if found is not None), None)
+    return next((result for result in map(run_steps, searches) if result is not None), None)

@@ -205,7 +205,7 @@ def _split(first: str, second: str) -> Callable[[Place], None]:
         middle = len(here) // 2
         for half, suffix in ((here[:middle], first), (here[middle:], second)):
             base = half[0].rows[0].offset if half[0] is not here[0] else place.log.bases[0]
-            data = b"".join(one.data for one in half)
+            data = b"".join(batch.data for batch in half)
             (place.folder / f"{base:020d}.log{suffix}").write_bytes(data)
 
     return act

@@ -41,15 +41,15 @@ def appended(
     return result, [(header, list(iter_records(part))) for header, part in batches]
 
 
-@pytest.mark.parametrize("wanted", CODECS)
+@pytest.mark.parametrize("compression", CODECS)
 @pytest.mark.parametrize("sent", Compression)
 def test_batch_is_stored_in_the_topics_codec(
-    tmp_path: Path, wanted: str, sent: Compression
+    tmp_path: Path, compression: str, sent: Compression
 ) -> None:
     data = batch([b"a" * 99, b"b"], compression=sent, producer=(7, 1, 3))
-    result, ((header, records),) = appended(tmp_path, data, LogConfig(compression_type=wanted))
+    result, ((header, records),) = appended(tmp_path, data, LogConfig(compression_type=compression))
     assert (result.base_offset, result.last_offset) == (0, 1)
-    assert header.compression == CODECS[wanted]
+    assert header.compression == CODECS[compression]
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 3)
     assert header.partition_leader_epoch == 5
     assert [record.value for record in records] == [b"a" * 99, b"b"]
@@ -127,8 +127,8 @@ def test_duplicate_returns_its_first_append_time(tmp_path: Path) -> None:
 
 
 def test_incomplete_batch_is_ignored(tmp_path: Path) -> None:
-    result, found = appended(tmp_path, bytes(batch([b"a"])) + b"abcdef")
-    assert (result.error, len(found)) == (ErrorCode.NONE, 1)
+    result, batches = appended(tmp_path, bytes(batch([b"a"])) + b"abcdef")
+    assert (result.error, len(batches)) == (ErrorCode.NONE, 1)
     nothing = open_log(tmp_path).append_as_leader(memoryview(b""), 0, NOW_MS)
     assert (nothing.error, nothing.base_offset) == (ErrorCode.NONE, -1)
 

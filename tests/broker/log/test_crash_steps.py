@@ -136,9 +136,9 @@ def test_kill_at_any_step_loses_no_acknowledged_record(program: list[Step], step
             pending = ("", 0.0)
         close_logs(log)
         again = open_log(folder, config=CONFIG)
-        found = read_all(again)
+        records = read_all(again)
         check_indexes(again)
-        _check(found, content, pending[0])
+        _check(records, content, pending[0])
         assert [epoch for epoch, _ in again.epochs.entries] == sorted(
             {epoch for epoch, _ in again.epochs.entries}
         )
@@ -148,16 +148,16 @@ def test_kill_at_any_step_loses_no_acknowledged_record(program: list[Step], step
         close_logs(again)
 
 
-def _check(found: Content, content: Content, pending: str) -> None:
+def _check(records: Content, content: Content, pending: str) -> None:
     """Check the content after the kill: the pending step may be done, in part, or not."""
-    offsets = [offset for offset, _ in found]
+    offsets = [offset for offset, _ in records]
     assert offsets == list(range(offsets[0], offsets[0] + len(offsets))) if offsets else True
     expected = dict(content)
-    known = [pair for pair in found if pair[0] in expected]
+    known = [pair for pair in records if pair[0] in expected]
     assert known == [(offset, expected[offset]) for offset, _ in known]
     if not content:
         return  # the log start is in a checkpoint of the directory, not here: it may be lower now
     if pending == "append":
-        assert found[-1:] == content[-1:] or found[-2:-1] == content[-1:]
+        assert records[-1:] == content[-1:] or records[-2:-1] == content[-1:]
     elif pending not in ("truncate", "anew", "retention"):
-        assert found[-len(content) :] == content
+        assert records[-len(content) :] == content

@@ -123,8 +123,8 @@ def _append_and_reopen(manager: LogManager, log: PartitionLog, folder: Path) -> 
     manager.load("cluster")
     again = manager.get(*HIT)
     assert again is not None
-    found = stored(again)
-    assert [each.data for each in found[: len(before)]] == [each.data for each in before]
+    batches = stored(again)
+    assert [each.data for each in batches[: len(before)]] == [each.data for each in before]
     assert again.log_end_offset == end + 1
     newest = memoryview(b"".join(again.read(end, 1, upto=end + 1).records))
     assert [record.value for record in iter_records(newest)] == [b"after"]
@@ -142,10 +142,10 @@ def _check_whole(image: Image, log: PartitionLog, name: str) -> None:
     visible = [each.header for each in batches if each.header.last_offset >= log.log_start_offset]
     times = sorted({header.max_timestamp for header in visible})
     for time_ms in times[:: max(len(times) // 8, 1)]:
-        found = first_at(log, time_ms)
+        found_offset = first_at(log, time_ms)
         first = next(header for header in visible if header.max_timestamp >= time_ms)
-        assert found is not None
-        assert first.base_offset <= found.offset <= first.last_offset
+        assert found_offset is not None
+        assert first.base_offset <= found_offset.offset <= first.last_offset
     newest = newest_in(log)
     assert newest is not None
     assert newest.timestamp_ms == max(each.header.max_timestamp for each in batches)
@@ -186,19 +186,19 @@ def _check_hurt(image: Image, log: PartitionLog, name: str, first: int) -> None:
         if header.last_offset < log.log_start_offset or header.last_offset >= end:
             continue
         result = log.read(max(header.base_offset, log.log_start_offset), 1, upto=end)
-        found = b"".join(result.records)
-        if each.file == name and header.base_offset >= begins and found == behind:
+        data = b"".join(result.records)
+        if each.file == name and header.base_offset >= begins and data == behind:
             continue  # the end of a flushed segment is lost, those behind it are not
         if each is victim:  # whoever reads it sees it, or it still is the record that was sent
-            assert unmarked or result.error or not found or not _is_whole(found)
+            assert unmarked or result.error or not data or not _is_whole(data)
         elif result.error:  # not without a word, and not before the damage
             assert result.error is ErrorCode.CORRUPT_MESSAGE
             assert header.base_offset >= begins
             assert each.file == name
         else:
-            assert found == each.data, f"something else at {header.base_offset}"
-    whole = [each for each in batches[:hurt] if each.header.last_offset >= image.start]
-    assert not whole or log.log_end_offset > whole[-1].header.last_offset
+            assert data == each.data, f"something else at {header.base_offset}"
+    intact = [each for each in batches[:hurt] if each.header.last_offset >= image.start]
+    assert not intact or log.log_end_offset > intact[-1].header.last_offset
     if log.log_end_offset < image.end and not unmarked:
         assert log.log_end_offset == begins, "the log ends elsewhere than at the damage"
 
@@ -219,8 +219,8 @@ def _hurt(batches: list[Stored], name: str, first: int) -> int:
 
 def _check_reads(image: Image, log: PartitionLog) -> None:
     """Each batch is found at each of its ends, at one stroke and through to the end."""
-    seen = [each for each in image.batches[HIT] if each.header.last_offset >= log.log_start_offset]
-    for each in seen:
+    kept = [each for each in image.batches[HIT] if each.header.last_offset >= log.log_start_offset]
+    for each in kept:
         for offset in (max(each.header.base_offset, log.log_start_offset), each.header.last_offset):
             result = log.read(offset, 1, upto=log.log_end_offset)
             assert b"".join(result.records) == each.data, f"at {offset}: {result.error}"

@@ -152,10 +152,10 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     again = LogManager([folder], PROPS, FixedClock())
     again.load("cluster")
     log = again.get(*HIT)
-    found = read_all(log) if log is not None else []
+    records = read_all(log) if log is not None else []
     # what was not acknowledged may be there, as after any crash
-    assert found[: len(acknowledged)] == acknowledged, f"step {step}"
-    assert len(found) - len(acknowledged) in (0, 2, 4), f"step {step}"
+    assert records[: len(acknowledged)] == acknowledged, f"step {step}"
+    assert len(records) - len(acknowledged) in (0, 2, 4), f"step {step}"
     crash_manager(again)
     return int(finished)
 

@@ -56,10 +56,12 @@ def log(tmp_path: Path, storage: Counting) -> PartitionLog:
 
 def spoil(path: Path, entry_bytes: int, count: int) -> bytes:
     """Zero `count` entries in the middle; returns what was there."""
-    whole = path.read_bytes()
-    at = len(whole) // entry_bytes // 2 * entry_bytes
-    path.write_bytes(whole[:at] + bytes(count * entry_bytes) + whole[at + count * entry_bytes :])
-    return whole
+    content = path.read_bytes()
+    at = len(content) // entry_bytes // 2 * entry_bytes
+    path.write_bytes(
+        content[:at] + bytes(count * entry_bytes) + content[at + count * entry_bytes :]
+    )
+    return content
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
@@ -68,18 +70,18 @@ def test_read_bypasses_wrong_index_entries(
 ) -> None:
     sealed = log.segments[0]
     path = sealed.offset_index.path
-    whole = path.read_bytes()
-    at = len(whole) // 16 * 8
-    garbage = bytearray(whole)
+    content = path.read_bytes()
+    at = len(content) // 16 * 8
+    garbage = bytearray(content)
     for slot in range(count):
         where = at + slot * 8
-        relative, position = struct.unpack_from(">ii", whole, where)
+        relative, position = struct.unpack_from(">ii", content, where)
         struct.pack_into(">ii", garbage, where, relative, position + 7)
     path.write_bytes(garbage)
-    wanted = sealed.base_offset + struct.unpack_from(">i", whole, at + (count - 1) * 8)[0] + 1
+    offset = sealed.base_offset + struct.unpack_from(">i", content, at + (count - 1) * 8)[0] + 1
     storage.read_bytes = 0
-    result = log.read(wanted, 1, upto=log.log_end_offset)
-    assert struct.unpack_from(">q", b"".join(result.records))[0] == wanted
+    result = log.read(offset, 1, upto=log.log_end_offset)
+    assert struct.unpack_from(">q", b"".join(result.records))[0] == offset
     assert storage.read_bytes < sealed.size / 4, "the whole segment was read for one record"
     assert log.segments.misindexed == [sealed]
 
@@ -87,9 +89,9 @@ def test_read_bypasses_wrong_index_entries(
 def test_time_lookup_bypasses_wrong_index_entries(log: PartitionLog, storage: Counting) -> None:
     spoil(log.segments[0].time_index.path, 12, 3)
     for n in range(0, log.segments[0].bound, 37):
-        found = first_at(log, NOW_MS + n)
-        assert found is not None
-        assert found.offset == n
+        found_offset = first_at(log, NOW_MS + n)
+        assert found_offset is not None
+        assert found_offset.offset == n
 
 
 @pytest.mark.parametrize(("suffix", "entry_bytes"), [("offset_index", 8), ("time_index", 12)])
@@ -99,16 +101,16 @@ def test_wrong_indexes_are_rebuilt_in_the_background(
     jobs: list[Callable[[], None]] = []
     duties = Maintenance(log.storage, {}, jobs.append)
     path: Path = getattr(log.segments[0], suffix).path
-    whole = spoil(path, entry_bytes, 4)
+    original = spoil(path, entry_bytes, 4)
     for n in range(log.segments[0].bound):
         assert log.read(n, 1, upto=log.log_end_offset).size
         assert first_at(log, NOW_MS + n) is not None
     duties.run([log], NOW_MS)
-    assert path.read_bytes() != whole, "built on the loop of the readers"
+    assert path.read_bytes() != original, "built on the loop of the readers"
     for job in jobs:
         job()
     duties.run([log], NOW_MS)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == original
     check_indexes(log)
     assert not log.segments.misindexed
     assert len(read_all(log)) == BATCHES
@@ -118,7 +120,7 @@ def test_index_of_a_damaged_log_is_not_rebuilt(log: PartitionLog) -> None:
     jobs: list[Callable[[], None]] = []
     duties = Maintenance(log.storage, {}, jobs.append)
     sealed = log.segments[0]
-    whole = spoil(sealed.offset_index.path, 8, 1)
+    original = spoil(sealed.offset_index.path, 8, 1)
     with sealed.path(".log").open("r+b") as file:
         file.seek(sealed.offset_index.entry(3)[1] + 8)
         file.write(bytes(4))
@@ -128,4 +130,4 @@ def test_index_of_a_damaged_log_is_not_rebuilt(log: PartitionLog) -> None:
     for job in jobs:
         job()
     duties.run([log], NOW_MS)
-    assert sealed.offset_index.count == len(whole) // 8
+    assert sealed.offset_index.count == len(original) // 8

@@ -52,7 +52,7 @@ def test_each_directory_has_checkpoints_of_its_own_logs(start: Opener, folders: 
     manager = start()
     for partition in range(3):
         append(manager.get_or_create("t", partition, TOPIC_ID))
-    manager.checkpoint_high_watermarks({("t", one): one for one in range(3)})
+    manager.checkpoint_high_watermarks({("t", partition): partition for partition in range(3)})
     manager.checkpoint_recovery_points()
     for name in (checkpoints.HIGH_WATERMARKS, checkpoints.RECOVERY_POINTS):
         rows = [set(checkpoints.read_offsets(Storage(), folder / name)) for folder in folders]
@@ -181,9 +181,9 @@ def _fail_at(step: int, code: int, folder: Path) -> int:
     again.load("cluster")
     for partition, done in acknowledged.items():
         log = again.get("t", partition)
-        found = read_all(log) if log is not None else []
-        assert found[: len(done)] == done, f"step {step}, partition {partition}"
-        assert len(found) - len(done) in (0, 1), f"step {step}"
+        records = read_all(log) if log is not None else []
+        assert records[: len(done)] == done, f"step {step}, partition {partition}"
+        assert len(records) - len(done) in (0, 1), f"step {step}"
     crash_manager(again)
     return int(not storage.failed)
 
@@ -279,13 +279,13 @@ def _die_at(step: int, folder: Path) -> str:
     crash_manager(manager)
     again = LogManager(paths, PROPS, FixedClock(), storage=Unsynced())
     again.load("cluster")
-    found = again.get("t", 0)
-    assert found is not None
-    assert read_all(found) == expected, f"step {step}"
+    partition_log = again.get("t", 0)
+    assert partition_log is not None
+    assert read_all(partition_log) == expected, f"step {step}"
     assert len([log for log in again.logs() if log.topic == "t"]) == 1
     again.tick(NOW_MS)
     assert len(list(folder.glob("*/t-0"))) == 1, "an older copy is gone"
-    where = found.directory.parent.name
+    where = partition_log.directory.parent.name
     has_copy = again.future("t", 0) is not None
     crash_manager(again)
     return f"{where} with a copy" if has_copy else where

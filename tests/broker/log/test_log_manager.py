@@ -389,14 +389,14 @@ def test_changed_settings_apply_to_every_log(tmp_path: Path) -> None:
     props = {"log.retention.ms": "5"}
     manager = LogManager([tmp_path / "a", tmp_path / "b"], props, FixedClock())
     manager.load()
-    one, other = manager.get_or_create("one", 0), manager.get_or_create("other", 0)
-    future = manager.create_future("one", 0, next(p for p in manager.paths if p != _parent(one)))
+    first, other = manager.get_or_create("one", 0), manager.get_or_create("other", 0)
+    future = manager.create_future("one", 0, next(p for p in manager.paths if p != _parent(first)))
     own = {"one": {"retention.ms": "7"}, "other": {}}
     props["log.retention.ms"] = "6"
     manager.configure(lambda topic: own[topic])
-    assert [log.config.retention_ms for log in (one, other, future)] == [7, 6, 7]
+    assert [log.config.retention_ms for log in (first, other, future)] == [7, 6, 7]
     manager.configure(lambda _: {"retention.ms": "8"}, "other")
-    assert [log.config.retention_ms for log in (one, other, future)] == [7, 8, 7]
+    assert [log.config.retention_ms for log in (first, other, future)] == [7, 8, 7]
     manager.configure(lambda _: {"retention.ms": "none"}, "other")
     assert other.config.retention_ms == 8
     crash(manager)

@@ -63,8 +63,8 @@ def _check(case: Case, where: Place) -> None:
     case.act(where)
     manager = manager_of(where.data)
     manager.load("cluster")
-    found = manager.get(TOPIC, 0)
-    assert found is not None, "no log"
-    assert rows_of(found, where.log.rows) == case.rows(where.log), "other records"
-    assert found.log_end_offset == where.log.rows[-1].offset + 1
+    log = manager.get(TOPIC, 0)
+    assert log is not None, "no log"
+    assert rows_of(log, where.log.rows) == case.rows(where.log), "other records"
+    assert log.log_end_offset == where.log.rows[-1].offset + 1
     manager.shutdown()

@@ -40,15 +40,15 @@ def dumped(*folders: Path) -> dict[str, dict[int, str]]:
     assert run.returncode == 0, lines
     complaints = [line for line in lines if COMPLAINTS.search(line)]
     assert [line for line in complaints if not line.startswith(GAPS)] == []
-    found: dict[str, dict[int, str]] = {folder.name: {} for folder in folders}
+    dumped_lines: dict[str, dict[int, str]] = {folder.name: {} for folder in folders}
     folder = ""
     for line in lines:
         if line.startswith("Dumping "):
             folder = Path(line.split()[-1]).parent.name
         elif match := _RECORD.match(line):
-            assert int(match[1]) not in found[folder]
-            found[folder][int(match[1])] = line
-    return found
+            assert int(match[1]) not in dumped_lines[folder]
+            dumped_lines[folder][int(match[1])] = line
+    return dumped_lines
 
 
 def recovered(folder: Path, old: OldLog, config: LogConfig | None = None) -> PartitionLog:
@@ -78,18 +78,18 @@ def test_kafka_dumps_old_folders_as_ours_serves_them(tmp_path: Path) -> None:
     for name in ("recovered", "compacted", "split"):
         (tmp_path / name).mkdir()
     old.write(tmp_path / "original")
-    one = recovered(tmp_path / "recovered", old)
+    first = recovered(tmp_path / "recovered", old)
     other = recovered(tmp_path / "compacted", old, replace(COMPACTED, segment_bytes=1 << 20))
     clean(other)
     third, rows = split(tmp_path / "split")
-    end = one.log_end_offset
+    end = first.log_end_offset
     left = [row.offset for row in rows_of(other, old.rows)]
-    for log in (one, other, third):
+    for log in (first, other, third):
         log.close()
-    found = dumped(*(tmp_path / name for name in ("original", "recovered", "compacted", "split")))
-    original = found["original"]
+    dumps = dumped(*(tmp_path / name for name in ("original", "recovered", "compacted", "split")))
+    original = dumps["original"]
     assert list(original) == [row.offset for row in old.rows]
-    assert found["recovered"] == original | {end - 1: found["recovered"][end - 1]}
-    assert list(found["compacted"]) == [*left, end - 1]
-    assert {at: found["compacted"][at] for at in left}.items() < original.items()
-    assert list(found["split"]) == [row.offset for row in rows]
+    assert dumps["recovered"] == original | {end - 1: dumps["recovered"][end - 1]}
+    assert list(dumps["compacted"]) == [*left, end - 1]
+    assert {at: dumps["compacted"][at] for at in left}.items() < original.items()
+    assert list(dumps["split"]) == [row.offset for row in rows]

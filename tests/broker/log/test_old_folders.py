@@ -55,9 +55,9 @@ def test_drawn_folder_is_served_or_kept(shard: int) -> None:
 def _check(old: OldLog, folder: Path) -> None:
     old.write(folder)
     log = open_log(folder, remembered=_remembered(old))
-    found = rows_of(log, old.rows)
-    intact = [row for one in old.intact for row in one.rows]
-    _check_found(old, log, found, intact)
+    rows = rows_of(log, old.rows)
+    intact = [row for batch in old.intact for row in batch.rows]
+    _check_found(old, log, rows, intact)
     _check_nothing_whole_went(old, folder)
     end = log.log_end_offset
     log.update_high_watermark(end)
@@ -67,7 +67,7 @@ def _check(old: OldLog, folder: Path) -> None:
         folder, remembered=CheckpointedState(clean=True, log_start_offset=log.log_start_offset)
     )
     assert again.log_end_offset == end + 1
-    assert rows_of(again, old.rows)[: len(found)] == found
+    assert rows_of(again, old.rows)[: len(rows)] == rows
     close_logs(again)
 
 
@@ -75,19 +75,19 @@ def _remembered(old: OldLog) -> CheckpointedState:
     return CheckpointedState(clean=old.clean, recovery_point=old.recovery_point)
 
 
-def _check_found(old: OldLog, log: PartitionLog, found: list[Row], intact: list[Row]) -> None:
+def _check_found(old: OldLog, log: PartitionLog, rows: list[Row], intact: list[Row]) -> None:
     if intact == old.rows and old.is_flushed:
-        assert found == old.rows
+        assert rows == old.rows
         assert log.log_end_offset == old.rows[-1].offset + 1
         _check_times(log, old)
         _check_old_readers(old)
         return
-    assert set(found) <= set(intact)
+    assert set(rows) <= set(intact)
     if old.is_flushed:
-        elsewhere = [one for one in old.intact if one.file != old.hurt_file]
-        assert {row for one in elsewhere for row in one.rows} <= set(found)
-    before = [one for one in old.intact if one.file < old.hurt_file]
-    assert {row for one in before for row in one.rows} <= set(found)
+        elsewhere = [batch for batch in old.intact if batch.file != old.hurt_file]
+        assert {row for batch in elsewhere for row in batch.rows} <= set(rows)
+    before = [batch for batch in old.intact if batch.file < old.hurt_file]
+    assert {row for batch in before for row in batch.rows} <= set(rows)
 
 
 def rows_of(log: PartitionLog, known: list[Row]) -> list[Row]:
@@ -146,5 +146,5 @@ def _check_old_readers(old: OldLog) -> None:
 
 def _check_nothing_whole_went(old: OldLog, folder: Path) -> None:
     left = [path.read_bytes() for path in folder.iterdir() if ".log" in path.name]
-    for one in old.intact:
-        assert any(one.data in content for content in left), f"{one.rows[0].offset} is gone"
+    for kept_batch in old.intact:
+        assert any(kept_batch.data in content for content in left), kept_batch.rows[0].offset

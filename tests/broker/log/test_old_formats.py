@@ -28,10 +28,10 @@ def rows(magic: int, first: int, count: int) -> list[Row]:
 
 def written(folder: Path, magic: int, codec: int) -> list[Row]:
     """Six appends of five messages."""
-    found = [rows(magic, first, 5) for first in range(0, 30, 5)]
-    data = b"".join(old_messages(magic, codec, each) for each in found)
+    groups = [rows(magic, first, 5) for first in range(0, 30, 5)]
+    data = b"".join(old_messages(magic, codec, each) for each in groups)
     (folder / FIRST_LOG).write_bytes(data)
-    return [row for each in found for row in each]
+    return [row for each in groups for row in each]
 
 
 def opened(folder: Path, *, clean: bool = True, config: LogConfig = CONFIG) -> PartitionLog:

@@ -20,8 +20,8 @@ def test_append_assigns_offsets_without_changing_the_callers_buffer(tmp_path: Pa
     assert (first.base_offset, first.last_offset) == (0, 2)
     assert (second.base_offset, second.last_offset) == (3, 5)
     assert bytes(data) == before
-    found = log.read(3, 1000, upto=6).records[0]
-    ((header, part),) = iter_batches(memoryview(found))
+    records = log.read(3, 1000, upto=6).records[0]
+    ((header, part),) = iter_batches(memoryview(records))
     assert (header.base_offset, header.partition_leader_epoch) == (3, 4)
     assert is_crc_valid(part)
 
@@ -208,9 +208,9 @@ def test_time_lookup_finds_the_first_record_at_or_after(tmp_path: Path) -> None:
         append(log, batch([b"x" * 40], timestamp_ms=time_ms))
     assert len(log.segments) > 2
     for log_again in (log, open_log(tmp_path, config=SMALL)):
-        for wanted in (0, 100, 101, 250, 300, 400, 401, 901, 1000):
-            offset = next(index for index, time_ms in enumerate(times) if time_ms >= wanted)
-            assert first_at(log_again, wanted) == (times[offset], offset, 0)
+        for asked_ms in (0, 100, 101, 250, 300, 400, 401, 901, 1000):
+            offset = next(index for index, time_ms in enumerate(times) if time_ms >= asked_ms)
+            assert first_at(log_again, asked_ms) == (times[offset], offset, 0)
         assert first_at(log_again, 1001) is None
         assert newest_in(log_again) == (1000, 7, 0)
 

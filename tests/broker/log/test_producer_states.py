@@ -234,13 +234,13 @@ def test_aborted_transactions_are_found_by_range(tmp_path: Path, restart: bool |
     ]
     assert len(log.segments) > 3
     for begin, end in [(0, 36), (0, 7), (8, 20), (13, 14), (30, 36), (36, 36)]:
-        found = [
+        txns = [
             (txn.producer_id, txn.first_offset, txn.last_offset)
             for txn in log.aborted_transactions(begin, end)
         ]
-        wanted = [txn for txn in expected if txn[2] >= begin and txn[1] < end]
-        assert [txn for txn in found if txn in wanted] == wanted
-        assert found == wanted
+        overlapping = [txn for txn in expected if txn[2] >= begin and txn[1] < end]
+        assert [txn for txn in txns if txn in overlapping] == overlapping
+        assert txns == overlapping
     log.truncate_to(20)
     assert [txn.last_offset for txn in log.aborted_transactions(0, 99)] == [
         last for _, _, last in expected if last < 20

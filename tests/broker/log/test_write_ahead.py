@@ -23,9 +23,9 @@ def opened(folder: Path, segment_bytes: int = 1 << 30) -> PartitionLog:
 
 
 def admitted(log: PartitionLog) -> Batches:
-    parts = run_steps(log.validate_append(batch(LARGE), NOW_MS, from_client=True))
-    assert isinstance(parts, list)
-    return parts
+    steps = run_steps(log.validate_append(batch(LARGE), NOW_MS, from_client=True))
+    assert isinstance(steps, list)
+    return steps
 
 
 def contents(folder: Path) -> list[bytes]:
@@ -46,8 +46,8 @@ def test_batch_written_ahead_is_appended_with_its_head_alone(
 ) -> None:
     log = opened(tmp_path / "ahead")
     log.append_as_leader(batch(), 3, NOW_MS)
-    parts = admitted(log)
-    assert sum(1 for _ in log.write_ahead(parts, NOW_MS)) > 4
+    validated = admitted(log)
+    assert sum(1 for _ in log.write_ahead(validated, NOW_MS)) > 4
     written, real = [], File.write_at
 
     def write_at(self: File, buffers: list[Buffer], size: int, position: int) -> None:
@@ -55,7 +55,7 @@ def test_batch_written_ahead_is_appended_with_its_head_alone(
         real(self, buffers, size, position)
 
     monkeypatch.setattr(File, "write_at", write_at)
-    assert log.append_validated(parts, 3, NOW_MS).base_offset == 1
+    assert log.append_validated(validated, 3, NOW_MS).base_offset == 1
     log.drop_write_ahead()
     assert written == [16]
     assert contents(tmp_path / "ahead") == plain
@@ -63,12 +63,12 @@ def test_batch_written_ahead_is_appended_with_its_head_alone(
 
 def test_append_during_write_ahead_comes_first(tmp_path: Path, plain: list[bytes]) -> None:
     log = opened(tmp_path / "ahead")
-    parts = admitted(log)
-    steps = log.write_ahead(parts, NOW_MS)
+    validated = admitted(log)
+    steps = log.write_ahead(validated, NOW_MS)
     next(steps)
     log.append_as_leader(batch(), 3, NOW_MS)
     run_steps(steps)
-    log.append_validated(parts, 3, NOW_MS)
+    log.append_validated(validated, 3, NOW_MS)
     log.drop_write_ahead()
     assert contents(tmp_path / "ahead") == plain
 
@@ -98,9 +98,9 @@ def test_segment_sealed_during_write_ahead_is_trimmed(tmp_path: Path) -> None:
 def test_write_ahead_rolls_the_segment_first(tmp_path: Path) -> None:
     log = opened(tmp_path, segment_bytes=6 << 20)
     for offset in range(2):
-        parts = admitted(log)
-        run_steps(log.write_ahead(parts, NOW_MS))
-        assert log.append_validated(parts, 3, NOW_MS).base_offset == offset
+        validated = admitted(log)
+        run_steps(log.write_ahead(validated, NOW_MS))
+        assert log.append_validated(validated, 3, NOW_MS).base_offset == offset
         log.drop_write_ahead()
     first, second = contents(tmp_path)
     assert len(first) == len(second)

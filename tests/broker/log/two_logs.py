@@ -78,7 +78,9 @@ def batches(log: PartitionLog) -> Batches:
         result = log.read(offset, 1 << 20, upto=log.log_end_offset)
         assert result.error is ErrorCode.NONE
         data = memoryview(b"".join(result.records))
-        batches |= {head.base_offset: (head, bytes(one)) for head, one in iter_batches(data)}
+        batches |= {
+            head.base_offset: (head, bytes(batch_data)) for head, batch_data in iter_batches(data)
+        }
         assert result.next_offset > offset, f"{log!r}: nothing to read at {offset}"
         offset = result.next_offset
     return batches
@@ -87,11 +89,11 @@ def batches(log: PartitionLog) -> Batches:
 def check(log: PartitionLog) -> Batches:
     """Indexes, epochs, producers and aborted transactions are those of the batches."""
     assert log.failure is None
-    found = batches(log)
+    stored = batches(log)
     aborted: list[tuple[int, int, int]] = []  # producer, first offset, marker
     open_at: dict[int, int] = {}
     last: dict[int, BatchHeader] = {}  # by producer
-    for base, (head, data) in found.items():
+    for base, (head, data) in stored.items():
         for offset in {max(base, log.log_start_offset), head.last_offset}:
             read = log.read(offset, 1, upto=log.log_end_offset)
             first, _ = next(iter_batches(memoryview(b"".join(read.records))))
@@ -114,14 +116,14 @@ def check(log: PartitionLog) -> Batches:
     for producer_id, offset in open_at.items():
         first_offset = log.producers.entries[producer_id].txn_first_offset
         assert first_offset is not None
-        assert first_offset == offset or first_offset < min(found)
-    for base, (head, _) in found.items():
+        assert first_offset == offset or first_offset < min(stored)
+    for base, (head, _) in stored.items():
         overlapping = log.aborted_transactions(base, head.last_offset + 1)
         known = {(txn.producer_id, txn.last_offset) for txn in overlapping}
         for producer_id, begin, end_offset in aborted:
             if begin <= head.last_offset and end_offset >= base:
                 assert (producer_id, end_offset) in known
-    return found
+    return stored
 
 
 def producers(log: PartitionLog) -> dict[int, tuple[int, int, int | None]]:
@@ -159,9 +161,9 @@ class Play:
             (self._send, 30), (self._send_in_transaction, 20), (self._end_transaction, 10),
             (self._fetch, 25), (self._commit, 15), (self._delete_records, 3),
             (self._kill, 3), (self._cut_power, 3), (self._restart, 3), (self._elect, 5),
-            (self._tick, 12), (lambda one: one.run_jobs(rng.choice([1, 2, 99])), 15),
-            (lambda one: one.log.roll(self._clock.now_ms()), 4), (lambda one: one.log.flush(), 3),
-            (self._checkpoint, 5),
+            (self._tick, 12), (lambda pair: pair.run_jobs(rng.choice([1, 2, 99])), 15),
+            (lambda pair: pair.log.roll(self._clock.now_ms()), 4),
+            (lambda pair: pair.log.flush(), 3), (self._checkpoint, 5),
         ]  # fmt: skip
         self._begin_epoch()
 
@@ -174,7 +176,8 @@ class Play:
         self._epoch += 1
         self._leader.assign_epoch_start(self._epoch, self._leader.log_end_offset)
         self._sequences |= {
-            one: entry.last_sequence + 1 for one, entry in self._leader.producers.entries.items()
+            producer_id: entry.last_sequence + 1
+            for producer_id, entry in self._leader.producers.entries.items()
         }
 
     def step(self) -> None:
@@ -219,9 +222,11 @@ class Play:
 
     def _end_transaction(self, _: Replica) -> None:
         known = self._leader.producers
-        for one in TRANSACTIONAL:
-            if known.is_open(one):
-                end = marker(one, known.entries[one].epoch, commit=self._rng.random() < 0.5)
+        for producer_id in TRANSACTIONAL:
+            if known.is_open(producer_id):
+                end = marker(
+                    producer_id, known.entries[producer_id].epoch, commit=self._rng.random() < 0.5
+                )
                 self._leader.append_as_leader(
                     end, self._epoch, self._clock.now_ms(), from_client=False
                 )

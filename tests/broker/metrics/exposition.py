@@ -21,25 +21,25 @@ def parse(text: str) -> dict[str, dict[Labels, float]]:
     rejects: a family without help or type or in two places, a repeated sample, a negative
     counter."""
     assert text.endswith("\n")
-    found: dict[str, dict[Labels, float]] = {}
+    families: dict[str, dict[Labels, float]] = {}
     lines = iter(text[:-1].split("\n"))
     kind = ""
     for line in lines:
         if help_ := HELP.fullmatch(line):
             type_ = TYPE.fullmatch(next(lines))
             assert type_, line
-            assert type_[1] == help_[1] not in found, line
-            found[help_[1]], kind = {}, type_[2]
+            assert type_[1] == help_[1] not in families, line
+            families[help_[1]], kind = {}, type_[2]
             continue
         sample = SAMPLE.fullmatch(line)
         assert sample, line
-        assert sample[1] == list(found)[-1], line
+        assert sample[1] == list(families)[-1], line
         labels = tuple((name, _plain(value)) for name, value in re.findall(LABEL, sample[2] or ""))
-        assert labels not in found[sample[1]], line
+        assert labels not in families[sample[1]], line
         value = float(sample[sample.re.groups])
         assert kind == "gauge" or value >= 0, line
-        found[sample[1]][labels] = value
-    return found
+        families[sample[1]][labels] = value
+    return families
 
 
 def _plain(value: str) -> str:

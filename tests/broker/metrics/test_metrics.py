@@ -57,7 +57,7 @@ def test_requests_are_counted_by_version_and_timed_by_api() -> None:
     for _ in range(3):
         counts.count_request(produce, 1.0, 1.002, 0.005, 1.010)
     counts.count_request(kind_of(ApiKey.PRODUCE, 3, None), 1.0, 1.0, 0.0, 1.0)
-    found = parse(
+    families = parse(
         "".join(
             block
             for request_family in request_families(counts, 10.0)
@@ -65,18 +65,18 @@ def test_requests_are_counted_by_version_and_timed_by_api() -> None:
         )
     )
     prefix = "kafka_network_requestmetrics"
-    assert found[f"{prefix}_requests_total"] == {
+    assert families[f"{prefix}_requests_total"] == {
         (("request", "Produce"), ("version", "3")): 1.0,
         (("request", "Produce"), ("version", "9")): 3.0,
     }
     median = (("request", "Produce"), ("quantile", "0.50"))
     times = {"requestqueue": 2.0, "local": 3.0, "remote": 5.0, "total": 10.0}
     for name, expected in times.items():
-        assert found[f"{prefix}_{name}timems"][median] == expected
-        assert found[f"{prefix}_{name}timems_count"] == {(("request", "Produce"),): 4.0}
+        assert families[f"{prefix}_{name}timems"][median] == expected
+        assert families[f"{prefix}_{name}timems_count"] == {(("request", "Produce"),): 4.0}
     handlers = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
-    assert found[f"{handlers}_percent"][()] == pytest.approx((10 - 3 * 0.003) / 10)
-    assert found[f"{handlers}percent_count"][()] == pytest.approx(9.991e9)
+    assert families[f"{handlers}_percent"][()] == pytest.approx((10 - 3 * 0.003) / 10)
+    assert families[f"{handlers}percent_count"][()] == pytest.approx(9.991e9)
 
 
 def test_fetches_of_followers_count_separately() -> None:
@@ -85,14 +85,14 @@ def test_fetches_of_followers_count_separately() -> None:
     for version, request in ((17, follower), (12, FetchRequest(replica_id=-1))):
         counts.count_request(kind_of(ApiKey.FETCH, version, request), 0.0, 0.0, 0.0, 0.0)
     assert set(counts.by_api()) == {ApiKey.FETCH, FOLLOWER_FETCH}
-    found = parse(
+    families = parse(
         "".join(
             block
             for request_family in request_families(counts, 1.0)
             for block in request_family.blocks()
         )
     )
-    totals = found["kafka_network_requestmetrics_totaltimems_count"]
+    totals = families["kafka_network_requestmetrics_totaltimems_count"]
     assert {labels[0][1]: value for labels, value in totals.items()} == {
         "Fetch": 2.0, "FetchConsumer": 1.0, "FetchFollower": 1.0,
     }  # fmt: skip
@@ -198,7 +198,7 @@ def test_silent_and_unreading_peers_are_disconnected(
                 assert len(await asyncio.wait_for(deaf.read(), 60)) < 64 << 20
             monkeypatch.setattr(scrape_server, "DEADLINE_S", 60.0)
             assert len(await talk(port, SCRAPE)) > 64 << 20  # there is room again
-            for each in (writer, *(one for _, one in silent)):
+            for each in (writer, *(connection for _, connection in silent)):
                 each.close()
 
     run(scenario())

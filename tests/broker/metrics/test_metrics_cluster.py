@@ -45,9 +45,9 @@ class ScrapedMetrics:
     def total_of(self, brokers: Sequence[str], name: str, *labels: tuple[str, str]) -> float:
         return sum(self.scrape(broker)[name].get(labels, 0.0) for broker in brokers)
 
-    def await_total(self, name: str, wanted: float) -> None:
+    def await_total(self, name: str, expected: float) -> None:
         """Wait for a sum, since metadata reaches brokers at different times."""
-        until(lambda: self.total(name) == wanted, f"{name} {wanted}")
+        until(lambda: self.total(name) == expected, f"{name} {expected}")
 
 
 @pytest.fixture(scope="module")
@@ -108,21 +108,21 @@ def _of(topic: str, samples: dict[Labels, float]) -> list[float]:
 def test_requests_have_counts_and_quantiles(brokers: ScrapedMetrics) -> None:
     produce(brokers)
     for broker in brokers.addresses:
-        found = brokers.scrape(broker)
+        families = brokers.scrape(broker)
         produces = [
             value
-            for labels, value in found[f"{REQUESTS}_requests_total"].items()
+            for labels, value in families[f"{REQUESTS}_requests_total"].items()
             if ("request", "Produce") in labels
         ]
         assert sum(produces) >= RECORDS // 3
         for times in ("requestqueuetimems", "localtimems", "remotetimems", "totaltimems"):
-            counted = found[f"{REQUESTS}_{times}_count"]
+            counted = families[f"{REQUESTS}_{times}_count"]
             assert counted[(("request", "Produce"),)] == sum(produces)
-            slowest = found[f"{REQUESTS}_{times}"]
+            slowest = families[f"{REQUESTS}_{times}"]
             assert 0 <= slowest[(("request", "Produce"), ("quantile", "0.999"))] < 30_000
-        waited = found[f"{REQUESTS}_remotetimems"]
+        waited = families[f"{REQUESTS}_remotetimems"]
         assert waited[(("request", "FetchFollower"), ("quantile", "0.999"))] > 100
-        idle = found["kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"]
+        idle = families["kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"]
         assert 0.3 < idle[()] <= 1
     waiting, fetch = f"{PURGATORY}_purgatorysize", ("delayedOperation", "Fetch")
     until(lambda: brokers.total(waiting, fetch) > 0, "no fetch waits")

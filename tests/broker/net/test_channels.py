@@ -67,8 +67,8 @@ def test_cancelled_requests_do_not_prevent_a_connection() -> None:
             connected = asyncio.Event()
             server = await asyncio.start_server(lambda *_: connected.set(), "127.0.0.1", port)
             await connected.wait()
-        for one in asking:
-            one.cancel()
+        for task in asking:
+            task.cancel()
         server.close()
         channels.close()
 

@@ -158,15 +158,15 @@ def test_requests_before_the_end_are_served() -> None:
     """A producer with acks=0 sends, and closes at once."""
 
     async def scenario() -> None:
-        seen = []
+        frames = []
 
         async def silent(_connection: Connection, frame: memoryview) -> None:
             await asyncio.sleep(0)
-            seen.append(frame[0])
+            frames.append(frame[0])
 
         async with serving(silent) as (port, server), asyncio.timeout(10):
             assert await talk(port, b"".join(framed(bytes([n])) for n in range(100))) == b""
-            assert seen == list(range(100))
+            assert frames == list(range(100))
             assert not server.connections
 
     run(scenario())
@@ -191,7 +191,7 @@ def test_api_versions_answers_an_unknown_version_in_version_0() -> None:
                 ApiKey.API_VERSIONS, 0, memoryview(await exchange(port, bytes(frame)))
             )
             assert (correlation_id, answer.error_code) == (7, ErrorCode.UNSUPPORTED_VERSION)
-            ranges = [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys]
+            ranges = [(api.api_key, api.min_version, api.max_version) for api in answer.api_keys]
             assert ranges == [(ApiKey.API_VERSIONS, 0, 4)]
 
     run(scenario())
@@ -204,7 +204,7 @@ def test_api_versions_lists_the_registry(version: int) -> None:
             frame = memoryview(await exchange(port, api_versions(version)))
             _, answer = decode_response(ApiKey.API_VERSIONS, version, frame)
             assert answer.error_code == ErrorCode.NONE
-            ranges = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+            ranges = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
             assert ranges[ApiKey.PRODUCE] == (0, 11)
             assert ranges[ApiKey.FETCH] == (0, 17)
 

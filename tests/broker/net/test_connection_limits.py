@@ -183,8 +183,8 @@ def test_two_thousand_connections_do_not_delay_others() -> None:
             for _ in range(100):
                 assert await other.says()
             assert len(served.server.connections) == 101
-            for one in flood:
-                one.close()
+            for connection in flood:
+                connection.close()
 
     run(scenario())
 
@@ -253,8 +253,8 @@ def test_listener_rate_has_a_bounded_queue() -> None:
             waiting = [await served.connect() for _ in range(2)]
             assert not await (await served.connect()).says()
             assert await (await served.connect(INTERNAL)).says()
-            for turn, one in enumerate(waiting, 1):
-                assert await one.says()
+            for turn, client in enumerate(waiting, 1):
+                assert await client.says()
                 assert now_ms() >= turn * 1000
 
     run(scenario())

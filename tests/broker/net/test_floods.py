@@ -20,8 +20,8 @@ def test_stalled_frames_hold_little_memory_and_are_closed() -> None:
         async with serving(max_idle_ms=IDLE_MS) as served:
             tracemalloc.start()
             stalling = [await served.connect() for _ in range(200)]
-            for one in stalling:
-                one.writer.write(ANNOUNCED.to_bytes(4, "big") + b"x")
+            for client in stalling:
+                client.writer.write(ANNOUNCED.to_bytes(4, "big") + b"x")
             honest = await served.connect()
             assert await honest.says()
             held_bytes, _ = tracemalloc.get_traced_memory()
@@ -33,8 +33,8 @@ def test_stalled_frames_hold_little_memory_and_are_closed() -> None:
                 return len(served.server.connections) == 1
 
             await wait_until(are_closed, deadline_s=30)
-            for one in stalling:
-                one.close()
+            for client in stalling:
+                client.close()
             assert await honest.says()
 
     run(scenario())
@@ -48,15 +48,15 @@ def test_flooding_peer_does_not_delay_others() -> None:
         async with serving() as served:
             flooding = [await served.connect() for _ in range(4)]
             frames = framed(b"y" * 100) * 5_000
-            for one in flooding:
-                one.writer.write(frames)
+            for client in flooding:
+                client.writer.write(frames)
             reading = asyncio.create_task(flooding[0].reader.readexactly(len(frames)))
             honest = await served.connect()
             for _ in range(20):
                 assert await honest.says()
             assert not reading.done()
             assert await reading == frames
-            for one in flooding:
-                one.close()
+            for client in flooding:
+                client.close()
 
     run(scenario())

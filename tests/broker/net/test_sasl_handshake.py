@@ -41,11 +41,11 @@ def properties(**more: str) -> dict[str, str]:
 
 
 def find(mechanism: str) -> Any:
-    def found(name: str, by_token: bool) -> UserCredential | None:
+    def credential_of(name: str, by_token: bool) -> UserCredential | None:
         own = UserCredential(credential(mechanism, SECRET), user_of("alice"))
         return own if name == "alice" else None
 
-    return found
+    return credential_of
 
 
 def listener_security(*, is_inter_broker: bool = False, **more: str) -> ListenerSecurity:

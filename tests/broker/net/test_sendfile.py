@@ -28,9 +28,9 @@ def file(tmp_path: Path) -> File:
 
 
 def lent(file: File, size: int, position: int = 0) -> FileRange:
-    found = file.lend(size, position)
-    assert isinstance(found, FileRange)
-    return found
+    file_range = file.lend(size, position)
+    assert isinstance(file_range, FileRange)
+    return file_range
 
 
 def from_file(file: File, size: int) -> list[Any]:
@@ -41,9 +41,9 @@ def descriptors() -> list[str]:
     """The open descriptors of the process, by name; those of closed loops disappear with a
     delay."""
     names = []
-    for one in os.listdir("/proc/self/fd"):
+    for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):
-            names.append(os.readlink(f"/proc/self/fd/{one}"))
+            names.append(os.readlink(f"/proc/self/fd/{descriptor}"))
     return sorted(name for name in names if name.startswith(("socket:", "/")))
 
 
@@ -109,17 +109,17 @@ def test_truncated_file_closes_the_connection(file: File) -> None:
 
 
 def test_stopped_reader_is_idle_but_slow_reader_is_not(file: File) -> None:
-    size, parts = 3_000_000, 8  # more than the system keeps
+    size, count = 3_000_000, 8  # more than the system keeps
 
     async def answer(_: Connection, frame: memoryview) -> list[Any]:
-        return [(size * parts).to_bytes(4, "big"), *(lent(file, size) for _ in range(parts))]
+        return [(size * count).to_bytes(4, "big"), *(lent(file, size) for _ in range(count))]
 
     async def scenario() -> None:
         async with serving(answer, max_idle_ms=2_000) as (port, server):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
             writer.write(framed(b"x"))
             await reader.readexactly(4)
-            for _ in range(parts):
+            for _ in range(count):
                 await asyncio.sleep(0.3)  # a slow reader: in all longer than one may be idle
                 assert await reader.readexactly(size) == DATA
             writer.write(framed(b"x"))

@@ -27,9 +27,9 @@ class Settings:
         """No notifications."""
 
     async def read_or_empty(self, kind: str, name: str) -> dict[str, str]:
-        found = dict(self.standing)
+        entries = dict(self.standing)
         await asyncio.sleep(0)
-        return found
+        return entries
 
     async def write(self, kind: str, name: str, settings: Mapping[str, str]) -> None:
         await asyncio.sleep(0)

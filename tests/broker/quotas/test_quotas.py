@@ -64,14 +64,14 @@ ORDER = [
 
 def test_most_specific_limit_applies() -> None:
     table = QuotaTable()
-    for value, one in enumerate(reversed(ORDER)):
-        table.put(one, {Quota.PRODUCE: float(value)})
-        found = table.of_client(Quota.PRODUCE, "ann", "app")
-        assert found is not None
-        assert found.value == value
+    for value, limited in enumerate(reversed(ORDER)):
+        table.put(limited, {Quota.PRODUCE: float(value)})
+        limit = table.of_client(Quota.PRODUCE, "ann", "app")
+        assert limit is not None
+        assert limit.value == value
     assert table.of_client(Quota.FETCH, "ann", "app") is None
-    for one in ORDER[:2]:
-        table.put(one, {})
+    for limited in ORDER[:2]:
+        table.put(limited, {})
     assert table.of_client(Quota.PRODUCE, "ann", "app") == Limit(5.0, "ann", None)
     assert table.of_client(Quota.PRODUCE, "bob", "app") == Limit(4.0, "bob", "app")
     assert table.is_limited(Quota.PRODUCE)
@@ -142,8 +142,8 @@ def test_mutation_limit_of_zero_allows_one_debt(is_strict: bool) -> None:
     table.put(entity(user=None), {Quota.MUTATION: 0.0})
     ours = throttle(table, Clock())
     asking = [Mutations(ours, "ann", "app", is_strict=is_strict) for _ in range(2)]
-    assert [one.take(1) for one in asking] == [True, not is_strict]
-    assert [one.wait_ms for one in asking] == [0, 0]
+    assert [quota.take(1) for quota in asking] == [True, not is_strict]
+    assert [quota.wait_ms for quota in asking] == [0, 0]
 
 
 def test_address_with_limit_zero_waits_one_window() -> None:
@@ -186,9 +186,11 @@ def test_many_clients_do_not_evict_a_count_in_use() -> None:
     assert ours.spend(Quota.PRODUCE, "ann", "greedy", 0)
 
 
-@pytest.mark.parametrize("one", [*ORDER, entity(user="a b*/~ü"), entity(ip=None), entity(ip="::1")])
-def test_node_paths_of_entities(one: Entity) -> None:
-    assert entity_at(*place(one)) == one
+@pytest.mark.parametrize(
+    "node_entity", [*ORDER, entity(user="a b*/~ü"), entity(ip=None), entity(ip="::1")]
+)
+def test_node_paths_of_entities(node_entity: Entity) -> None:
+    assert entity_at(*place(node_entity)) == node_entity
 
 
 def test_names_are_percent_encoded() -> None:

@@ -122,9 +122,9 @@ class Hosting:
         kind = UpdateMetadataRequest
         states = [
             kind.UpdateMetadataPartitionState(
-                partition_index=one, leader=1, leader_epoch=epoch, isr=(1,), replicas=(1,)
+                partition_index=number, leader=1, leader_epoch=epoch, isr=(1,), replicas=(1,)
             )
-            for one in range(partitions)
+            for number in range(partitions)
         ]
         topic_state = kind.UpdateMetadataTopicState(
             topic_name=topic, topic_id=TOPIC_ID, partition_states=states

@@ -49,22 +49,22 @@ def lies_in(hosting: Hosting, folder: Path) -> bool:
 
 def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs, log_segment_bytes="500")
-        one.lead(0)
-        fill(one, 20)
-        one.lead(0, epoch=1)
-        old = fill(one, 5, epoch=1)
+        hosted = host(dirs, log_segment_bytes="500")
+        hosted.lead(0)
+        fill(hosted, 20)
+        hosted.lead(0, epoch=1)
+        old = fill(hosted, 5, epoch=1)
         old.increment_log_start_offset(3)
-        one.lead(0, epoch=2)  # began at the end of the log, so no batch has it
+        hosted.lead(0, epoch=2)  # began at the end of the log, so no batch has it
         expected = read_all(old)
-        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
         (folder,) = dirs[1].glob("t-0.*-future")
-        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it is on its way"
-        await wait_until(lambda: lies_in(one, dirs[1]))
-        partition = one.replicas.partition("t", 0)
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it is on its way"
+        await wait_until(lambda: lies_in(hosted, dirs[1]))
+        partition = hosted.replicas.partition("t", 0)
         assert partition is not None
         new = partition.log
-        assert new is one.logs.get("t", 0)
+        assert new is hosted.logs.get("t", 0)
         assert read_all(new) == expected
         assert (new.log_start_offset, new.high_watermark) == (3, 25)
         assert new.epochs.entries == old.epochs.entries == [(0, 3), (1, 20), (2, 25)]
@@ -73,12 +73,12 @@ def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
         assert not folder.exists()
         assert not (dirs[0] / "t-0").exists()
         assert read_all(old) == expected, "who reads the old one may go on"
-        fill(one, 3, epoch=2)
-        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it lies there"
-        assert one.logs.futures() == []
-        one.logs.tick(NOW_MS + 60_000)
+        fill(hosted, 3, epoch=2)
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[1])) is NONE, "it lies there"
+        assert hosted.logs.futures() == []
+        hosted.logs.tick(NOW_MS + 60_000)
         assert list(dirs[0].glob("t-0*")) == []
-        one.logs.shutdown()
+        hosted.logs.shutdown()
         again = host(dirs)
         assert lies_in(again, dirs[1])
         assert [log.log_end_offset for log in again.logs.logs()] == [28]
@@ -89,21 +89,21 @@ def test_moved_log_keeps_all_records_and_state(dirs: list[Path]) -> None:
 
 def test_records_appended_during_a_move_are_copied(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs, **{THROTTLE: "1"})
-        one.lead(0)
-        fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
-        fill(one, 10)
+        hosted = host(dirs, **{THROTTLE: "1"})
+        hosted.lead(0)
+        fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset)
+        fill(hosted, 10)
         await asyncio.sleep(0)
-        assert lies_in(one, dirs[0]), "the throttle holds it up"
-        assert 0 < one.logs.futures()[0].log_end_offset < 10
-        del one.props[THROTTLE]  # it is looked at once a second
-        await wait_until(lambda: lies_in(one, dirs[1]))
-        log = one.logs.get("t", 0)
+        assert lies_in(hosted, dirs[0]), "the throttle holds it up"
+        assert 0 < hosted.logs.futures()[0].log_end_offset < 10
+        del hosted.props[THROTTLE]  # it is looked at once a second
+        await wait_until(lambda: lies_in(hosted, dirs[1]))
+        log = hosted.logs.get("t", 0)
         assert log is not None
         assert log.log_end_offset == 20
-        one.close()
+        hosted.close()
 
     run(scenario())
 
@@ -115,80 +115,80 @@ def test_copy_is_synced_before_it_replaces_the_log(
     monkeypatch.setattr(directory_moves, "RETRY_MS", 1.0)
 
     async def scenario() -> None:
-        one = host(dirs)
-        one.lead(0)
-        fill(one, 10).flush()
-        fill(one, 1)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset == 11)
-        copy = one.logs.futures()[0]
-        await wait_until(lambda: copy in one.logs._maintenance._flushes)
-        assert lies_in(one, dirs[0])
-        one.logs.tick(NOW_MS)
-        one.clock.ms += 1
-        await wait_until(lambda: lies_in(one, dirs[1]))
-        log = one.logs.get("t", 0)
+        hosted = host(dirs)
+        hosted.lead(0)
+        fill(hosted, 10).flush()
+        fill(hosted, 1)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset == 11)
+        copy = hosted.logs.futures()[0]
+        await wait_until(lambda: copy in hosted.logs._maintenance._flushes)
+        assert lies_in(hosted, dirs[0])
+        hosted.logs.tick(NOW_MS)
+        hosted.clock.ms += 1
+        await wait_until(lambda: lies_in(hosted, dirs[1]))
+        log = hosted.logs.get("t", 0)
         assert log is not None
         assert log.recovery_point == 11
-        one.close()
+        hosted.close()
 
     run(scenario())
 
 
 def test_log_that_starts_inside_a_batch_is_moved(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs)
-        one.lead(0)
-        log = fill(one, 1)
+        hosted = host(dirs)
+        hosted.lead(0)
+        log = fill(hosted, 1)
         log.append_as_leader(batch([b"%d" % number for number in range(4)]), 0, NOW_MS)
         log.update_high_watermark(5)
         assert log.increment_log_start_offset(3) is NONE
         expected = read_all(log)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: lies_in(one, dirs[1]))
-        new = one.logs.get("t", 0)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: lies_in(hosted, dirs[1]))
+        new = hosted.logs.get("t", 0)
         assert new is not None
         assert read_all(new) == expected
         assert (new.log_start_offset, new.log_end_offset) == (3, 5)
-        one.close()
+        hosted.close()
 
     run(scenario())
 
 
 def test_copy_follows_a_truncation_of_its_log(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs, **{THROTTLE: "1"})
-        one.lead(0)
-        log = fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
-        copied = one.logs.futures()[0].log_end_offset
+        hosted = host(dirs, **{THROTTLE: "1"})
+        hosted.lead(0)
+        log = fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset)
+        copied = hosted.logs.futures()[0].log_end_offset
         assert 2 < copied < 10
         log.truncate_to(2)
         log.assign_epoch_start(3, 2)
         for number in range(8):
             log.append_as_leader(batch([b"new %d" % number]), 3, NOW_MS)
         expected = read_all(log)
-        del one.props[THROTTLE]
-        await wait_until(lambda: lies_in(one, dirs[1]))
-        partition = one.replicas.partition("t", 0)
+        del hosted.props[THROTTLE]
+        await wait_until(lambda: lies_in(hosted, dirs[1]))
+        partition = hosted.replicas.partition("t", 0)
         assert partition is not None
         assert read_all(partition.log) == expected
-        one.close()
+        hosted.close()
 
     run(scenario())
 
 
 def test_restart_resumes_a_move(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs, **{THROTTLE: "1"})
-        one.lead(0)
-        fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
-        fill(one, 5)
-        await one.replicas.moves.close()
-        one.close()  # a crash
+        hosted = host(dirs, **{THROTTLE: "1"})
+        hosted.lead(0)
+        fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset)
+        fill(hosted, 5)
+        await hosted.replicas.moves.close()
+        hosted.close()  # a crash
         again = host(dirs)
         assert all(0 < log.log_end_offset < 10 for log in again.logs.futures())
         assert again.lead(0, epoch=1, is_new=False) == NONE
@@ -203,61 +203,61 @@ def test_restart_resumes_a_move(dirs: list[Path]) -> None:
 
 def test_move_errors_and_preferred_directories(dirs: list[Path], tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = host(dirs)
-        alter = one.replicas.moves.alter
-        one.lead(0)
+        hosted = host(dirs)
+        alter = hosted.replicas.moves.alter
+        hosted.lead(0)
         assert alter("t", 0, str(tmp_path / "c")) is ErrorCode.LOG_DIR_NOT_FOUND
         assert alter("t", 9, str(dirs[0])) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        one.metadata.topics["t"] = {8: SimpleNamespace()}  # type: ignore[dict-item]
+        hosted.metadata.topics["t"] = {8: SimpleNamespace()}  # type: ignore[dict-item]
         assert alter("t", 8, str(dirs[0])) is ErrorCode.REPLICA_NOT_AVAILABLE
         assert alter("t" * 220, 0, str(dirs[0])) is ErrorCode.INVALID_TOPIC_EXCEPTION
         for partition in (8, 9):
-            one.lead(partition)
-            log = one.logs.get("t", partition)
+            hosted.lead(partition)
+            log = hosted.logs.get("t", partition)
             assert log is not None
             assert log.directory.parent == dirs[0], "made where it was asked for"
-        one.close()
+        hosted.close()
 
     run(scenario())
 
 
 def test_new_destination_cancels_the_previous_move(dirs: list[Path], tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = host([*dirs, tmp_path / "c"], **{THROTTLE: "1"})
-        one.lead(0)
-        fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
-        assert one.replicas.moves.alter("t", 0, str(tmp_path / "c")) is NONE
-        assert [log.directory.parent.name for log in one.logs.futures()] == ["c"]
+        hosted = host([*dirs, tmp_path / "c"], **{THROTTLE: "1"})
+        hosted.lead(0)
+        fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset)
+        assert hosted.replicas.moves.alter("t", 0, str(tmp_path / "c")) is NONE
+        assert [log.directory.parent.name for log in hosted.logs.futures()] == ["c"]
         assert list(dirs[1].glob("*-future")) == []
-        assert one.replicas.moves.alter("t", 0, str(dirs[0])) is NONE
-        assert one.logs.futures() == [], "where it lies it may stay"
-        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
-        one.replicas.drop("t", 0, delete=True)
-        assert one.logs.futures() == []
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[0])) is NONE
+        assert hosted.logs.futures() == [], "where it lies it may stay"
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[1])) is NONE
+        hosted.replicas.drop("t", 0, delete=True)
+        assert hosted.logs.futures() == []
         assert list(tmp_path.glob("*/*-future")) == []
-        one.close()
+        hosted.close()
 
     run(scenario())
 
 
 def test_failed_destination_leaves_the_replica_in_place(dirs: list[Path]) -> None:
     async def scenario() -> None:
-        one = host(dirs, **{THROTTLE: "1"})
-        one.lead(0)
-        fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        failed = one.logs.directories[1]
+        hosted = host(dirs, **{THROTTLE: "1"})
+        hosted.lead(0)
+        fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        failed = hosted.logs.directories[1]
         failed.health.fail(OSError(errno.EIO, "broken"))
-        assert one.replicas.drop_directory(dirs[1]) == []
-        one.logs.take_offline(failed)
-        partition = one.replicas.partition("t", 0)
+        assert hosted.replicas.drop_directory(dirs[1]) == []
+        hosted.logs.take_offline(failed)
+        partition = hosted.replicas.partition("t", 0)
         assert partition is not None
         assert partition.future is None
-        fill(one, 3)
-        assert one.replicas.moves.alter("t", 0, str(dirs[1])) is STORAGE
-        one.close()
+        fill(hosted, 3)
+        assert hosted.replicas.moves.alter("t", 0, str(dirs[1])) is STORAGE
+        hosted.close()
 
     run(scenario())
 
@@ -266,17 +266,17 @@ def test_failed_source_takes_the_partition_offline_and_keeps_the_copy(
     dirs: list[Path],
 ) -> None:
     async def scenario() -> None:
-        one = host(dirs, **{THROTTLE: "1"})
-        one.lead(0)
-        fill(one, 10)
-        one.replicas.moves.alter("t", 0, str(dirs[1]))
-        await wait_until(lambda: one.logs.futures()[0].log_end_offset)
-        failed = one.logs.directories[0]
+        hosted = host(dirs, **{THROTTLE: "1"})
+        hosted.lead(0)
+        fill(hosted, 10)
+        hosted.replicas.moves.alter("t", 0, str(dirs[1]))
+        await wait_until(lambda: hosted.logs.futures()[0].log_end_offset)
+        failed = hosted.logs.directories[0]
         failed.health.fail(OSError(errno.EIO, "broken"))
-        assert one.replicas.drop_directory(dirs[0]) == [("t", 0)]
-        one.logs.take_offline(failed)
-        assert one.lead(0, epoch=1) == STORAGE
-        one.close()
+        assert hosted.replicas.drop_directory(dirs[0]) == [("t", 0)]
+        hosted.logs.take_offline(failed)
+        assert hosted.lead(0, epoch=1) == STORAGE
+        hosted.close()
         again = host(dirs)
         assert again.lead(0, epoch=1) == NONE
         await wait_until(lambda: lies_in(again, dirs[1]))

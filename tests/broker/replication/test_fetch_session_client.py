@@ -44,13 +44,13 @@ class Leader:
         else:
             self.sessions.close(request.session_id)
             asked = dict(requested_partitions(request, by_id=True))
-            wanted = [self._resolve(key[0], one) for key, one in asked.items()]
-            reads = [self._read(one) for one in wanted]
+            partitions = [self._resolve(key[0], partition) for key, partition in asked.items()]
+            reads = [self._read(partition) for partition in partitions]
             opened = self.sessions.open(len(asked), 0.0, is_privileged=True, uses_ids=True)
             assert opened is not None
             session = opened
-            session.begin(list(asked), wanted, reads)
-            news = [(key[0], *rest) for key, *rest in zip(asked, wanted, reads, strict=True)]
+            session.begin(list(asked), partitions, reads)
+            news = [(key[0], *rest) for key, *rest in zip(asked, partitions, reads, strict=True)]
         return FetchResponse(
             session_id=session.id,
             responses=[
@@ -179,9 +179,9 @@ def test_larger_session_evicts_an_old_smaller_one() -> None:
     old, small = opened(sessions, 5), opened(sessions, 3)
     assert old is not None
     assert small is not None
-    for one in (old, small):
-        sessions.touch(one, SAFE_MS)
-        one.ranked_size = 5 if one is old else 3
+    for session in (old, small):
+        sessions.touch(session, SAFE_MS)
+        session.ranked_size = 5 if session is old else 3
     now_ms = SAFE_MS + 1
     assert opened(sessions, 2, now_ms) is None, "smaller than any"
     assert opened(sessions, 4, now_ms) is not None
@@ -212,8 +212,8 @@ def test_session_uses_either_topic_ids_or_names() -> None:
     sessions = FetchSessions(1, random.Random(3))
     session = opened(sessions, 1)
     assert session is not None
-    found = sessions.find(session.id, 1, uses_ids=False)
-    assert found is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    session_or_error = sessions.find(session.id, 1, uses_ids=False)
+    assert session_or_error is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
     session.epoch = 2**31 - 1
     assert session.advance() == 1
 
@@ -224,9 +224,9 @@ def test_partitions_with_records_take_turns() -> None:
     request = FetchRequest(
         topics=[
             FetchRequest.FetchTopic(
-                topic_id=UUID(int=one), partitions=[FetchRequest.FetchPartition()]
+                topic_id=UUID(int=number), partitions=[FetchRequest.FetchPartition()]
             )
-            for one in (1, 2, 3)
+            for number in (1, 2, 3)
         ]
     )
     session.update(request, nowhere)

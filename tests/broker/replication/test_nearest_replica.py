@@ -23,8 +23,8 @@ def metadata() -> MetadataCache:
     cache.update(
         UpdateMetadataRequest(
             live_brokers=[
-                UpdateMetadataRequest.UpdateMetadataBroker(id=one, rack=rack, endpoints=[point])
-                for one, rack in RACKS.items()
+                UpdateMetadataRequest.UpdateMetadataBroker(id=broker, rack=rack, endpoints=[point])
+                for broker, rack in RACKS.items()
             ]
         )
     )

@@ -115,52 +115,54 @@ async def settle() -> None:
 
 def test_failed_write_takes_the_directory_offline(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
+        broken = Broken(tmp_path)
         led: list[tuple[int, bool]] = []
-        one.replicas.on_leadership(lambda _, partition, leads, __: led.append((partition, leads)))
-        assert await one.append(0) is ErrorCode.NONE
-        one.storage.broken = one.dirs[0]
-        assert await one.append(0) is STORAGE
-        one.storage.broken = None
-        assert await one.append(2) is STORAGE, "no appends after an I/O error (KAFKA-10778)"
+        broken.replicas.on_leadership(
+            lambda _, partition, leads, __: led.append((partition, leads))
+        )
+        assert await broken.append(0) is ErrorCode.NONE
+        broken.storage.broken = broken.dirs[0]
+        assert await broken.append(0) is STORAGE
+        broken.storage.broken = None
+        assert await broken.append(2) is STORAGE, "no appends after an I/O error (KAFKA-10778)"
         await settle()
         for partition, expected in ((0, STORAGE), (1, ErrorCode.NONE), (2, STORAGE)):
-            assert await one.append(partition) is expected
-            assert await one.fetch(partition) is expected
-            assert one.replicas.find_partition("t", partition)[1] is expected
+            assert await broken.append(partition) is expected
+            assert await broken.fetch(partition) is expected
+            assert broken.replicas.find_partition("t", partition)[1] is expected
         assert led == [(0, False), (2, False)]
-        assert list(one.hosting.logs.offline) == [one.dirs[0]]
-        assert one.halted == []
-        one.hosting.close()
+        assert list(broken.hosting.logs.offline) == [broken.dirs[0]]
+        assert broken.halted == []
+        broken.hosting.close()
 
     run(scenario())
 
 
 def test_failed_read_takes_the_directory_offline(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        assert await one.append(0) is ErrorCode.NONE
-        one.storage.broken = one.dirs[0]
-        assert await one.fetch(0) is STORAGE
+        broken = Broken(tmp_path)
+        assert await broken.append(0) is ErrorCode.NONE
+        broken.storage.broken = broken.dirs[0]
+        assert await broken.fetch(0) is STORAGE
         await settle()
-        assert one.replicas.find_partition("t", 2)[1] is STORAGE
-        assert await one.append(1) is ErrorCode.NONE
-        one.hosting.close()
+        assert broken.replicas.find_partition("t", 2)[1] is STORAGE
+        assert await broken.append(1) is ErrorCode.NONE
+        broken.hosting.close()
 
     run(scenario())
 
 
 def test_read_without_free_descriptors_does_not_fail_the_disk(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        assert await one.append(0) is ErrorCode.NONE
-        one.storage.broken, one.storage.code = one.dirs[0], errno.EMFILE
-        assert await one.fetch(0) is STORAGE
+        broken = Broken(tmp_path)
+        assert await broken.append(0) is ErrorCode.NONE
+        broken.storage.broken, broken.storage.code = broken.dirs[0], errno.EMFILE
+        assert await broken.fetch(0) is STORAGE
         await settle()
-        one.storage.broken = None
-        assert await one.fetch(0) is ErrorCode.NONE
-        assert await one.append(2) is ErrorCode.NONE
-        one.hosting.close()
+        broken.storage.broken = None
+        assert await broken.fetch(0) is ErrorCode.NONE
+        assert await broken.append(2) is ErrorCode.NONE
+        broken.hosting.close()
 
     run(scenario())
 
@@ -169,38 +171,38 @@ def test_failed_background_job_takes_the_directory_offline_at_once(tmp_path: Pat
     """A checkpoint or a sync on another thread, long before the next tick."""
 
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        assert await one.append(0) is ErrorCode.NONE
-        log, (directory, other) = one.hosting.logs.get("t", 0), one.hosting.logs.directories
+        broken = Broken(tmp_path)
+        assert await broken.append(0) is ErrorCode.NONE
+        log, (directory, other) = broken.hosting.logs.get("t", 0), broken.hosting.logs.directories
         assert log is not None
         job = log.create_flush_job(log.log_end_offset)
-        one.storage.broken = one.dirs[0]
+        broken.storage.broken = broken.dirs[0]
         await asyncio.to_thread(job.run)
         log.finish_flush(job)
         assert log.recovery_point == 0
         await settle()
-        assert await one.append(2) is STORAGE
+        assert await broken.append(2) is STORAGE
         shutil.rmtree(other.path)
         other.put_recovery_points()
         await asyncio.to_thread(other.write_checkpoints_in_background)
         await settle()
-        assert [type(error) for error in one.halted] == [FileNotFoundError]
+        assert [type(error) for error in broken.halted] == [FileNotFoundError]
         assert directory.health.failure is not other.health.failure
-        one.failures.close()
+        broken.failures.close()
 
     run(scenario())
 
 
 def test_waiting_produce_ends_when_the_directory_fails(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        assert one.hosting.lead(0, epoch=1, replicas=(1, 2)) == 0
-        waiting = asyncio.ensure_future(one.append(0, acks=-1))
+        broken = Broken(tmp_path)
+        assert broken.hosting.lead(0, epoch=1, replicas=(1, 2)) == 0
+        waiting = asyncio.ensure_future(broken.append(0, acks=-1))
         await settle()
         assert not waiting.done()
-        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        broken.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
         assert await waiting is STORAGE
-        one.hosting.close()
+        broken.hosting.close()
 
     run(scenario())
 
@@ -209,17 +211,19 @@ def test_controller_requests_get_the_storage_error_until_restart(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        broken = Broken(tmp_path)
+        broken.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
         await settle()
-        assert one.hosting.lead(0, epoch=1) == STORAGE
-        assert one.hosting.lead(0, epoch=1, is_new=True) == STORAGE
-        assert one.hosting.lead(1, epoch=1) == ErrorCode.NONE
-        assert one.hosting.lead(3, is_new=False) == STORAGE, "it may lie in the offline directory"
-        assert one.hosting.lead(4, is_new=True) == ErrorCode.NONE
-        log = one.hosting.logs.get("t", 4)
+        assert broken.hosting.lead(0, epoch=1) == STORAGE
+        assert broken.hosting.lead(0, epoch=1, is_new=True) == STORAGE
+        assert broken.hosting.lead(1, epoch=1) == ErrorCode.NONE
+        assert broken.hosting.lead(3, is_new=False) == STORAGE, (
+            "it may lie in the offline directory"
+        )
+        assert broken.hosting.lead(4, is_new=True) == ErrorCode.NONE
+        log = broken.hosting.logs.get("t", 4)
         assert log is not None
-        assert log.directory.parent == one.dirs[1]
+        assert log.directory.parent == broken.dirs[1]
         stop = StopReplicaRequest(
             controller_id=1,
             controller_epoch=1,
@@ -236,10 +240,10 @@ def test_controller_requests_get_the_storage_error_until_restart(
                 )
             ],
         )
-        answers = run_steps(one.hosting.control.stop_replica(stop)).partition_errors
+        answers = run_steps(broken.hosting.control.stop_replica(stop)).partition_errors
         assert [each.error_code for each in answers] == [STORAGE, ErrorCode.NONE]
-        one.hosting.close()
-        again = Hosting(one.dirs)
+        broken.hosting.close()
+        again = Hosting(broken.dirs)
         log = again.logs.get("t", 0)
         assert log is not None
         assert log.topic_id == TOPIC_ID
@@ -250,26 +254,26 @@ def test_controller_requests_get_the_storage_error_until_restart(
 
 def test_failure_is_reported_to_the_controller_through_zookeeper(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        one.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
-        await wait_until(lambda: one.zk.created)
-        ((path, data),) = one.zk.created
+        broken = Broken(tmp_path)
+        broken.hosting.logs.directories[0].health.fail(OSError(errno.EIO, "broken"))
+        await wait_until(lambda: broken.zk.created)
+        ((path, data),) = broken.zk.created
         assert path == "/log_dir_event_notification/log_dir_event_"
         assert json.loads(data) == {"version": 1, "broker": 1, "event": 1}
-        one.failures.close()
-        one.hosting.close()
+        broken.failures.close()
+        broken.hosting.close()
 
     run(scenario())
 
 
 def test_failure_of_the_last_directory_halts_the_broker(tmp_path: Path) -> None:
     async def scenario() -> None:
-        one = Broken(tmp_path)
-        for directory in one.hosting.logs.directories:
+        broken = Broken(tmp_path)
+        for directory in broken.hosting.logs.directories:
             directory.health.fail(OSError(errno.EIO, f"{directory.path} broke"))
         await settle()
-        assert [str(error) for error in one.halted] == [f"[Errno 5] {one.dirs[1]} broke"]
-        one.failures.close()
+        assert [str(error) for error in broken.halted] == [f"[Errno 5] {broken.dirs[1]} broke"]
+        broken.failures.close()
 
     run(scenario())
 
@@ -295,16 +299,16 @@ def test_fetcher_drops_only_the_failed_partition(tmp_path: Path) -> None:
     from urteil.broker.replication.followed_partition import FollowedPartition
 
     async def scenario() -> None:
-        one = Broken(tmp_path)
+        broken = Broken(tmp_path)
         fetcher = _Fetcher.__new__(_Fetcher)
         fetcher.following = {}
-        fetcher._clock = one.hosting.clock  # type: ignore[assignment]
+        fetcher._clock = broken.hosting.clock  # type: ignore[assignment]
         for partition in (0, 1):
-            found = one.replicas.partition("t", partition)
-            assert found is not None
-            following = FollowedPartition(found)
+            followed = broken.replicas.partition("t", partition)
+            assert followed is not None
+            following = FollowedPartition(followed)
             fetcher.following[following.key] = following
-        one.storage.broken = one.dirs[0]
+        broken.storage.broken = broken.dirs[0]
         sent = SimpleNamespace(
             error_code=0,
             diverging_epoch=SimpleNamespace(epoch=-1, end_offset=-1),
@@ -316,7 +320,7 @@ def test_fetcher_drops_only_the_failed_partition(tmp_path: Path) -> None:
             fetcher._apply_partition(following, sent)  # type: ignore[arg-type]
         assert list(fetcher.following) == [("t", 1)]
         await settle()
-        assert one.replicas.find_partition("t", 1)[0] is not None
-        one.hosting.close()
+        assert broken.replicas.find_partition("t", 1)[0] is not None
+        broken.hosting.close()
 
     run(scenario())

@@ -41,10 +41,10 @@ def plain(tmp_path: Path) -> Plain:
 
 
 def read(plain: Plain, offset: int, terms: FetchTerms = CONSUMER, **more: int) -> PartitionRead:
-    wanted = FetchRequest.FetchPartition(
+    requested = FetchRequest.FetchPartition(
         partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, **more
     )
-    return read_partition(plain.partition, wanted, terms, 1 << 20, 0.0, min_one=True)
+    return read_partition(plain.partition, requested, terms, 1 << 20, 0.0, min_one=True)
 
 
 def test_consumer_reads_up_to_the_high_watermark(plain: Plain) -> None:
@@ -136,14 +136,14 @@ def test_waiting_fetch_reads_the_records_once(
     """At each append it is looked how much there is, not what."""
 
     async def scenario() -> None:
-        one = Hosting([tmp_path])
-        one.lead(0)
+        hosting = Hosting([tmp_path])
+        hosting.lead(0)
         asked = FetchRequest.FetchPartition(
             partition=0, fetch_offset=0, partition_max_bytes=1 << 20
         )
         terms = replace(CONSUMER, max_wait_ms=60_000, min_bytes=300_000, read_committed=True)
         fetching = asyncio.ensure_future(
-            one.replicas.fetch_reader.fetch(terms, [one.replicas.fetch_target("t", asked)])
+            hosting.replicas.fetch_reader.fetch(terms, [hosting.replicas.fetch_target("t", asked)])
         )
         await asyncio.sleep(0)
         read, sizes = File.read_at, []
@@ -155,10 +155,10 @@ def test_waiting_fetch_reads_the_records_once(
         monkeypatch.setattr(File, "read_at", counted)
         data = memoryview(build_batch([(None, b"x" * 100_000, (), 0)]))
         for _ in range(3):
-            await one.replicas.append(1000, 1, {("t", 0): data})
+            await hosting.replicas.append(1000, 1, {("t", 0): data})
         (answer,) = await fetching
         assert answer.size > 300_000
         assert [size for size in sizes if size > 1000] == [answer.size]
-        one.close()
+        hosting.close()
 
     run(scenario())

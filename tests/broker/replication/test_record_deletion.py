@@ -23,15 +23,15 @@ class Led:
     def __init__(self, folder: Path, *, alive: tuple[int, ...] = (1, 2, 3), **topic: str) -> None:
         overrides = {name.replace("_", "."): value for name, value in topic.items()}
         self.hosting = Hosting([folder], overrides=lambda _: overrides)
-        self.hosting.metadata.brokers = {one: SimpleNamespace() for one in alive}  # type: ignore[misc]
+        self.hosting.metadata.brokers = {broker: SimpleNamespace() for broker in alive}  # type: ignore[misc]
         assert self.hosting.lead(0, replicas=(1, 2, 3)) == NONE
-        found = self.hosting.replicas.partition("t", 0)
-        assert found is not None
-        self.partition = found
-        assert found.append(batch([b"v"] * 10), 1, NOW_MS, 0.0).error is NONE
+        partition = self.hosting.replicas.partition("t", 0)
+        assert partition is not None
+        self.partition = partition
+        assert partition.append(batch([b"v"] * 10), 1, NOW_MS, 0.0).error is NONE
         for broker in (2, 3):
             self.follow(broker, 10, 0)
-        assert found.log.high_watermark == 10
+        assert partition.log.high_watermark == 10
 
     def follow(self, broker: int, offset: int, start: int) -> None:
         self.partition.record_follower_fetch(broker, offset, start, 0.0)
@@ -39,8 +39,8 @@ class Led:
     async def delete(
         self, offset: int, *, timeout_ms: int = 5000, partition: int = 0
     ) -> DeletionResult:
-        wanted: Mapping[Any, int] = {("t", partition): offset}
-        answers = await RecordDeletion(self.hosting.replicas).run(wanted, timeout_ms)
+        offsets: Mapping[Any, int] = {("t", partition): offset}
+        answers = await RecordDeletion(self.hosting.replicas).run(offsets, timeout_ms)
         return answers["t", partition]
 
 

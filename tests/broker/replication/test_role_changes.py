@@ -19,29 +19,29 @@ def partition_states(epoch: int, leader: int, replicas: tuple[int, ...]) -> list
     return [("t", state)]
 
 
-async def append(one: Hosting) -> ErrorCode:
+async def append(hosting: Hosting) -> ErrorCode:
     data = memoryview(build_batch([(None, b"x", (), 0)]))
-    return (await one.replicas.append(0, 1, {KEY: data}))[KEY].error
+    return (await hosting.replicas.append(0, 1, {KEY: data}))[KEY].error
 
 
 def test_restarted_leader_does_not_lead_beside_its_successor(tmp_path: Path) -> None:
     """A restarted broker gets UpdateMetadata for all partitions before its roles."""
 
     async def scenario() -> None:
-        one = Hosting([tmp_path])
+        hosting = Hosting([tmp_path])
         led: list[bool] = []
-        one.replicas.on_leadership(lambda _topic, _partition, leads, _epoch: led.append(leads))
-        one.lead(0, epoch=3, replicas=(1, 2))
-        one.control.apply_metadata(partition_states(3, 2, (1, 2)))
-        one.control.apply_metadata(partition_states(2, 2, (1, 2)))
-        one.control.apply_metadata(partition_states(4, 1, (1, 2)))
-        assert await append(one) is ErrorCode.NONE
-        one.control.apply_metadata(partition_states(4, 2, (1, 2)))
-        assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-        one.lead(0, epoch=5, replicas=(1, 2))
-        assert await append(one) is ErrorCode.NONE
+        hosting.replicas.on_leadership(lambda _topic, _partition, leads, _epoch: led.append(leads))
+        hosting.lead(0, epoch=3, replicas=(1, 2))
+        hosting.control.apply_metadata(partition_states(3, 2, (1, 2)))
+        hosting.control.apply_metadata(partition_states(2, 2, (1, 2)))
+        hosting.control.apply_metadata(partition_states(4, 1, (1, 2)))
+        assert await append(hosting) is ErrorCode.NONE
+        hosting.control.apply_metadata(partition_states(4, 2, (1, 2)))
+        assert await append(hosting) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        hosting.lead(0, epoch=5, replicas=(1, 2))
+        assert await append(hosting) is ErrorCode.NONE
         assert led == [True, False, True]
-        one.close()
+        hosting.close()
 
     run(scenario())
 
@@ -50,15 +50,15 @@ def test_restarted_broker_drops_partitions_that_moved_away(tmp_path: Path) -> No
     """No LeaderAndIsr names it, and StopReplica did not reach it."""
 
     async def scenario() -> None:
-        one = Hosting([tmp_path])
-        one.lead(0, epoch=3, replicas=(1, 2))
-        one.announce_topic("t", epoch=4)
-        one.control.apply_metadata(partition_states(4, 2, (2, 3)))
-        assert one.replicas.partition(*KEY) is None
-        assert await append(one) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert one.logs.get(*KEY) is not None, "nobody said that it is to be deleted"
-        one.lead(0, epoch=5, replicas=(1, 2), is_new=False)
-        assert await append(one) is ErrorCode.NONE
-        one.close()
+        hosting = Hosting([tmp_path])
+        hosting.lead(0, epoch=3, replicas=(1, 2))
+        hosting.announce_topic("t", epoch=4)
+        hosting.control.apply_metadata(partition_states(4, 2, (2, 3)))
+        assert hosting.replicas.partition(*KEY) is None
+        assert await append(hosting) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert hosting.logs.get(*KEY) is not None, "nobody said that it is to be deleted"
+        hosting.lead(0, epoch=5, replicas=(1, 2), is_new=False)
+        assert await append(hosting) is ErrorCode.NONE
+        hosting.close()
 
     run(scenario())

@@ -58,11 +58,11 @@ def pair(
 
 
 def same(leader: Plain, follower: Plain) -> bool:
-    def whole(plain: Plain) -> bytes:
+    def content(plain: Plain) -> bytes:
         read = plain.log.read(0, 1 << 20, upto=plain.log.log_end_offset)
         return b"".join(read.records)
 
-    return whole(leader) == whole(follower)
+    return content(leader) == content(follower)
 
 
 def test_log_that_is_a_prefix_is_not_truncated(tmp_path: Path) -> None:

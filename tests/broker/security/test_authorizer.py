@@ -161,7 +161,7 @@ def test_super_users_and_acl_changes() -> None:
 @given(acls, st.sampled_from(NAMES), st.sampled_from(tuple(PatternType)[1:]))
 def test_filters_match_patterns_and_entries(acls: list[Acl], name: str, kind: PatternType) -> None:
     acl_filter = AclFilter(type=TOPIC, name=name, kind=kind, operation=Operation.READ)
-    found = {
+    matches = {
         (pattern, entry)
         for pattern, ones in table(acls).picked_entries(acl_filter)
         for entry in ones
@@ -175,7 +175,7 @@ def test_filters_match_patterns_and_entries(acls: list[Acl], name: str, kind: Pa
                 else pattern.name in (name, "*")
             )
         fits = fits and pattern.type is TOPIC and entry.operation is Operation.READ
-        assert ((pattern, entry) in found) is fits
+        assert ((pattern, entry) in matches) is fits
 
 
 def test_audit_log_names_principal_operation_and_resource(caplog: pytest.LogCaptureFixture) -> None:

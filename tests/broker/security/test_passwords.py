@@ -29,8 +29,8 @@ def test_aes_chained_blocks() -> None:
     aes = Aes(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))
     text = bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51")
     encrypted = aes.encrypt(text, bytes(range(16)))
-    wanted = "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
-    assert encrypted[:32].hex() == wanted
+    expected = "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
+    assert encrypted[:32].hex() == expected
 
 
 @pytest.mark.parametrize("password", ["", "x", "geheim", "a" * 16, "π𝄞,:=" * 9])

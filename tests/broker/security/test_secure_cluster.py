@@ -132,17 +132,17 @@ def test_records_are_replicated_and_consumed(nodes: SecureNodes) -> None:
     until(lambda: nodes.isr_size("orders", 0) == nodes.isr_size("orders", 1) == 2, "in sync")
     consumer = Consumer({**settings(nodes), "group.id": "readers", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
-    found: list[bytes] = []
+    values: list[bytes] = []
 
     def all_read() -> bool:
         messages = consumer.consume(500, 0.5)
         assert all(message.error() is None for message in messages)
-        found.extend(message.value() or b"" for message in messages)
-        return len(found) >= len(sent)
+        values.extend(message.value() or b"" for message in messages)
+        return len(values) >= len(sent)
 
     until(all_read, "all read")
     consumer.close()
-    assert sorted(found) == sorted(sent)
+    assert sorted(values) == sorted(sent)
 
 
 def test_inter_broker_listener_requires_a_certificate(nodes: SecureNodes) -> None:
@@ -295,8 +295,8 @@ def test_created_user_authenticates_and_deleted_user_does_not(nodes: SecureNodes
     change = UserScramCredentialUpsertion("carol, of=sales", info, b"carol-Secret")
     admin.alter_user_scram_credentials([change])["carol, of=sales"].result(60)
     described = admin.describe_user_scram_credentials(["carol, of=sales"])
-    (found,) = described["carol, of=sales"].result(60).scram_credential_infos
-    assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_256, 4096)
+    (credential,) = described["carol, of=sales"].result(60).scram_credential_infos
+    assert (credential.mechanism, credential.iterations) == (ScramMechanism.SCRAM_SHA_256, 4096)
     everybody = admin.describe_user_scram_credentials(None).result(60)
     assert set(everybody) == {"alice", "broker", "carol, of=sales"}
 
@@ -336,8 +336,8 @@ def test_apache_kafkas_tool_authenticates_and_sets_a_password(nodes: SecureNodes
     assert done.returncode == 0, done.stdout + done.stderr
     admin = AdminClient(settings(nodes))
     described = admin.describe_user_scram_credentials(["dora"])
-    (found,) = described["dora"].result(60).scram_credential_infos
-    assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
+    (credential,) = described["dora"].result(60).scram_credential_infos
+    assert (credential.mechanism, credential.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
 
 
 def test_logs_contain_no_secret(nodes: SecureNodes) -> None:

@@ -55,9 +55,9 @@ class Coordinating:
     def lead(self, epoch: int, **given: Any) -> Partition:
         """Take the leadership; the transactions are read when the loop gets to it."""
         assert self.hosting.lead(0, epoch=epoch, topic=TRANSACTIONS_TOPIC, **given) == 0
-        found = self.hosting.replicas.partition(TRANSACTIONS_TOPIC, 0)
-        assert found is not None
-        return found
+        partition = self.hosting.replicas.partition(TRANSACTIONS_TOPIC, 0)
+        assert partition is not None
+        return partition
 
     def lead_again(self, epoch: int, **given: Any) -> Partition:
         """Take the leadership after the epoch before, in which nobody had it."""
@@ -91,8 +91,8 @@ class Coordinating:
         assert answers[where].error is ErrorCode.NONE
 
     def state(self, transactional_id: str) -> TxnState | None:
-        _, found = self.coordinator.describe(transactional_id)
-        return None if found is None else found.state
+        _, description = self.coordinator.describe(transactional_id)
+        return None if description is None else description.state
 
     def close(self) -> None:
         self.coordinator.stop()
@@ -130,8 +130,8 @@ def test_missing_metadata_deletes_no_marker_partition(tmp_path: Path, is_known: 
         await here.store("x", TxnState.PREPARE_COMMIT)
         here.lead_again(2)
         await steps()
-        (found,) = here.coordinator._all_transactions()
-        assert found[2].now.state is TxnState.PREPARE_COMMIT
+        (transaction,) = here.coordinator._all_transactions()
+        assert transaction[2].now.state is TxnState.PREPARE_COMMIT
         here.hear(epoch=2)
         await wait_until(lambda: here.state("x") is TxnState.COMPLETE_COMMIT)
         assert [places for _, places in here.written] == [(DATA,)]
@@ -181,8 +181,8 @@ def test_expiration_of_an_earlier_term_removes_nothing(tmp_path: Path) -> None:
         here.hear(epoch=9)
         both = {"replicas": (1, 2)}
         partition = here.lead(0, **both)
-        for one in "xy":
-            await here.store(one, TxnState.EMPTY)
+        for transactional_id in "xy":
+            await here.store(transactional_id, TxnState.EMPTY)
         here.lead_again(2, **both)
         await wait_until(lambda: here.state("y"))
         here.hosting.clock.ms += EXPIRED_MS

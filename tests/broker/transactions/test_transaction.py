@@ -59,31 +59,31 @@ def test_the_first_epoch_is_0() -> None:
 
 def test_repeated_init_after_a_lost_answer_succeeds() -> None:
     """KIP-360: the client that asked with epoch 3 gets 4 again; nobody else does."""
-    one = txn()
-    assert store(one, one.initialise(3, 2000, NOW_MS, None)).producer_epoch == 4
-    assert store(one, one.initialise(3, 2000, NOW_MS, None)).producer_epoch == 4
-    assert one.initialise(2, 2000, NOW_MS, None) is ErrorCode.PRODUCER_FENCED
+    transaction = txn()
+    assert store(transaction, transaction.initialise(3, 2000, NOW_MS, None)).producer_epoch == 4
+    assert store(transaction, transaction.initialise(3, 2000, NOW_MS, None)).producer_epoch == 4
+    assert transaction.initialise(2, 2000, NOW_MS, None) is ErrorCode.PRODUCER_FENCED
 
 
 def test_an_exhausted_id_is_replaced() -> None:
-    one = txn(epoch=LAST_EPOCH - 1)
-    assert one.needs_new_id(None)
-    assert one.needs_new_id(LAST_EPOCH - 1)
-    assert not one.needs_new_id(5)
-    now = store(one, one.initialise(None, 2000, NOW_MS, 99))
+    transaction = txn(epoch=LAST_EPOCH - 1)
+    assert transaction.needs_new_id(None)
+    assert transaction.needs_new_id(LAST_EPOCH - 1)
+    assert not transaction.needs_new_id(5)
+    now = store(transaction, transaction.initialise(None, 2000, NOW_MS, 99))
     assert (now.producer_id, now.producer_epoch, now.previous_producer_id) == (99, 0, ID)
-    assert one.may_continue(ID, LAST_EPOCH - 1)  # its own request again
-    assert not one.may_continue(ID, 5)
-    assert not one.may_continue(4711, 0)
+    assert transaction.may_continue(ID, LAST_EPOCH - 1)  # its own request again
+    assert not transaction.may_continue(ID, 5)
+    assert not transaction.may_continue(4711, 0)
 
 
 def test_first_partition_starts_the_transaction_timeout() -> None:
-    one = txn()
-    store(one, one.add(frozenset({("a", 0)}), NOW_MS))
-    now = store(one, one.add(frozenset({("b", 0)}), NOW_MS + 5))
+    transaction = txn()
+    store(transaction, transaction.add(frozenset({("a", 0)}), NOW_MS))
+    now = store(transaction, transaction.add(frozenset({("b", 0)}), NOW_MS + 5))
     assert now.partitions == {("a", 0), ("b", 0)}
     assert (now.started_ms, now.updated_ms, now.state) == (NOW_MS, NOW_MS + 5, TxnState.ONGOING)
-    assert one.add(frozenset({("a", 0)}), NOW_MS + 9) is ErrorCode.NONE
+    assert transaction.add(frozenset({("a", 0)}), NOW_MS + 9) is ErrorCode.NONE
 
 
 ENDS = [
@@ -119,40 +119,40 @@ def test_ends(state: TxnState, commit: bool, expected: TxnState | ErrorCode) -> 
 def test_only_the_producer_of_the_epoch_may_end(
     producer: int, epoch: int, error: ErrorCode
 ) -> None:
-    one = txn(TxnState.ONGOING)
-    assert one.check(producer, epoch) is error
-    assert one.end(producer, epoch, commit=True, by_client=True, now_ms=NOW_MS) is error
+    transaction = txn(TxnState.ONGOING)
+    assert transaction.check(producer, epoch) is error
+    assert transaction.end(producer, epoch, commit=True, by_client=True, now_ms=NOW_MS) is error
 
 
 def test_step_does_not_begin_while_another_is_pending() -> None:
-    one = txn(TxnState.ONGOING)
-    one.begin(step_of(one.add(frozenset({("z", 0)}), NOW_MS)))
+    transaction = txn(TxnState.ONGOING)
+    transaction.begin(step_of(transaction.add(frozenset({("z", 0)}), NOW_MS)))
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
-    assert one.add(frozenset({("y", 0)}), NOW_MS) is concurrent
-    assert one.end(ID, 3, commit=True, by_client=True, now_ms=NOW_MS) is concurrent
-    one.drop()
-    assert one.now.partitions == PARTS
+    assert transaction.add(frozenset({("y", 0)}), NOW_MS) is concurrent
+    assert transaction.end(ID, 3, commit=True, by_client=True, now_ms=NOW_MS) is concurrent
+    transaction.drop()
+    assert transaction.now.partitions == PARTS
 
 
 def test_fence_aborts_in_a_new_epoch() -> None:
-    one = txn(TxnState.ONGOING)
-    fence = one.fence()
-    one.begin(fence)
-    step = step_of(one.end(ID, 4, commit=False, by_client=False, now_ms=NOW_MS))
+    transaction = txn(TxnState.ONGOING)
+    fence = transaction.fence()
+    transaction.begin(fence)
+    step = step_of(transaction.end(ID, 4, commit=False, by_client=False, now_ms=NOW_MS))
     assert (step.state, step.producer_epoch) == (TxnState.PREPARE_ABORT, 4)
-    store(one, step)
-    assert one.check(ID, 3) is ErrorCode.PRODUCER_FENCED
-    assert store(one, one.complete(NOW_MS)).state is TxnState.COMPLETE_ABORT
-    assert one.now.partitions == frozenset()
+    store(transaction, step)
+    assert transaction.check(ID, 3) is ErrorCode.PRODUCER_FENCED
+    assert store(transaction, transaction.complete(NOW_MS)).state is TxnState.COMPLETE_ABORT
+    assert transaction.now.partitions == frozenset()
 
 
 def test_failed_fence_bumps_the_epoch_once() -> None:
-    one = txn(TxnState.ONGOING)
-    one.begin(one.fence())
-    one.begin(step_of(one.end(ID, 4, commit=False, by_client=False, now_ms=NOW_MS)))
-    one.drop()
-    one.fence_failed = True
-    assert one.fence().producer_epoch == 4
+    transaction = txn(TxnState.ONGOING)
+    transaction.begin(transaction.fence())
+    transaction.begin(step_of(transaction.end(ID, 4, commit=False, by_client=False, now_ms=NOW_MS)))
+    transaction.drop()
+    transaction.fence_failed = True
+    assert transaction.fence().producer_epoch == 4
 
 
 def test_steps_out_of_order_raise() -> None:
@@ -190,13 +190,13 @@ STATES = [state for state in TxnState if state is not TxnState.PREPARE_EPOCH_FEN
 
 @given(
     state=st.sampled_from(STATES),
-    parts=st.frozensets(st.tuples(st.text(max_size=5), st.integers(0, 9))),
+    partitions=st.frozensets(st.tuples(st.text(max_size=5), st.integers(0, 9))),
     transactional_id=st.text(max_size=20),
 )
 def test_records_round_trip(
-    state: TxnState, parts: frozenset[tuple[str, int]], transactional_id: str
+    state: TxnState, partitions: frozenset[tuple[str, int]], transactional_id: str
 ) -> None:
-    known = parts if state is not TxnState.EMPTY else frozenset()
-    one = txn(state, partitions=known).now
-    assert decode_value(encode_value(one)) == one
+    known = partitions if state is not TxnState.EMPTY else frozenset()
+    metadata = txn(state, partitions=known).now
+    assert decode_value(encode_value(metadata)) == metadata
     assert decode_key(encode_key(transactional_id)) == transactional_id

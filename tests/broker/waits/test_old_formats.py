@@ -40,7 +40,7 @@ def bystander(nodes: Nodes) -> Bystander:
 
 
 def fetch(client: Client, topic: str, version: int) -> FetchResponse.PartitionData:
-    one = FetchRequest.FetchPartition(
+    partition = FetchRequest.FetchPartition(
         partition=0, fetch_offset=0, partition_max_bytes=64 * MIB, log_start_offset=-1
     )
     request = FetchRequest(
@@ -48,7 +48,7 @@ def fetch(client: Client, topic: str, version: int) -> FetchResponse.PartitionDa
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=64 * MIB,
-        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[one])],
+        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[partition])],
     )
     answer = client.ask(ApiKey.FETCH, version, request)
     assert isinstance(answer, FetchResponse)
@@ -97,9 +97,9 @@ def test_read_in_an_old_format_does_not_delay_other_clients(
         create_topic(client, topic)
         assert produce(client, topic, batch).error_code == 0
         with bystander.watching():
-            found = fetch(client, topic, FETCH_OF[magic])
-    assert found.error_code == 0
-    assert found.records
+            response = fetch(client, topic, FETCH_OF[magic])
+    assert response.error_code == 0
+    assert response.records
     assert_undisturbed(bystander)
 
 
@@ -110,6 +110,6 @@ def test_batch_of_zeros_is_not_converted_beyond_the_limit(
         create_topic(client, "new-zeros")
         assert produce(client, "new-zeros", zeros(Compression.GZIP, ZEROS_MIB)).error_code == 0
         with bystander.watching():
-            found = fetch(client, "new-zeros", 3)
-    assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
+            response = fetch(client, "new-zeros", 3)
+    assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert_undisturbed(bystander)

@@ -91,9 +91,10 @@ def produce(
 
 
 def offset_at(client: Client, topic: str, time_ms: int) -> int:
-    one = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=time_ms)
+    partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=time_ms)
     request = ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[one])]
+        replica_id=-1,
+        topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[partition])],
     )
     answer = client.ask(ApiKey.LIST_OFFSETS, 7, request)
     assert isinstance(answer, ListOffsetsResponse)
@@ -116,8 +117,8 @@ def test_batch_of_zeros_does_not_delay_other_clients(
         create_topic(client, topic)
         with bystander.watching():
             answer = produce(client, topic, bomb)
-            found = offset_at(client, topic, NOW_MS)
-    assert (answer.error_code, answer.base_offset, found) == (0, 0, 0)
+            offset = offset_at(client, topic, NOW_MS)
+    assert (answer.error_code, answer.base_offset, offset) == (0, 0, 0)
     assert_undisturbed(bystander)
 
 
@@ -133,8 +134,8 @@ def test_batch_of_many_records_does_not_delay_other_clients(
         create_topic(client, topic)
         with bystander.watching():
             answer = produce(client, topic, bomb)
-            found = offset_at(client, topic, NOW_MS)
-    assert (answer.error_code, answer.base_offset, found) == (0, 0, 0)
+            offset = offset_at(client, topic, NOW_MS)
+    assert (answer.error_code, answer.base_offset, offset) == (0, 0, 0)
     assert_undisturbed(bystander)
 
 
@@ -146,8 +147,8 @@ def test_large_uncompressed_batch_is_written_while_others_are_served(
     with Client(nodes.ports[1]) as client:
         create_topic(client, "large")
         with bystander.watching():
-            found = decode_response(ApiKey.PRODUCE, 9, client.exchange(frame))[1]
-    assert isinstance(found, ProduceResponse)
-    assert found.responses[0].partition_responses[0].error_code == 0
+            response = decode_response(ApiKey.PRODUCE, 9, client.exchange(frame))[1]
+    assert isinstance(response, ProduceResponse)
+    assert response.responses[0].partition_responses[0].error_code == 0
     assert bystander.longest_wait_s < LONGEST_WAIT_S
     assert bystander.grown_bytes < GROWTH_BYTES + LARGEST_MIB * MIB  # as it came

@@ -130,14 +130,14 @@ def test_many_users_are_described_in_few_round_trips(
             await admin.alter([Upsertion(name, 1, 4096, b"salt", b"salted") for name in users])
             absent = [f"absent {n}" for n in range(MANY)]
             trips, described = await round_trips(node, admin.describe([*absent, *users, ""]))
-            assert [one.user for one in described] == [*absent, *users, ""]
-            assert [one.user for one in described if one.credentials] == users
-            assert {one.error for one in described if not one.credentials} == {
+            assert [row.user for row in described] == [*absent, *users, ""]
+            assert [row.user for row in described if row.credentials] == users
+            assert {row.error for row in described if not row.credentials} == {
                 ErrorCode.RESOURCE_NOT_FOUND
             }
             assert trips <= len(users) / WINDOW + FIXED
             trips, everyone = await round_trips(node, admin.describe(None))
-            assert sorted(one.user for one in everyone) == sorted(users)
+            assert sorted(row.user for row in everyone) == sorted(users)
             assert trips <= len(users) / WINDOW + FIXED
 
     run(scenario)

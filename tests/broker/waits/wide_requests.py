@@ -24,7 +24,7 @@ def wide_requests(count: int) -> Iterator[tuple[str, ApiKey, int, Message]]:
     """Name, API, version and message: of each array that a client may fill, at the newest
     version."""
     load_handlers()
-    for served in sorted(SERVED.values(), key=lambda one: one.key):
+    for served in sorted(SERVED.values(), key=lambda request: request.key):
         if served.key in NOT_FOR_CLIENTS:
             continue
         version = served.max_version
@@ -62,10 +62,14 @@ def _element(spec: Field, version: int, path: list[str], at: int, count: int) ->
     if spec.struct is None:
         return _value(spec, at)
     made = _made(spec.struct, version, path, count)
-    own = {one.name: getattr(made, one.name) for one in spec.struct.FIELDS}
-    for one in spec.struct.FIELDS:
-        if not one.is_array and not one.is_struct and one.name not in ("timestamp", "leader_epoch"):
-            own[one.name] = _value(one, at)
+    own = {field.name: getattr(made, field.name) for field in spec.struct.FIELDS}
+    for field in spec.struct.FIELDS:
+        if (
+            not field.is_array
+            and not field.is_struct
+            and field.name not in ("timestamp", "leader_epoch")
+        ):
+            own[field.name] = _value(field, at)
     return spec.struct(**own)
 
 

@@ -147,9 +147,9 @@ def test_wrong_batch_lengths_are_rejected(length: int) -> None:
 @pytest.mark.parametrize("codec", list(Compression))
 def test_malformed_records_raise_only_corrupt_batch(codec: Compression) -> None:
     chance = random.Random(codec)
-    whole = build_batch(RECORDS, compression=codec)
+    original = build_batch(RECORDS, compression=codec)
     for _ in range(150):
-        data = bytearray(whole)
+        data = bytearray(original)
         data[chance.randrange(57, len(data))] = chance.randrange(256)
         try:
             list(iter_records(data))

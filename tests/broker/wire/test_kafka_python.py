@@ -24,8 +24,8 @@ FAMILIES = [
 
 
 def their_class(cls: type[Message]) -> Any | None:
-    found = [getattr(family, cls.__name__, None) for family in FAMILIES]
-    return next((theirs for theirs in found if theirs is not None), None)
+    classes = [getattr(family, cls.__name__, None) for family in FAMILIES]
+    return next((theirs for theirs in classes if theirs is not None), None)
 
 
 KNOWN = {cls: theirs for cls in ALL_MESSAGES if (theirs := their_class(cls)) is not None}

@@ -101,20 +101,20 @@ def test_offsets_inside_compressed_messages_of_magic_1_are_relative() -> None:
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 def test_flipped_bit_in_an_old_message_is_detected(codec: Compression) -> None:
-    whole = message_set(1, codec)
-    first = 12 + int.from_bytes(whole[8:12], "big")
+    original = message_set(1, codec)
+    first = 12 + int.from_bytes(original[8:12], "big")
     for position in range(12, first):
-        data = bytearray(whole)
+        data = bytearray(original)
         data[position] ^= 16
         with pytest.raises(CorruptBatch):
             list(iter_old_messages(data))
 
 
 def test_truncated_old_messages_are_rejected() -> None:
-    whole = message_set(0)[: 12 + 14 + 1 + 200]
-    for length in range(1, len(whole)):
+    original = message_set(0)[: 12 + 14 + 1 + 200]
+    for length in range(1, len(original)):
         with pytest.raises(CorruptBatch):
-            list(iter_old_messages(whole[:length]))
+            list(iter_old_messages(original[:length]))
 
 
 def test_lz4_header_checksum_of_magic_0_is_converted() -> None:

@@ -35,13 +35,13 @@ def registration(
 
 def test_paths_and_cluster_id_are_created_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
-            await asyncio.gather(create_persistent_paths(one), create_persistent_paths(two))
-            ids = await asyncio.gather(cluster_id(one, uuid4), cluster_id(two, uuid4))
+        async with session(zookeeper, chroot) as first, session(zookeeper, chroot) as two:
+            await asyncio.gather(create_persistent_paths(first), create_persistent_paths(two))
+            ids = await asyncio.gather(cluster_id(first, uuid4), cluster_id(two, uuid4))
             assert len(set(ids)) == 1
             assert len(ids[0]) == 22
             for path in znodes.PERSISTENT:
-                assert await one.exists(path), path
+                assert await first.exists(path), path
 
     run(scenario)
 
@@ -130,14 +130,14 @@ def test_broker_registers_again_after_expiry(zookeeper: ZooKeeperServer, chroot:
 
 def test_producer_id_blocks_are_unique(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as two:
-            await create_persistent_paths(one)
+        async with session(zookeeper, chroot) as first, session(zookeeper, chroot) as two:
+            await create_persistent_paths(first)
             racing = [
-                take_block(zk, broker) for _ in range(2) for broker, zk in ((1, one), (2, two))
+                take_block(zk, broker) for _ in range(2) for broker, zk in ((1, first), (2, two))
             ]
             blocks = await asyncio.gather(*racing)
             assert sorted(blocks) == [(n, n + 999) for n in range(0, 4000, 1000)]
-            data, _ = await one.get(znodes.PRODUCER_ID_BLOCK)
+            data, _ = await first.get(znodes.PRODUCER_ID_BLOCK)
             assert znodes.decode_producer_id_block(data) == (3000, 3999)
 
     run(scenario)
@@ -150,15 +150,15 @@ def test_change_before_the_start_is_reported(zookeeper: ZooKeeperServer, chroot:
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
             configs = EntityConfigs(zk, Clock().now_ms)
-            seen: list[tuple[str, dict[str, str]]] = []
-            configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
+            notices: list[tuple[str, dict[str, str]]] = []
+            configs.on_change(lambda topic, overrides: notices.append((topic, overrides)))
             assert await configs.topic_overrides("t") == {}
             await zk.create(znodes.topic_config_path("t"), znodes.encode_config({"a": "1"}))
             changes = f"{znodes.CONFIG_CHANGES}/config_change_"
             await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
             await configs.start()
-            await wait_until(lambda: seen, "the change")
-            assert seen == [("t", {"a": "1"})]
+            await wait_until(lambda: notices, "the change")
+            assert notices == [("t", {"a": "1"})]
             await configs.stop()
 
     run(scenario)
@@ -169,8 +169,8 @@ def test_topic_settings_are_read_and_followed(zookeeper: ZooKeeperServer, chroot
         async with session(zookeeper, chroot) as zk:
             await create_persistent_paths(zk)
             configs = EntityConfigs(zk, Clock().now_ms)
-            seen: list[tuple[str, dict[str, str]]] = []
-            configs.on_change(lambda topic, overrides: seen.append((topic, overrides)))
+            notices: list[tuple[str, dict[str, str]]] = []
+            configs.on_change(lambda topic, overrides: notices.append((topic, overrides)))
             await configs.start()
             assert await configs.topic_overrides("t") == {}
             await zk.create(znodes.topic_config_path("t"), znodes.encode_config({"a": "1"}))
@@ -178,8 +178,8 @@ def test_topic_settings_are_read_and_followed(zookeeper: ZooKeeperServer, chroot
             for nonsense in (b"not json", b"[]", b'{"version":2,"entity_path":7}'):
                 await zk.create(changes, nonsense, sequence=True)
             await zk.create(changes, znodes.encode_config_change("topics/t"), sequence=True)
-            await wait_until(lambda: seen, "the change")
-            assert seen == [("t", {"a": "1"})]
+            await wait_until(lambda: notices, "the change")
+            assert notices == [("t", {"a": "1"})]
             assert await configs.overrides_of(["t", "u"]) == {"t": {"a": "1"}, "u": {}}
             await configs.stop()
 
@@ -196,23 +196,23 @@ def test_written_settings_are_announced_and_old_notifications_removed(
             await create_persistent_paths(zk)
             late = [0]
             configs = EntityConfigs(zk, lambda: Clock().now_ms() + late[0])
-            seen: list[tuple[str, dict[str, str]]] = []
+            changes: list[tuple[str, dict[str, str]]] = []
 
             def fails(entity: str, settings: dict[str, str]) -> None:
                 raise ValueError(entity)
 
             for kind in ("topics", "brokers"):
                 configs.on_change(fails, kind)
-                configs.on_change(lambda entity, settings: seen.append((entity, settings)), kind)
+                configs.on_change(lambda entity, settings: changes.append((entity, settings)), kind)
             await configs.start()
             for kind, entity in (
                 ("clients", "c"), ("users", "u/clients/c"), ("ips", "1.2.3.4"), ("brokers", "1"),
                 ("brokers", "<default>"), ("topics", "t"), ("topics", "t"),
             ):  # fmt: skip
                 await configs.write(kind, entity, {"a": entity})
-            await wait_until(lambda: len(seen) == 4, "four notices")
-            assert {entity for entity, _ in seen} == {"1", "<default>", "t"}
-            assert all(settings == {"a": entity} for entity, settings in seen)
+            await wait_until(lambda: len(changes) == 4, "four notices")
+            assert {entity for entity, _ in changes} == {"1", "<default>", "t"}
+            assert all(settings == {"a": entity} for entity, settings in changes)
             data, _ = await zk.get("/config/brokers/<default>")
             assert data == b'{"version":1,"config":{"a":"<default>"}}'
             names = await zk.children(znodes.CONFIG_CHANGES)
@@ -221,7 +221,7 @@ def test_written_settings_are_announced_and_old_notifications_removed(
             assert len(names) == 7
             late[0] = 15 * 60 * 1000 + 60_000
             await configs.write("topics", "t", {})
-            await wait_until(lambda: seen[-1] == ("t", {}), "the last notice")
+            await wait_until(lambda: changes[-1] == ("t", {}), "the last notice")
 
             async def are_removed() -> bool:
                 return not await zk.children(znodes.CONFIG_CHANGES)

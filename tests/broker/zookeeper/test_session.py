@@ -72,8 +72,8 @@ def test_nodes_are_created_read_changed_and_deleted(
 def test_oversized_data_is_not_sent(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
-            seen: list[State] = []
-            zk.on_state(seen.append)
+            states: list[State] = []
+            zk.on_state(states.append)
             large = b"x" * MAX_DATA_BYTES
             await zk.create("/a", large, make_parents=True)
             await zk.set("/a", large)
@@ -84,7 +84,7 @@ def test_oversized_data_is_not_sent(zookeeper: ZooKeeperServer, chroot: str) -> 
             with pytest.raises(NodeTooLarge):
                 await zk.multi([Set("/a", large), Create("/b", b"x")])
             assert await zk.children("/") == ["a"]
-            assert seen == []
+            assert states == []
 
     run(scenario)
 
@@ -111,17 +111,17 @@ def test_multi_is_atomic_and_reports_the_failed_operation(
 def test_repeated_watches_fire_once(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
-            seen: list[str] = []
+            events: list[str] = []
             await zk.create("/w")
-            await zk.children("/w", seen.append)
-            await zk.children("/w", seen.append)
-            await zk.exists("/later", seen.append)
+            await zk.children("/w", events.append)
+            await zk.children("/w", events.append)
+            await zk.exists("/later", events.append)
             await zk.create("/w/1")
             await zk.create("/w/2")
             await zk.create("/later")
-            await wait_until(lambda: len(seen) >= 2, "both watches")
+            await wait_until(lambda: len(events) >= 2, "both watches")
             await zk.get("/w")
-            assert seen == ["/w", "/later"]
+            assert events == ["/w", "/later"]
 
     run(scenario)
 
@@ -132,16 +132,16 @@ def test_expiry_is_reported_and_a_new_session_follows(
     async def scenario() -> None:
         async with session(zookeeper, chroot) as zk:
             states: list[State] = []
-            seen: list[str] = []
+            events: list[str] = []
             zk.on_state(states.append)
             before = zk.session_id
             await zk.create("/mine", ephemeral=True)
-            await zk.exists("/mine", seen.append)
+            await zk.exists("/mine", events.append)
             expire(zookeeper.connect, zk)
             await wait_until(lambda: states[-1:] == [State.CONNECTED], "a new session")
             assert State.EXPIRED in states
             assert zk.session_id != before
-            assert seen
+            assert events
             assert await zk.exists("/mine") is None
 
     run(scenario)

@@ -78,7 +78,7 @@ def pairs(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
     return [(record.offset, record.key, record.value) for record in records(log)]
 
 
-def newest(found: Sequence[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, Any]:
+def newest(records: Sequence[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, Any]:
     """The newest value of each key, as a reader from the start gets it."""
-    state = {key: value for _, key, value in found}
+    state = {key: value for _, key, value in records}
     return {key: value for key, value in state.items() if value is not None}

@@ -150,9 +150,9 @@ def test_small_offset_map_needs_several_rounds(tmp_path: Path) -> None:
     state = newest(pairs(log))
     clean(log, dedupe_buffer_size=5000)
     assert log.cleaned_to == log.segments.active_segment.base_offset
-    found = [pair for pair in pairs(log) if pair[0] < log.cleaned_to]
+    cleaned = [pair for pair in pairs(log) if pair[0] < log.cleaned_to]
     assert newest(pairs(log)) == state
-    assert len({key for _, key, _ in found}) == len(found)
+    assert len({key for _, key, _ in cleaned}) == len(cleaned)
     close_logs(log)
 
 
@@ -420,9 +420,9 @@ def test_cleaner_settings_from_broker_properties() -> None:
         "log.cleaner.io.max.bytes.per.second": "1.5E6",
         "log.cleaner.backoff.ms": "7",
     }
-    found = CleanerSettings.from_properties(props)
-    assert (found.enabled, found.threads, found.backoff_ms) == (False, 2, 7)
-    assert (found.map_bytes, found.io_max_bytes_per_second) == (500_000, 1.5e6)
+    settings = CleanerSettings.from_properties(props)
+    assert (settings.enabled, settings.threads, settings.backoff_ms) == (False, 2, 7)
+    assert (settings.map_bytes, settings.io_max_bytes_per_second) == (500_000, 1.5e6)
     assert CleanerSettings.from_properties({}) == CleanerSettings()
 
 

@@ -63,9 +63,9 @@ def _killed_after(steps: int, folder: Path, *, clean_stop: bool) -> bool:
     assert not [path for path in folder.iterdir() if path.suffix in (".cleaned", ".swap")]
     clean(again)
     list(batches(again))
-    found = [pair for pair in pairs(again) if pair[0] < (again.cleaned_to or 0)]
+    cleaned = [pair for pair in pairs(again) if pair[0] < (again.cleaned_to or 0)]
     assert newest(pairs(again)) == state
-    assert len({key for _, key, _ in found}) == len(found)
+    assert len({key for _, key, _ in cleaned}) == len(cleaned)
     close_logs(again)
     return finished
 

@@ -50,7 +50,9 @@ def _dump(paths: list[Path], *options: str) -> list[str]:
     # in what Apache Kafka cleaned
     compared = [line for line in lines if "Index timestamp:" in line]
     if all(line.endswith("log timestamp: -1") for line in compared):
-        complaints = [one for one in complaints if "timestamp mismatch" not in one]
+        complaints = [
+            complaint for complaint in complaints if "timestamp mismatch" not in complaint
+        ]
     assert complaints == []
     dumped = {Path(line.split()[-1]).name for line in lines if line.startswith("Dumping ")}
     assert dumped == {path.name for path in paths}
@@ -72,7 +74,7 @@ def test_dump_log_segments_reads_a_cleaned_log(tmp_path: Path) -> None:
     assert {path.suffix for path in files} == set(KINDS)
     lines = _dump(files, "--deep-iteration", "--print-data-log")
     shown = [match.groups("") for line in lines if (match := RECORD.search(line))]
-    assert [one for one in shown if not one[2].startswith("endTxn")] == expected
+    assert [row for row in shown if not row[2].startswith("endTxn")] == expected
     indexes = [path for path in files if path.suffix == ".index"]
     passed = [line for line in _dump(indexes, "--index-sanity-check") if "passed" in line]
     assert len(passed) == len(indexes)

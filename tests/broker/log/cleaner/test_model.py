@@ -69,13 +69,15 @@ class Model:
             if batch.last_offset < end:
                 self._clean(batch, latest, now_ms)
 
-    def _clean(self, one: Written, latest: dict[bytes, int], now_ms: int) -> None:
-        for offset, (key, value, _) in list(one.live.items()):
-            over = one.horizon_ms is not None and one.horizon_ms <= now_ms
-            if one.aborted or latest.get(key, -1) > offset or (value is None and over):
-                del one.live[offset]
-        if one.horizon_ms is None and any(value is None for _, value, _ in one.live.values()):
-            one.horizon_ms = now_ms + RETENTION_MS
+    def _clean(self, written: Written, latest: dict[bytes, int], now_ms: int) -> None:
+        for offset, (key, value, _) in list(written.live.items()):
+            over = written.horizon_ms is not None and written.horizon_ms <= now_ms
+            if written.aborted or latest.get(key, -1) > offset or (value is None and over):
+                del written.live[offset]
+        if written.horizon_ms is None and any(
+            value is None for _, value, _ in written.live.values()
+        ):
+            written.horizon_ms = now_ms + RETENTION_MS
 
     @property
     def records(self) -> dict[int, tuple[bytes, bytes | None, int]]:
@@ -185,11 +187,11 @@ class Play:
         }  # fmt: skip
 
     def check(self) -> None:
-        found = {
+        cleaned_records = {
             record.offset: (record.key, record.value, record.timestamp_ms)
             for record in records(self.log)
         }
-        assert found == self.model.records
+        assert cleaned_records == self.model.records
         for header, data in batches(self.log):
             times = [record.timestamp_ms for record in iter_records(data)]
             assert not times or header.max_timestamp == max(times)

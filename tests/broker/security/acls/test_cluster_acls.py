@@ -86,8 +86,8 @@ def test_invalid_timeout_is_reported(zookeeper: ZooKeeperServer, chroot: str) ->
 
 def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
-            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+        async with session(zookeeper, chroot) as zk, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(zk, lambda: 0), ClusterAcls(other, lambda: 0)
             await first.start()
             await first.add(ORDERS, [entry("User:ann")])
             await second.start()
@@ -95,7 +95,7 @@ def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
             await first.add(PREFIX, [entry("User:bob")])
             await wait_until(lambda: standing(second, PREFIX) == {entry("User:bob")}, "the prefix")
             removed = await second.remove([AclFilter(principal="User:bob"), AclFilter()])
-            assert [[one.entry.principal for one in ones] for ones in removed] == [
+            assert [[removal.entry.principal for removal in ones] for ones in removed] == [
                 ["User:bob"],
                 ["User:ann"],
             ]
@@ -106,7 +106,7 @@ def test_changes_reach_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
                 picks = AclFilter(type=nobodys.type, name=never, kind=nobodys.kind)
                 assert await second.remove([picks]) == [[]]
             await wait_until(lambda: not standing(first, PREFIX), "the removal")
-            assert await one.exists(acl_path(PREFIX)) is None
+            assert await zk.exists(acl_path(PREFIX)) is None
             await first.stop()
             await second.stop()
 
@@ -117,8 +117,8 @@ def test_concurrent_changes_of_brokers_are_kept(zookeeper: ZooKeeperServer, chro
     """Each broker writes against its known version, and reads again if that is old."""
 
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
-            keepers = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+        async with session(zookeeper, chroot) as zk, session(zookeeper, chroot) as other:
+            keepers = ClusterAcls(zk, lambda: 0), ClusterAcls(other, lambda: 0)
             for keeper in keepers:
                 await keeper.start()
             await asyncio.gather(
@@ -142,17 +142,17 @@ def test_change_with_a_lost_response_is_announced(
     """A repeated read shows the change as if it had always been there."""
 
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
-            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+        async with session(zookeeper, chroot) as zk, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(zk, lambda: 0), ClusterAcls(other, lambda: 0)
             for keeper in (first, second):
                 await keeper.start()
-            for wanted in ({"User:ann"}, {"User:ann", "User:bob"}):
-                lose_the_next_answer(one, monkeypatch)
-                await first.add(ORDERS, [entry(who) for who in sorted(wanted)])
+            for principals in ({"User:ann"}, {"User:ann", "User:bob"}):
+                lose_the_next_answer(zk, monkeypatch)
+                await first.add(ORDERS, [entry(who) for who in sorted(principals)])
                 await wait_until(
-                    partial(stands, second, {entry(who) for who in wanted}), "the change"
+                    partial(stands, second, {entry(who) for who in principals}), "the change"
                 )
-            lose_the_next_answer(one, monkeypatch)
+            lose_the_next_answer(zk, monkeypatch)
             await first.remove([AclFilter()])
             await wait_until(lambda: not standing(second, ORDERS), "the removal")
             await first.stop()
@@ -185,8 +185,8 @@ def test_cancelled_change_is_announced_when_repeated(
     """The request timed out between the ACL and its notification."""
 
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
-            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+        async with session(zookeeper, chroot) as zk, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(zk, lambda: 0), ClusterAcls(other, lambda: 0)
             for keeper in (first, second):
                 await keeper.start()
             reached = asyncio.Event()
@@ -214,13 +214,13 @@ NO_NOTICES = [b'{"resourceType":2,"name":"app-","patternType":"PREFIXED"}', b"[]
 
 def test_malformed_notification_is_skipped(zookeeper: ZooKeeperServer, chroot: str) -> None:
     async def scenario() -> None:
-        async with session(zookeeper, chroot) as one, session(zookeeper, chroot) as other:
-            first, second = ClusterAcls(one, lambda: 0), ClusterAcls(other, lambda: 0)
+        async with session(zookeeper, chroot) as zk, session(zookeeper, chroot) as other:
+            first, second = ClusterAcls(zk, lambda: 0), ClusterAcls(other, lambda: 0)
             for keeper in (first, second):
                 await keeper.start()
             for data in NO_NOTICES:
                 path = f"{place_of(PREFIX).changes}/{CHANGE_PREFIX}"
-                await one.create(path, data, sequence=True)
+                await zk.create(path, data, sequence=True)
             await first.add(PREFIX, [entry("User:ann")])
             await wait_until(
                 lambda: standing(second, PREFIX) == {entry("User:ann")}, "the next one"

@@ -30,10 +30,10 @@ def program(name: str) -> str:
     how = f"install it, on Debian by `apt-get install {package}`"
     if shutil.which(name, path=_PATH) is None and can_apt():
         apt_install(name, package, how=how)
-    found = shutil.which(name, path=_PATH)
-    if found is None:
+    path = shutil.which(name, path=_PATH)
+    if path is None:
         raise MissingDependency(name, how)
-    return found
+    return path
 
 
 def kcat() -> str:

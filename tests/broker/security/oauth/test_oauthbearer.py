@@ -33,8 +33,8 @@ def text(data: bytes) -> str:
 
 
 def token(claims: Mapping[str, Any], header: Mapping[str, Any] | None = None) -> str:
-    parts = (header or {"alg": "none"}, claims)
-    return "".join(text(json.dumps(part).encode()) + "." for part in parts)
+    sections = (header or {"alg": "none"}, claims)
+    return "".join(text(json.dumps(part).encode()) + "." for part in sections)
 
 
 def unsecured(**options: str) -> UnsecuredValidator:
@@ -120,10 +120,10 @@ def number(value: int) -> str:
 
 def key_set() -> str:
     of_rsa, of_ec = RSA.public_key().public_numbers(), EC.public_key().public_numbers()
-    one = {"kty": "RSA", "kid": "one", "e": number(of_rsa.e), "n": number(of_rsa.n)}
+    rsa_key = {"kty": "RSA", "kid": "one", "e": number(of_rsa.e), "n": number(of_rsa.n)}
     two = {"kty": "EC", "kid": "two", "crv": "P-256", "x": number(of_ec.x), "y": number(of_ec.y)}
     other = {"kty": "oct", "kid": "three", "k": "c2VjcmV0"}
-    return json.dumps({"keys": [one, two, other]})
+    return json.dumps({"keys": [rsa_key, two, other]})
 
 
 def signed(algorithm: str, kid: str, claims: Mapping[str, Any] = CLAIMS) -> str:
@@ -134,8 +134,8 @@ def signed(algorithm: str, kid: str, claims: Mapping[str, Any] = CLAIMS) -> str:
     elif algorithm == "PS256":
         signature = RSA.sign(data, padding.PSS(padding.MGF1(sha), 32), sha)
     else:
-        parts = decode_dss_signature(EC.sign(data, ec.ECDSA(sha)))
-        signature = b"".join(part.to_bytes(32, "big") for part in parts)
+        numbers = decode_dss_signature(EC.sign(data, ec.ECDSA(sha)))
+        signature = b"".join(part.to_bytes(32, "big") for part in numbers)
     return f"{said}.{text(signature)}"
 
 

@@ -35,8 +35,8 @@ OF_USER = credential("SCRAM-SHA-256", "pencil", salt=base64.b64decode("W22ZaJ0SN
 
 def knowing(**users: Credential) -> Find:
     def find(name: str, by_token: bool) -> UserCredential | None:
-        found = None if by_token else users.get(name)
-        return None if found is None else UserCredential(found, user_of(name))
+        credential = None if by_token else users.get(name)
+        return None if credential is None else UserCredential(credential, user_of(name))
 
     return find
 

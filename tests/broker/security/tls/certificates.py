@@ -15,8 +15,8 @@ LOCAL = "localhost", "127.0.0.1"
 """The hosts of a test's servers."""
 
 
-def pem_file(path: Path, *parts: str) -> str:
-    path.write_text("".join(parts))
+def pem_file(path: Path, *sections: str) -> str:
+    path.write_text("".join(sections))
     return str(path)
 
 

@@ -20,7 +20,7 @@ BROKER = AUTHORITY.issue("broker")
 
 
 def settings(**given: str) -> Any:
-    return GivenSettings({f"ssl.{name.replace('_', '.')}": one for name, one in given.items()})
+    return GivenSettings({f"ssl.{name.replace('_', '.')}": value for name, value in given.items()})
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])

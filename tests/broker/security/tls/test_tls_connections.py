@@ -131,12 +131,12 @@ def test_untrusted_or_unmapped_client_is_rejected(
 def test_only_enabled_tls_versions_are_accepted(version: str, offered: str) -> None:
     context = client()
     highest = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-    wanted = highest[offered] if offered else ssl.TLSVersion.TLSv1_3
-    context.minimum_version = context.maximum_version = wanted
+    tls_version = highest[offered] if offered else ssl.TLSVersion.TLSv1_3
+    context.minimum_version = context.maximum_version = tls_version
 
     async def scenario() -> None:
         async with serving(ssl_enabled_protocols=version) as port:
-            if wanted == highest[version]:
+            if tls_version == highest[version]:
                 assert await ask(port, context) == b"User:ANONYMOUS"
             else:
                 with pytest.raises((ssl.SSLError, ConnectionError)):
@@ -189,17 +189,17 @@ def test_requests_before_the_end_are_served(says_so: bool) -> None:
     """A producer with acks=0 sends, and closes at once."""
 
     async def scenario() -> None:
-        seen = []
+        frames = []
 
         async def silent(connection: Connection, frame: memoryview) -> None:
             while not connection._is_over:
                 await asyncio.sleep(0)
-            seen.append(frame[0])
+            frames.append(frame[0])
 
         async with serving(silent) as port, asyncio.timeout(10):
             data = b"".join(framed(bytes([n])) for n in range(3))
             await asyncio.to_thread(send_and_end, port, data, says_so=says_so)
-            assert seen == list(range(3))
+            assert frames == list(range(3))
 
     run(scenario())
 
@@ -241,7 +241,7 @@ def test_concurrent_requests_are_answered_in_order() -> None:
                 "127.0.0.1", port, ssl=client(), server_hostname="localhost"
             )
             for size in (1, 20_000, 300_000):
-                frames = b"".join(framed(bytes([one]) * size) for one in range(40))
+                frames = b"".join(framed(bytes([number]) * size) for number in range(40))
                 sending = asyncio.create_task(_write(writer, frames))
                 assert await reader.readexactly(len(frames)) == frames
                 await sending

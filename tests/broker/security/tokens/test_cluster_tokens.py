@@ -37,9 +37,9 @@ class Brokers:
 async def two(
     server: ZooKeeperServer, chroot: str, brokers: Brokers
 ) -> AsyncIterator[tuple[ClusterTokens, ClusterTokens]]:
-    async with session(server, chroot) as one, session(server, chroot) as other:
+    async with session(server, chroot) as first_zk, session(server, chroot) as other:
         keepers = [
-            ClusterTokens(zk, "secret", TIMES, lambda: brokers.now_ms) for zk in (one, other)
+            ClusterTokens(zk, "secret", TIMES, lambda: brokers.now_ms) for zk in (first_zk, other)
         ]
         await keepers[0].start(lambda: False)
         await keepers[1].start(lambda: brokers.second_leads)
@@ -56,7 +56,7 @@ def test_token_reaches_every_broker(zookeeper: ZooKeeperServer, chroot: str) -> 
             password = second.table.hmac(token.id)
             assert (await second.renew(BOB, password, 7_000)) == (ErrorCode.NONE, 1_007_000)
             await wait_until(
-                lambda: [one.expires_ms for one in first.table] == [1_007_000], "its end"
+                lambda: [token.expires_ms for token in first.table] == [1_007_000], "its end"
             )
             known = first.table.find("SCRAM-SHA-256", token.id)
             assert known is not None

@@ -95,11 +95,11 @@ def describe(
     answer = side.ask(request, version, to=to)
     if answer != CLOSED:
         for result in answer["results"]:
-            result["configs"].sort(key=lambda one: one["name"])
+            result["configs"].sort(key=lambda config: config["name"])
     return answer
 
 
 def values(side: Side, kind: int, name: str, *keys: str, to: int = 1) -> dict[str, str | None]:
     """The values in effect by name."""
     answer = describe(side, kind, name, *keys, to=to)
-    return {one["name"]: one["value"] for one in answer["results"][0]["configs"]}
+    return {config["name"]: config["value"] for config in answer["results"][0]["configs"]}

@@ -52,8 +52,8 @@ def differences(
     difference more, at `order`."""
     if isinstance(expected, dict) and isinstance(answered, dict):
         for key in {**expected, **answered}:
-            one, other = expected.get(key, NOTHING), answered.get(key, NOTHING)
-            yield from differences(one, other, _join_path(path, key), _join_path(where, key))
+            value, other = expected.get(key, NOTHING), answered.get(key, NOTHING)
+            yield from differences(value, other, _join_path(path, key), _join_path(where, key))
     elif isinstance(expected, (list, tuple)) and isinstance(answered, (list, tuple)):
         yield from _list_differences(expected, answered, path, where)
     elif expected != answered:
@@ -70,8 +70,8 @@ def _list_differences(
             return
         named, others = dict(enumerate(expected)), dict(enumerate(answered))
     for key in {**named, **others}:
-        one, other = named.get(key, NOTHING), others.get(key, NOTHING)
-        yield from differences(one, other, path, f"{where}[{key}]")
+        value, other = named.get(key, NOTHING), others.get(key, NOTHING)
+        yield from differences(value, other, path, f"{where}[{key}]")
     if list(named) != list(others) and set(named) == set(others):
         at = _join_path(path, "order"), _join_path(where, "order")
         yield Difference(path=at[0], where=at[1], expected=list(named), answered=list(others))
@@ -79,10 +79,17 @@ def _list_differences(
 
 def _by_name(elements: Sequence[Any]) -> dict[Any, Any] | None:
     """The elements by name; None where they have none, or two have the same."""
-    if not all(isinstance(one, dict) for one in elements):
+    if not all(isinstance(element, dict) for element in elements):
         return None
-    found = {next((one[key] for key in NAMES if key in one), None): one for one in elements}
-    return found if len(found) == len(elements) and None not in found else None
+    elements_by_name = {
+        next((element[key] for key in NAMES if key in element), None): element
+        for element in elements
+    }
+    return (
+        elements_by_name
+        if len(elements_by_name) == len(elements) and None not in elements_by_name
+        else None
+    )
 
 
 def _join_path(path: str, key: str) -> str:

@@ -71,6 +71,6 @@ def _read_messages(answer: Any) -> None:
                     break
                 end = stop
             read = iter_old_messages(data[:end])
-            found = [(r.offset, r.timestamp_ms, r.key, r.value) for r in read]
+            rows = [(r.offset, r.timestamp_ms, r.key, r.value) for r in read]
             padded = PADDING.startswith(data[end : end + 8])
-            partition["records"] = [*found, "padded or whole" if padded else "cut"]
+            partition["records"] = [*rows, "padded or whole" if padded else "cut"]

@@ -83,21 +83,21 @@ def commit(
 
 def offset_fetch(version: int, *groups: tuple[str, Wanted]) -> OffsetFetchRequest:
     """Committed offsets: of all groups from version 8 on, before that of the first."""
-    group, wanted = groups[0]
+    group, topics = groups[0]
     if version < 8:
-        one = OffsetFetchRequest.OffsetFetchRequestTopic
-        return OffsetFetchRequest(group_id=group, topics=_topics(one, wanted))
+        kind = OffsetFetchRequest.OffsetFetchRequestTopic
+        return OffsetFetchRequest(group_id=group, topics=_topics(kind, topics))
     many = OffsetFetchRequest.OffsetFetchRequestTopics
     return OffsetFetchRequest(
         groups=[
-            OffsetFetchRequest.OffsetFetchRequestGroup(group_id=name, topics=_topics(many, one))
-            for name, one in groups
+            OffsetFetchRequest.OffsetFetchRequestGroup(group_id=name, topics=_topics(many, topics))
+            for name, topics in groups
         ]
     )
 
 
-def _topics(kind: Any, wanted: Wanted) -> Any:
-    return None if wanted is None else [kind(name=n, partition_indexes=p) for n, p in wanted]
+def _topics(kind: Any, topics: Wanted) -> Any:
+    return None if topics is None else [kind(name=n, partition_indexes=p) for n, p in topics]
 
 
 def member_of(side: Side, group: str, *, instance: str | None, at: int) -> tuple[str, int]:

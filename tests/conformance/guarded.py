@@ -107,17 +107,17 @@ class Guarded:
         answer = self.admin.get(CreateAclsRequest(creations=acls), 3)
         assert [result.error_code for result in answer.results] == [0] * len(acls), answer
 
-    def revoke(self, **wanted: Any) -> None:
+    def revoke(self, **filters: Any) -> None:
         """What was granted to the stranger, or what else is picked."""
-        wanted = filter_fields(**(wanted or {"host_filter": STRANGER}))
+        filters = filter_fields(**(filters or {"host_filter": STRANGER}))
         answer = self.admin.get(
-            DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**wanted)]), 3
+            DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**filters)]), 3
         )
         assert answer.filter_results[0].error_code == 0, answer
 
-    def acls(self, **wanted: Any) -> Any:
+    def acls(self, **filters: Any) -> Any:
         """In an order of their own: Apache Kafka's is that of a hash map."""
-        return in_order(self.admin.ask(DescribeAclsRequest(**filter_fields(**wanted)), 3))
+        return in_order(self.admin.ask(DescribeAclsRequest(**filter_fields(**filters)), 3))
 
     def denials(self) -> set[str]:
         """What the log says of denials."""
@@ -154,9 +154,9 @@ def in_order(answer: Any) -> Any:
     for resource in answer.get("resources", ()):
         resource["acls"] = sorted(resource["acls"], key=str)
     for name in ("resources", "filter_results"):
-        for one in answer.get(name, ()):
-            if "matching_acls" in one:
-                one["matching_acls"] = sorted(one["matching_acls"], key=str)
+        for row in answer.get(name, ()):
+            if "matching_acls" in row:
+                row["matching_acls"] = sorted(row["matching_acls"], key=str)
     if "resources" in answer:
         answer["resources"] = sorted(answer["resources"], key=str)
     return answer
@@ -168,19 +168,21 @@ def guarded_pair(folder: Path, brokers: int = 1) -> Iterator[GuardedPair]:
     with ExitStack() as stack:
         spec = ClusterSpec(brokers=brokers, config=CONFIG)
         targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
-        clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
+        clusters = [(name, Cluster(spec, target, folder / name)) for name, target in targets]
         for _, cluster in clusters:
             stack.callback(cluster.close)
         with ThreadPoolExecutor(len(clusters)) as pool:
             list(pool.map(lambda cluster: cluster[1].start(), clusters))
         pair = GuardedPair(*(Guarded(cluster, name) for name, cluster in clusters))
-        for one in (pair.ours, pair.theirs):
-            stack.callback(one.close)
-            one.admin.until(lambda it=one: _answers(it, brokers), deadline_s=30)  # type: ignore[misc]
-            one.grant(*(acl(*what, Operation.ALL, host=OWN_HOST) for what in EVERYTHING))
+        for guarded_side in (pair.ours, pair.theirs):
+            stack.callback(guarded_side.close)
+            guarded_side.admin.until(
+                lambda asked_side=guarded_side: _answers(asked_side, brokers), deadline_s=30
+            )  # type: ignore[misc]
+            guarded_side.grant(*(acl(*what, Operation.ALL, host=OWN_HOST) for what in EVERYTHING))
         yield pair
 
 
-def _answers(one: Guarded, brokers: int) -> bool:
-    answer = one.admin.get(MetadataRequest(topics=[]), 1)
+def _answers(guarded_side: Guarded, brokers: int) -> bool:
+    answer = guarded_side.admin.get(MetadataRequest(topics=[]), 1)
     return answer != "closed" and len(answer.brokers) == brokers and answer.controller_id > 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.conformance.differences import differences
 from tests.conformance.permitted import DEVIATIONS, OWN, Deviation, Permitted, excuse
-from tests.conformance.questions.registry import Asked, Question
+from tests.conformance.questions.registry import Asker, Question
 from tests.conformance.side import Side
 
 
@@ -38,11 +38,11 @@ class Ledger:
 
     def judge(self, question: Question, ours: Side, theirs: Side) -> list[str]:
         """Ask at every version; the differences that nothing permits, a line each."""
-        found: dict[str, list[int]] = defaultdict(list)
+        versions: dict[str, list[int]] = defaultdict(list)
         for version in question.versions:
             for line in self._judge_version(question, version, ours, theirs):
-                found[line].append(version)
-        lines = [f"versions {at}: {line}" for line, at in found.items()]
+                versions[line].append(version)
+        lines = [f"versions {at}: {line}" for line, at in versions.items()]
         if lines:
             self.open[question] = lines
         return lines
@@ -50,9 +50,9 @@ class Ledger:
     def _judge_version(
         self, question: Question, version: int, ours: Side, theirs: Side
     ) -> list[str]:
-        sides = (Asked(theirs, question, version), Asked(ours, question, version))
-        waiting = [self._pool.submit(question.ask, one) for one in sides]
-        expected, answered = (self._result(one) for one in waiting)
+        sides = (Asker(theirs, question, version), Asker(ours, question, version))
+        waiting = [self._pool.submit(question.ask, side) for side in sides]
+        expected, answered = (self._result(answer) for answer in waiting)
         self.asked[question].add(version)
         left = []
         for difference in differences(expected, answered):

@@ -34,13 +34,13 @@ def _values(part: type[Struct], message: type[Message], version: int, times: int
 def _value(spec: Field, message: type[Message], version: int, times: int) -> Any:
     if spec.is_struct:
         assert spec.struct is not None
-        one: Any = _values(spec.struct, message, version, times)
+        value: Any = _values(spec.struct, message, version, times)
     elif spec.element in ("string", "bytes", "records"):
         nullable = version in spec.nullable and not spec.is_array
-        one = None if nullable else TEXT.encode() if spec.element == "string" else b""
+        value = None if nullable else TEXT.encode() if spec.element == "string" else b""
     else:
-        one = UUID(int=0) if spec.element == "uuid" else 0
-    return [one] * times if spec.is_array else one
+        value = UUID(int=0) if spec.element == "uuid" else 0
+    return [value] * times if spec.is_array else value
 
 
 def _fields(part: type[Struct], message: type[Message], version: int) -> Iterator[Field]:
@@ -107,7 +107,7 @@ class _Writer:
         if not spec.is_array:
             return self._value(spec, value, path)
         count = length(self._message, self._version, spec, len(value))
-        return count + b"".join(self._value(spec, one, path, inside=True) for one in value)
+        return count + b"".join(self._value(spec, element, path, inside=True) for element in value)
 
     def _value(self, spec: Field, value: Any, path: str, *, inside: bool = False) -> bytes:
         if spec.is_struct:

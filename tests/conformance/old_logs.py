@@ -33,8 +33,8 @@ class OldLogReader:
         rows: list[Row] = []
         offset, end = ((leader or self).offset(number, of)[0] for of in (EARLIEST, LATEST))
         while offset < end:
-            wanted = {"partition": number, "fetch_offset": offset}
-            answer = self.side.get(fetch_request(self.topic, [wanted]), 11, to=self.to)
+            partition = {"partition": number, "fetch_offset": offset}
+            answer = self.side.get(fetch_request(self.topic, [partition]), 11, to=self.to)
             part = answer.responses[0].partitions[0]
             after = offset
             for data in _valid_batches(memoryview(part.records or b"")):
@@ -48,10 +48,10 @@ class OldLogReader:
 
     def offset(self, number: int, timestamp: int) -> tuple[int, int]:
         kind = ListOffsetsRequest.ListOffsetsPartition
-        wanted = kind(partition_index=number, timestamp=timestamp)
+        partition = kind(partition_index=number, timestamp=timestamp)
         request = ListOffsetsRequest(
             replica_id=-1,
-            topics=[ListOffsetsRequest.ListOffsetsTopic(name=self.topic, partitions=[wanted])],
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=self.topic, partitions=[partition])],
         )
         part = self.side.get(request, 2, to=self.to).topics[0].partitions[0]
         assert part.error_code == ErrorCode.NONE, part
@@ -73,8 +73,8 @@ class OldLogReader:
         }
 
     def _fetched(self, number: int, version: int, offset: int) -> Any:
-        wanted = {"partition": number, "fetch_offset": offset}
-        answer = fetch(self.side, version, self.topic, [wanted], to=self.to)
+        partition = {"partition": number, "fetch_offset": offset}
+        answer = fetch(self.side, version, self.topic, [partition], to=self.to)
         return answer["responses"][0]["partitions"][0]
 
 

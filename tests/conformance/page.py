@@ -56,7 +56,7 @@ def rows(ledger: Ledger, questions: Sequence[Question]) -> dict[str, str]:
 
 def _row(subject: str, questions: Sequence[Question], ledger: Ledger) -> str:
     pairs = sum(len(question.versions) for question in questions)
-    deviating = sum(one in set(questions) for one, _ in ledger.deviating)
+    deviating = sum(question in set(questions) for question, _ in ledger.deviating)
     open_ = sum(question in ledger.open for question in questions)
     lowest = min(min(question.versions) for question in questions)
     highest = max(max(question.versions) for question in questions)
@@ -89,8 +89,8 @@ def permitted_section() -> list[str]:
     ]
     lines += ["| field | subject | why |", "|---|---|---|"]
     lines += [
-        f"| `{one.inside or one.field}` | {one.subject.replace('*', 'all')} | {one.why} |"
-        for one in OWN
+        f"| `{row.inside or row.field}` | {row.subject.replace('*', 'all')} | {row.why} |"
+        for row in OWN
     ]
     lines += ["", "## Different answers", ""]
     lines += [
@@ -98,12 +98,12 @@ def permitted_section() -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.subject} | {one.question} | `{one.field}` | `{_short(one.theirs)}` "
-        f"| `{_short(one.ours)}` | {one.why} |"
-        for one in DEVIATIONS
+        f"| {row.subject} | {row.question} | `{row.field}` | `{_short(row.theirs)}` "
+        f"| `{_short(row.ours)}` | {row.why} |"
+        for row in DEVIATIONS
     ]
     lines += ["", "## Not sent: Apache Kafka fails internally and does not answer", ""]
-    lines += [f"* {one}" for one in UNANSWERED]
+    lines += [f"* {reason}" for reason in UNANSWERED]
     return lines
 
 
@@ -115,7 +115,7 @@ def _short(text: str) -> str:
 def unserved_section() -> list[str]:
     """The section that names what ours does not serve yet."""
     load_handlers()
-    names = [one.name for one in ApiKey if one not in SERVED and one not in OF_ANOTHER_KIND]
+    names = [api.name for api in ApiKey if api not in SERVED and api not in OF_ANOTHER_KIND]
     return ["## Not served yet", "", ", ".join(names) or "Nothing.", ""]
 
 
@@ -139,7 +139,8 @@ def outdated_lines(text: str, ledger: Ledger, questions: Sequence[Question]) -> 
     """Lines that the page should have and has not: counts and lists always, the row of a subject
     when all its questions were asked."""
     asked = {
-        name: all(one in ledger.asked for one in ones) for name, ones in subjects(questions).items()
+        name: all(question in ledger.asked for question in ones)
+        for name, ones in subjects(questions).items()
     }
     lines = [counts(questions), *permitted_section(), *unserved_section()]
     lines += [remaining(ledger)] if all(asked.values()) else []

@@ -57,7 +57,9 @@ class Pair:
         self.compared += 1
         expected = ask(self.theirs)
         answered = ask(self.ours)
-        own = Question(subject="", text="", versions=(), ask=lambda it: ask(it.side), number=0)
+        own = Question(
+            subject="", text="", versions=(), ask=lambda asker: ask(asker.side), number=0
+        )
         left = [
             difference
             for difference in differences(expected, answered)
@@ -91,7 +93,7 @@ def _standing_pair() -> tuple[Side, Side] | None:
 def _new_pair(folder: Path, stack: ExitStack) -> tuple[Side, Side]:
     spec = ClusterSpec(brokers=3, config=QUICK | LASTING)
     targets: list[tuple[str, Target]] = [("ours", UrteilTarget()), ("theirs", KafkaTarget())]
-    clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
+    clusters = [(name, Cluster(spec, target, folder / name)) for name, target in targets]
     for _, cluster in clusters:
         stack.callback(cluster.close)
     with ThreadPoolExecutor(len(clusters)) as pool:

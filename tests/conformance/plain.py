@@ -20,7 +20,7 @@ def plain(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, (list, tuple)):
-        return [plain(one, names) for one in value]
+        return [plain(element, names) for element in value]
     return value
 
 

@@ -111,7 +111,7 @@ def _bounds(key: ConfigKey) -> Iterator[str]:
         return
     for number in (*range(-3, 70), 100, 128, 999, 1000, 1001, 1023, 1024, 1025, 3000, 29999, 30000,
                    30001, 60000, 60001, 3600000, 3600001, 10000, 10001):  # fmt: skip
-        here, below = (_is_valid(key, one) for one in (number, number - 1))
+        here, below = (_is_valid(key, value) for value in (number, number - 1))
         if here != below:
             yield from map(str, (number - 1, number))
 
@@ -185,16 +185,16 @@ def listeners(random_: random.Random, count: int) -> Iterator[PropertyFile]:
 
 
 def _listeners(random_: random.Random, names: Sequence[str]) -> str:
-    parts = []
+    listeners = []
     for number, name in enumerate(names):
         usual = random_.random() < 0.85
         host = random_.choice(_HOSTS[:8] if usual else _HOSTS)
         port = str(9092 + number) if random_.random() < 0.8 else random_.choice(_PORTS)
-        parts.append(f"{name if usual else random_.choice(_NAMES)}://{host}:{port}")
+        listeners.append(f"{name if usual else random_.choice(_NAMES)}://{host}:{port}")
     if random_.random() < 0.1:
         odd = ("x", "A:9092", "A://h", "://h:1", "A//h:1", "A://h:1/", "")
-        parts.insert(random_.randrange(len(parts) + 1), random_.choice(odd))
-    return random_.choice((",", ",", " , ", ",,")).join(parts)
+        listeners.insert(random_.randrange(len(listeners) + 1), random_.choice(odd))
+    return random_.choice((",", ",", " , ", ",,")).join(listeners)
 
 
 _RELATED: Mapping[str, tuple[str, ...]] = {

@@ -33,8 +33,8 @@ def message(
         body += struct.pack(">q", at_ms)
     body += struct.pack(">i", 1) + b"k"
     body += struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
-    whole = struct.pack(">I", zlib.crc32(body)) + body
-    return struct.pack(">qi", offset, len(whole)) + whole
+    framed = struct.pack(">I", zlib.crc32(body)) + body
+    return struct.pack(">qi", offset, len(framed)) + framed
 
 
 def produce(

@@ -49,7 +49,7 @@ def question(text: str, versions: range | None = None) -> Callable[[Make], Make]
 
 
 def _topics(kind: Any, names: Names, **more: Any) -> list[Any]:
-    return [kind(name=one, **more) for one in (names.topic, "never-there")]
+    return [kind(name=topic, **more) for topic in (names.topic, "never-there")]
 
 
 @question("Produce")
@@ -171,9 +171,9 @@ question("DeleteGroups")(lambda n: m.DeleteGroupsRequest(groups_names=["left", "
 
 @question("OffsetDelete")
 def _offset_delete(n: Names) -> Message:
-    one = m.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
+    partition = m.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
     kind = m.OffsetDeleteRequest.OffsetDeleteRequestTopic
-    return m.OffsetDeleteRequest(group_id=n.group, topics=_topics(kind, n, partitions=[one]))
+    return m.OffsetDeleteRequest(group_id=n.group, topics=_topics(kind, n, partitions=[partition]))
 
 
 def _create(n: Names, *names: str) -> Message:
@@ -207,22 +207,22 @@ def _create_partitions(n: Names) -> Message:
     return m.CreatePartitionsRequest(
         timeout_ms=5000,
         validate_only=True,
-        topics=[kind(name=one, count=4) for one in (n.topic, "never-there", "twice", "twice")],
+        topics=[kind(name=topic, count=4) for topic in (n.topic, "never-there", "twice", "twice")],
     )
 
 
 @question("DeleteRecords")
 def _delete_records(n: Names) -> Message:
-    one = m.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=0)
+    partition = m.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=0)
     kind = m.DeleteRecordsRequest.DeleteRecordsTopic
-    return m.DeleteRecordsRequest(timeout_ms=5000, topics=_topics(kind, n, partitions=[one]))
+    return m.DeleteRecordsRequest(timeout_ms=5000, topics=_topics(kind, n, partitions=[partition]))
 
 
 @question("OffsetForLeaderEpoch", range(3, 5))
 def _epochs(n: Names) -> Message:
     kind = m.OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-    one = m.OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=0, leader_epoch=0)
-    topics = [kind(topic=name, partitions=[one]) for name in (n.topic, "never-there")]
+    partition = m.OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    topics = [kind(topic=name, partitions=[partition]) for name in (n.topic, "never-there")]
     return m.OffsetForLeaderEpochRequest(replica_id=-1, topics=topics)
 
 
@@ -275,13 +275,13 @@ question("EndTxn")(
 
 @question("TxnOffsetCommit")
 def _txn_commit(n: Names) -> Message:
-    one = m.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
+    partition = m.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
         partition_index=9, committed_offset=1
     )
     kind = m.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     return m.TxnOffsetCommitRequest(
         transactional_id=n.txn, group_id=n.group, producer_id=5, producer_epoch=0,
-        topics=_topics(kind, n, partitions=[one]),
+        topics=_topics(kind, n, partitions=[partition]),
     )  # fmt: skip
 
 
@@ -351,8 +351,8 @@ question("ElectLeaders of all")(
 @question("AlterPartitionReassignments")
 def _reassign(n: Names) -> Message:
     kind = m.AlterPartitionReassignmentsRequest
-    one = kind.ReassignablePartition(partition_index=0, replicas=None)
-    topics = [kind.ReassignableTopic(name=n.topic, partitions=[one])]
+    partition = kind.ReassignablePartition(partition_index=0, replicas=None)
+    topics = [kind.ReassignableTopic(name=n.topic, partitions=[partition])]
     return kind(timeout_ms=1000, topics=topics)
 
 
@@ -374,7 +374,7 @@ question("DescribeLogDirs of nothing", range(1, 5))(lambda n: m.DescribeLogDirsR
 @question("DescribeProducers")
 def _producers(n: Names) -> Message:
     kind = m.DescribeProducersRequest.TopicRequest
-    topics = [kind(name=one, partition_indexes=[0]) for one in ("never-there", "nor-there")]
+    topics = [kind(name=topic, partition_indexes=[0]) for topic in ("never-there", "nor-there")]
     return m.DescribeProducersRequest(topics=topics)
 
 

@@ -193,7 +193,7 @@ def sasl_pair(folder: Path) -> Iterator[Pair]:
             ("ours", SaslUrteil(realm=realm, authority=authority)),
             ("theirs", SaslKafka(realm=realm, authority=authority)),
         ]
-        clusters = [(name, Cluster(spec, one, folder / name)) for name, one in targets]
+        clusters = [(name, Cluster(spec, target, folder / name)) for name, target in targets]
         for _, cluster in clusters:
             stack.callback(cluster.close)
         with ThreadPoolExecutor(len(clusters)) as pool:

@@ -79,7 +79,7 @@ class Side:
         self.controls = controls
         self.zookeeper = zookeeper
         self.bootstrap = ",".join(bootstrap)
-        self._addresses = list(addresses) or [_address(one) for one in bootstrap]
+        self._addresses = list(addresses) or [_address(address) for address in bootstrap]
         self._open: dict[int, socket.socket] = {}
         self.names: dict[str, str] = {}
         self.ids: dict[str, Any] = {}
@@ -90,8 +90,8 @@ class Side:
         return Side(self.name, self.bootstrap.split(","), self.zookeeper, source=source)
 
     def close(self) -> None:
-        for one in self._open.values():
-            one.close()
+        for connection in self._open.values():
+            connection.close()
         self._open.clear()
 
     def connect(self, to: int) -> socket.socket:
@@ -187,7 +187,7 @@ class Side:
         Apache Kafka listens after it has registered."""
         brokers = range(1, len(self._addresses) + 1)
         known = [self.get(MetadataRequest(topics=[]), 1, to=broker) for broker in brokers]
-        return all(one != CLOSED and len(one.brokers) == len(known) for one in known)
+        return all(metadata != CLOSED and len(metadata.brokers) == len(known) for metadata in known)
 
     def controller(self) -> int:
         answer = self.get(MetadataRequest(topics=[]), 1)
@@ -303,19 +303,19 @@ class Side:
 
     def coordinator(self, group: str) -> int:
         """The coordinator of a group, once that broker has loaded it."""
-        found: list[int] = []
+        ids: list[int] = []
         known = HeartbeatRequest(group_id=group, generation_id=1, member_id="nobody")
 
         def ready() -> bool:
             answer = self.get(FindCoordinatorRequest(key=group, key_type=0), 1)
-            found[:] = [answer.node_id]
+            ids[:] = [answer.node_id]
             if answer.error_code != ErrorCode.NONE:
                 return False
             said = self.get(known, 0, to=answer.node_id)
             return said == CLOSED or said.error_code not in NOT_YET
 
         self.until(ready)
-        return found[0]
+        return ids[0]
 
     def until(self, condition: Callable[[], bool], *, deadline_s: float = 30.0) -> None:
         """Wait until the condition holds."""

@@ -31,10 +31,10 @@ def test_malformed_principal_is_rejected_with_its_whole_resource(
         for name, principal in SAID[what]
     ]
 
-    def ask(one: Guarded) -> Any:
-        answer = one.admin.ask(CreateAclsRequest(creations=creations), 3)
-        seen = one.acls(host_filter=acl(ResourceType.TOPIC, "a", Operation.READ).host)
-        one.revoke()
-        return answer, seen
+    def ask(guarded_side: Guarded) -> Any:
+        answer = guarded_side.admin.ask(CreateAclsRequest(creations=creations), 3)
+        acls = guarded_side.acls(host_filter=acl(ResourceType.TOPIC, "a", Operation.READ).host)
+        guarded_side.revoke()
+        return answer, acls
 
     guarded.assert_same(ask)

@@ -73,14 +73,14 @@ def test_verification_of_a_reassignment_removes_its_throttle(
     def reassign(*args: str) -> str:
         return tool(REASSIGN, ours.bootstrap, *args)
 
-    wanted = tmp_path / "topics.json"
-    wanted.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
+    plan_file = tmp_path / "topics.json"
+    plan_file.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
     proposed = reassign(
-        "--generate", "--topics-to-move-json-file", str(wanted), "--broker-list", "2,3"
+        "--generate", "--topics-to-move-json-file", str(plan_file), "--broker-list", "2,3"
     )
     assert "Proposed partition reassignment configuration" in proposed
-    (line,) = (one for one in proposed.splitlines()[-3:] if one.startswith("{"))
-    assert {id for one in json.loads(line)["partitions"] for id in one["replicas"]} == {2, 3}
+    (line,) = (line for line in proposed.splitlines()[-3:] if line.startswith("{"))
+    assert {id for row in json.loads(line)["partitions"] for id in row["replicas"]} == {2, 3}
     file = plan(tmp_path, topic, (3, 1), (1, 3))
     begun = reassign("--execute", "--reassignment-json-file", file, "--throttle", "10000000")
     assert "Successfully started partition reassignments" in begun
@@ -116,11 +116,11 @@ def test_election_tool_elects_leaders(ours: Side, topic: str) -> None:
     ours.create(topic, [(1, 2)])
     alter(ours, {(topic, 0): (2, 1)})
     ours.until(lambda: replicas_are(ours, topic, (2, 1)))
-    one = ("--topic", topic, "--partition", "0")
-    done = tool(ELECT, ours.bootstrap, "--election-type", "preferred", *one)
+    options = ("--topic", topic, "--partition", "0")
+    done = tool(ELECT, ours.bootstrap, "--election-type", "preferred", *options)
     assert f"Successfully completed leader election (PREFERRED) for partitions {topic}-0" in done
     assert known(ours, topic)[0]["leader_id"] == 2
-    needless = tool(ELECT, ours.bootstrap, "--election-type", "unclean", *one)
+    needless = tool(ELECT, ours.bootstrap, "--election-type", "unclean", *options)
     assert f"Valid replica already elected for partitions {topic}-0" in needless
 
 

@@ -28,20 +28,20 @@ GOOD, OLD, NEW = NOW_MS, NOW_MS - 86_400_000, NOW_MS + 86_400_000
 
 def send(side: Side, version: int, topic: str, records: bytes) -> Any:
     """The answer for one partition, sentences aside."""
-    (one,) = side.ask(produce(topic, records), version)["responses"][0]["partition_responses"]
-    appended = one["log_append_time_ms"]
-    one["log_append_time_ms"] = "a time" if appended > NOW_MS - 600_000 else appended
-    return one
+    (partition,) = side.ask(produce(topic, records), version)["responses"][0]["partition_responses"]
+    appended = partition["log_append_time_ms"]
+    partition["log_append_time_ms"] = "a time" if appended > NOW_MS - 600_000 else appended
+    return partition
 
 
 def kept(side: Side, topic: str, offset: int = 0) -> Any:
     """What the log holds from an offset on: headers, and records as they are read."""
     answer = fetch(side, 11, topic, [{"fetch_offset": offset}])
     data = answer["responses"][0]["partitions"][0]["records"]
-    found = []
+    rows = []
     for header, part in iter_batches(data):
         stamped = header.timestamp_type == 1
-        found.append(
+        rows.append(
             {
                 "header": header._replace(
                     batch_length=0,
@@ -55,7 +55,7 @@ def kept(side: Side, topic: str, offset: int = 0) -> Any:
                 "bytes": "compressed" if header.compression or stamped else bytes(part),
             }
         )
-    return found
+    return rows
 
 
 def records_of(*times: int, keyless: tuple[int, ...] = ()) -> bytes:
@@ -138,11 +138,11 @@ def test_invalid_records_are_reported_alike(pair: Pair, what: str) -> None:
         pair.assert_same(question)
 
 
-@pytest.mark.parametrize("wanted", CODECS)
-def test_batches_of_every_codec_are_stored_alike(pair: Pair, wanted: str) -> None:
+@pytest.mark.parametrize("codec", CODECS)
+def test_batches_of_every_codec_are_stored_alike(pair: Pair, codec: str) -> None:
     """Batches of every codec, in a topic of one: headers and records as they are read."""
     name = pair.name("codec")
-    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": codec}))
     for sent in Compression:
         data = batch([b"a" * 300, None, b"c"], compression=sent)
         pair.assert_same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
@@ -164,7 +164,7 @@ def test_wrong_maximum_timestamp_of_a_batch_is_corrected(
     pair.assert_same(lambda side: kept(side, name))
     for at_ms in (0, GOOD + 1, -3):
         request = at_time(name, at_ms)
-        pair.assert_same(lambda side, it=request: side.ask(it, 7))  # type: ignore[misc]
+        pair.assert_same(lambda side, sent=request: side.ask(sent, 7))  # type: ignore[misc]
 
 
 def test_maximum_timestamp_without_timestamps_is_answered_alike(pair: Pair) -> None:
@@ -201,11 +201,11 @@ def test_invalid_message_precedes_mixed_formats_as_error(pair: Pair, what: str) 
     pair.assert_same(lambda side: send(side, 2, name, MIXTURES[what]))
 
 
-@pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_producer_id_without_epoch_is_answered_alike(pair: Pair, wanted: str) -> None:
+@pytest.mark.parametrize("compression", ["producer", "gzip"])
+def test_producer_id_without_epoch_is_answered_alike(pair: Pair, compression: str) -> None:
     """Apache Kafka stumbles where it writes the batch anew."""
     name = pair.name("epochless")
-    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": compression}))
     data = batch([b"a"], producer_id=7000, producer_epoch=-1, base_sequence=0)
     pair.assert_same(lambda side: send(side, 9, name, data))
 
@@ -218,23 +218,23 @@ def test_compressed_message_offset_may_be_last_or_zero(pair: Pair, inner: tuple[
     packed = compress(Compression.GZIP, b"".join(message(1, at, b"v") for at in inner))
     for own in (-1, 0, 1, 2, 4, 7, 9):
         data = message(1, own, packed, attributes=Compression.GZIP)
-        pair.assert_same(lambda side, it=data: send(side, 2, name, it))  # type: ignore[misc]
+        pair.assert_same(lambda side, sent=data: send(side, 2, name, sent))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("magic", [1, 2])
-@pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_timestamp_below_minus_one_is_answered_alike(pair: Pair, wanted: str, magic: int) -> None:
+@pytest.mark.parametrize("setting", ["producer", "gzip"])
+def test_timestamp_below_minus_one_is_answered_alike(pair: Pair, setting: str, magic: int) -> None:
     """Apache Kafka stumbles where it writes the batch anew."""
     name = pair.name("early")
-    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": wanted}))
+    pair.run_on_both(lambda side: side.create(name, configs={"compression.type": setting}))
     data = message(1, 0, b"a", at_ms=-5) if magic == 1 else batch([b"a"], at_ms=-5)
     pair.assert_same(lambda side: send(side, 9 if magic == 2 else 2, name, data))
 
 
-@pytest.mark.parametrize("wanted", ["producer", "gzip"])
-def test_log_append_time_is_stored_alike(pair: Pair, wanted: str) -> None:
+@pytest.mark.parametrize("compression", ["producer", "gzip"])
+def test_log_append_time_is_stored_alike(pair: Pair, compression: str) -> None:
     name = pair.name("stamped")
-    configs = {"message.timestamp.type": "LogAppendTime", "compression.type": wanted}
+    configs = {"message.timestamp.type": "LogAppendTime", "compression.type": compression}
     pair.run_on_both(lambda side: side.create(name, configs=configs))
     for data in (batch([b"a", b"b"]), batch([b"a"], compression=1), batch([b"a"], at_ms=-1)):
         pair.assert_same(lambda side, d=data: send(side, 9, name, d))  # type: ignore[misc]
@@ -278,15 +278,15 @@ def test_librdkafka_reads_every_codec_that_the_broker_encodes(pair: Pair) -> Non
     from confluent_kafka import Consumer, TopicPartition
 
     values = [b"%d" % n * 50 for n in range(500)]
-    for wanted in CODECS:
-        name = pair.ours.create(pair.name("read"), configs={"compression.type": wanted})
+    for codec in CODECS:
+        name = pair.ours.create(pair.name("read"), configs={"compression.type": codec})
         assert send(pair.ours, 9, name, batch(values))["error_code"] == ErrorCode.NONE.name
         consumer = Consumer({"bootstrap.servers": pair.ours.bootstrap, "group.id": "none"})
         consumer.assign([TopicPartition(name, 0, 0)])
         read: list[Any] = []
         while len(read) < len(values):
             more = consumer.consume(len(values) - len(read), timeout=10)
-            assert more, wanted
-            read += [one.value() for one in more]
+            assert more, codec
+            read += [message.value() for message in more]
         consumer.close()
         assert read == values

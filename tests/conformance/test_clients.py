@@ -66,7 +66,7 @@ class Member:
         return sorted(place.partition for place in self.consumer.assignment())
 
     def poll(self) -> None:
-        self.seen += sum(1 for one in self.consumer.consume(100, 0.05) if not one.error())
+        self.seen += sum(1 for message in self.consumer.consume(100, 0.05) if not message.error())
 
 
 def poll_until(

@@ -80,8 +80,8 @@ def _fetch(side: Side, topic: str, offset: int) -> memoryview:
     return memoryview(part.records or b"")
 
 
-def keys(found: Sequence[Any]) -> list[bytes | None]:
-    return [record.key for _, records in found for record in records]
+def keys(rows: Sequence[Any]) -> list[bytes | None]:
+    return [record.key for _, records in rows for record in records]
 
 
 def send(pair: Pair, topic: str, *pairs: tuple[bytes | None, bytes | None], **more: Any) -> None:
@@ -120,8 +120,8 @@ def fill(pair: Pair, topic: str) -> None:
 
 def one_each(side: Side, topic: str, clean_to: int) -> bool:
     """Whether no key is there twice before this offset."""
-    found = [each for each in batches(side, topic) if each[0]["base_offset"] < clean_to]
-    return len(set(keys(found))) == len(keys(found))
+    cleaned = [each for each in batches(side, topic) if each[0]["base_offset"] < clean_to]
+    return len(set(keys(cleaned))) == len(keys(cleaned))
 
 
 def compacted(pair: Pair, topic: str, clean_to: int) -> list[Any]:
@@ -145,11 +145,11 @@ def test_compaction_retains_the_same_batches(pair: Pair) -> None:
     before = pair.assert_same(lambda side: batches(side, topic))
     clean_to = before[-1][0]["base_offset"]
     pair.run_on_both(lambda side: alter(side, topic, {**COMPACT, "delete.retention.ms": "0"}))
-    found = compacted(pair, topic, clean_to)
-    assert None not in keys(found)
-    assert 20 < len(keys(found)) < len(keys(before)) / 4
-    assert any(not records for _, records in found), "the last batch of a producer stays, empty"
-    tombstones = [one for _, each in found for one in each if one.value is None]
+    cleaned = compacted(pair, topic, clean_to)
+    assert None not in keys(cleaned)
+    assert 20 < len(keys(cleaned)) < len(keys(before)) / 4
+    assert any(not records for _, records in cleaned), "the last batch of a producer stays, empty"
+    tombstones = [record for _, each in cleaned for record in each if record.value is None]
     assert tombstones, "they stay until they were seen clean"
 
     # what is over by now goes with the next cleaning, and newer tombstones get their time

@@ -49,7 +49,7 @@ def test_config_tool_changes_each_kind_of_resource(pair: Pair, topic: str) -> No
         of("broker-loggers", "1", "--alter", "--add-config", "fetcher=WARN"),
     ]
     said = ask_brokers([(ours, call) for call in calls])
-    assert all("Completed updating" in one for one in said), said
+    assert all("Completed updating" in output for output in said), said
     keys = ("retention.ms", "cleanup.policy", "flush.ms", "segment.ms")
     assert values(ours, TOPIC, topic, *keys) == {
         "retention.ms": "60000",
@@ -88,7 +88,7 @@ def test_settings_written_to_zookeeper_take_effect(pair: Pair, topic: str) -> No
     ]
     with ThreadPoolExecutor(2) as pool:
         said = list(pool.map(lambda call: old_tool(CONFIG, ours.zookeeper, *call), calls))
-    assert all("Completed updating" in one for one in said), said
+    assert all("Completed updating" in output for output in said), said
     assert values(ours, TOPIC, topic, "retention.ms") == {"retention.ms": "70000"}
     ours.until(lambda: values(ours, BROKER, "2", RATE, to=2) == {RATE: "2000"})
     replace(ours, BROKER, "2", to=2)

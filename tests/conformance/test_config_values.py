@@ -66,11 +66,11 @@ def test_values_are_accepted_and_rejected_alike(pair: Pair, kind: int, resource:
     to = {side: 1 if kind == BROKER and resource else side.controller()
           for side in (pair.theirs, pair.ours)}  # fmt: skip
 
-    found = {}
+    differing = {}
     for name in every:
         for change in changes(kind):
             answers = [taken(side, at, kind, resource, name, change) for side, at in to.items()]
             if answers[0] != answers[1]:
-                found[name, change] = answers
+                differing[name, change] = answers
 
-    assert found == {}
+    assert differing == {}

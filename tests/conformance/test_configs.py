@@ -126,8 +126,8 @@ def test_validation_only_changes_nothing(pair: Pair, topic: str) -> None:
     pair.run_on_both(lambda side: replace(side, TOPIC, topic))
     asked = OF_A_TOPIC["set"]
     pair.assert_same(lambda side: change(side, TOPIC, topic, *asked, validate_only=True))
-    whole = ("retention.ms", "5")
-    pair.assert_same(lambda side: replace(side, TOPIC, topic, whole, validate_only=True))
+    setting = ("retention.ms", "5")
+    pair.assert_same(lambda side: replace(side, TOPIC, topic, setting, validate_only=True))
     pair.assert_same(lambda side: describe(side, TOPIC, topic, "retention.ms"))
 
 
@@ -138,7 +138,7 @@ RESOURCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: f"{one[0]} {one[1]}")
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda entity: f"{entity[0]} {entity[1]}")
 def test_unchangeable_resources_are_rejected_alike(pair: Pair, resource: tuple[int, str]) -> None:
     kind, name = resource
     pair.assert_same(lambda side: change(side, kind, name, ("root", SET, "INFO")))
@@ -360,8 +360,8 @@ def test_settings_take_effect_at_once_by_precedence(pair: Pair) -> None:
     def limit(kind: int, resource: str, key: str, value: str, *limits: int) -> Any:
         def set_it(side: Side) -> Any:
             assert change(side, kind, resource, (key, SET, value))[0][2] == "NONE"
-            wanted = [0 if size < limit else 10 for limit in limits for size in (300, 3000)]
-            side.until(lambda: sizes(side) == wanted)
+            expected = [0 if size < limit else 10 for limit in limits for size in (300, 3000)]
+            side.until(lambda: sizes(side) == expected)
             return [describe(side, TOPIC, name, "max.message.bytes", to=to) for to in (1, 2)]
 
         return set_it

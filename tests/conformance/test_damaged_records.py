@@ -46,8 +46,8 @@ def damaged(sound: bytes, step: int = 1) -> Iterator[tuple[int, bytes]]:
 
 
 def append_result(side: Side, topic: str, batch: bytes) -> str:
-    (one,) = side.ask(produce(topic, batch, acks=1), 9)["responses"][0]["partition_responses"]
-    return str(one["error_code"])
+    (partition,) = side.ask(produce(topic, batch, acks=1), 9)["responses"][0]["partition_responses"]
+    return str(partition["error_code"])
 
 
 def answers(pair: Pair, batches: Iterable[bytes]) -> set[tuple[str, str]]:
@@ -61,12 +61,12 @@ def answers(pair: Pair, batches: Iterable[bytes]) -> set[tuple[str, str]]:
 
 
 def test_damaged_uncompressed_records_are_rejected_alike(pair: Pair) -> None:
-    every = [(at in OFFSETS, with_records(Compression.NONE, one)) for at, one in damaged(SOUND)]
+    every = [(at in OFFSETS, with_records(Compression.NONE, batch)) for at, batch in damaged(SOUND)]
 
-    assert answers(pair, [one for of_offset, one in every if not of_offset]) == {
+    assert answers(pair, [batch for of_offset, batch in every if not of_offset]) == {
         ("NONE", "NONE"), ("INVALID_RECORD", "INVALID_RECORD")
     }  # fmt: skip
-    offsets = answers(pair, [one for of_offset, one in every if of_offset])
+    offsets = answers(pair, [batch for of_offset, batch in every if of_offset])
     assert {ours for _, ours in offsets} == {"INVALID_RECORD"}
 
 
@@ -74,12 +74,12 @@ def test_damaged_uncompressed_records_are_rejected_alike(pair: Pair) -> None:
 def test_records_damaged_before_compression_are_rejected_alike(
     pair: Pair, codec: Compression
 ) -> None:
-    packed = [compress(codec, one) for _, one in damaged(SOUND, step=len(PACKED) - 1)]
+    packed = [compress(codec, records) for _, records in damaged(SOUND, step=len(PACKED) - 1)]
 
-    found = answers(pair, [with_records(codec, one) for one in packed])
+    results = answers(pair, [with_records(codec, batch) for batch in packed])
 
-    assert {theirs for theirs, _ in found} == {"NONE", "INVALID_RECORD", "UNKNOWN_SERVER_ERROR"}
-    assert {answer for answer in found if answer[0] != answer[1]} <= STRICTER
+    assert {theirs for theirs, _ in results} == {"NONE", "INVALID_RECORD", "UNKNOWN_SERVER_ERROR"}
+    assert {answer for answer in results if answer[0] != answer[1]} <= STRICTER
 
 
 @pytest.mark.parametrize("codec", PACKED, ids=lambda codec: codec.name)
@@ -87,9 +87,9 @@ def test_records_damaged_after_compression_are_rejected_alike(
     pair: Pair, codec: Compression
 ) -> None:
     """The error depends on how far a codec reads ahead."""
-    packed = [one for _, one in damaged(compress(codec, SOUND), step=3)]
+    packed = [batch for _, batch in damaged(compress(codec, SOUND), step=3)]
 
-    found = answers(pair, [with_records(codec, one) for one in packed])
+    results = answers(pair, [with_records(codec, batch) for batch in packed])
 
-    assert {"NONE"} == {theirs for theirs, ours in found if ours == "NONE"}
-    assert ("UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR") in found
+    assert {"NONE"} == {theirs for theirs, ours in results if ours == "NONE"}
+    assert ("UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR") in results

@@ -106,8 +106,8 @@ def test_incremental_response_has_changed_partitions_alone(pair: Pair, version: 
 def plain_answer(answer: Any) -> Any:
     """The times within batches are each side's own."""
     if answer != CLOSED:
-        for one in answer["responses"]:
-            for partition in one["partitions"]:
+        for topic in answer["responses"]:
+            for partition in topic["partitions"]:
                 partition["records"] = len(partition["records"] or b"")
     return answer
 

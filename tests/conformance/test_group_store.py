@@ -44,10 +44,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
 @pytest.mark.thorough
 def test_oversized_group_records_are_rejected_alike(guarded: GuardedPair) -> None:
     """Oversized records: offsets, a static member's return, an assignment."""
-    guarded.run_on_both(lambda one: one.admin.create(f"store-{RUN}"))
+    guarded.run_on_both(lambda guarded_side: guarded_side.admin.create(f"store-{RUN}"))
 
-    def ask(one: Guarded) -> list[Any]:
-        side, group, other = one.admin, f"refused-{RUN}", f"refused-too-{RUN}"
+    def ask(guarded_side: Guarded) -> list[Any]:
+        side, group, other = guarded_side.admin, f"refused-{RUN}", f"refused-too-{RUN}"
         side.coordinator(group)
         old, generation = member_of(side, group, instance="box", at=1)
         given = [Assignment(member_id=old, assignment=b"all")]
@@ -100,13 +100,15 @@ def test_members_above_the_maximum_group_size_must_rejoin(guarded: GuardedPair) 
     )
     record = (encode(2, GroupMetadataKey(group=group)), encode(3, value), (), 0)
 
-    def ask(one: Guarded) -> Any:
-        one.admin.coordinator(group)
-        stored = one.admin.get(produce(OFFSETS, build_batch([record])), 9, client="__admin_client")
+    def ask(guarded_side: Guarded) -> Any:
+        guarded_side.admin.coordinator(group)
+        stored = guarded_side.admin.get(
+            produce(OFFSETS, build_batch([record])), 9, client="__admin_client"
+        )
         assert stored.responses[0].partition_responses[0].error_code == 0, stored
-        with _restart(one):
+        with _restart(guarded_side):
             pass
-        return one.admin.ask(beat(group, "m0", 4), 3)
+        return guarded_side.admin.ask(beat(group, "m0", 4), 3)
 
     assert guarded.assert_same(ask)["error_code"] == "REBALANCE_IN_PROGRESS"
 
@@ -114,34 +116,34 @@ def test_members_above_the_maximum_group_size_must_rejoin(guarded: GuardedPair) 
 @pytest.mark.thorough
 def test_unreadable_batch_does_not_stop_its_coordinator(guarded: GuardedPair) -> None:
     """The partition's groups still have a coordinator."""
-    guarded.run_on_both(lambda one: one.admin.create(f"rotten-{RUN}"))
+    guarded.run_on_both(lambda guarded_side: guarded_side.admin.create(f"rotten-{RUN}"))
 
-    def ask(one: Guarded) -> Any:
+    def ask(guarded_side: Guarded) -> Any:
         group, position = f"rotten-{RUN}", [(f"rotten-{RUN}", 0, 1)]
-        one.admin.coordinator(group)
-        one.admin.get(commit(group, position), 2)
-        with _restart(one):
-            (folder,) = one.cluster.log_dirs("b1")
+        guarded_side.admin.coordinator(group)
+        guarded_side.admin.get(commit(group, position), 2)
+        with _restart(guarded_side):
+            (folder,) = guarded_side.cluster.log_dirs("b1")
             active = segments(folder / f"{OFFSETS}-0")[-1]
             last = list(batches(active))[-1]
             with active.open("r+b") as file:
                 file.seek(last.position + FIRST_RECORD_AT)
                 file.write(b"\x01")  # a record of -1 bytes
-        return one.admin.ask(commit(group, position), 2)
+        return guarded_side.admin.ask(commit(group, position), 2)
 
     answers = guarded.assert_same(ask)
     assert answers["topics"][0]["partitions"][0]["error_code"] == "NONE"
 
 
 @contextmanager
-def _restart(one: Guarded) -> Iterator[None]:
+def _restart(guarded_side: Guarded) -> Iterator[None]:
     """In order; then its groups are loaded."""
-    one.close()
-    controls = one.cluster.controls()
+    guarded_side.close()
+    controls = guarded_side.cluster.controls()
     controls.stop("b1")
     yield
     controls.start("b1")
-    one.admin.until(lambda: _is_loaded(one.admin))
+    guarded_side.admin.until(lambda: _is_loaded(guarded_side.admin))
 
 
 def _is_loaded(side: Side) -> bool:

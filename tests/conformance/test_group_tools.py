@@ -41,7 +41,7 @@ def commit(side: Side, group: str, topic: str, offsets: dict[int, int]) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=side.bootstrap, group_id=group, enable_auto_commit=False
     )
-    places = {TopicPartition(topic, one): at for one, at in offsets.items()}
+    places = {TopicPartition(topic, partition): at for partition, at in offsets.items()}
     consumer.assign(list(places))
     consumer.commit({place: OffsetAndMetadata(at, "", -1) for place, at in places.items()})
     consumer.close()
@@ -77,8 +77,8 @@ def test_group_tool_resets_positions_in_every_way(pair: Pair, ours: Side, topic:
         output = tool(COMMAND, ours.bootstrap, "--reset-offsets", "--group", group,
                       "--topic", topic, *how.split(), "--dry-run")  # fmt: skip
         row = re.compile(rf"{group}\s+{topic}\s+(\d+)\s+(\d+)")  # no line ends between them
-        found = {int(partition): int(offset) for partition, offset in row.findall(output)}
-        assert found == dict(enumerate(expected)), (how, output)
+        offsets = {int(partition): int(offset) for partition, offset in row.findall(output)}
+        assert offsets == dict(enumerate(expected)), (how, output)
 
 
 @pytest.mark.thorough
@@ -117,8 +117,8 @@ def test_group_tool_lists_describes_and_deletes_groups(pair: Pair, ours: Side, t
     (row,) = rows(output, group)
     assert row[-2:] == ["2", "(0,1)"], output
     consumer.close()
-    one = f"{topic}:0"  # without any position left the group itself would be gone
-    output = tool(COMMAND, ours.bootstrap, "--delete-offsets", "--group", group, "--topic", one)
+    place = f"{topic}:0"  # without any position left the group itself would be gone
+    output = tool(COMMAND, ours.bootstrap, "--delete-offsets", "--group", group, "--topic", place)
     assert "Successful" in output, output
     output = tool(COMMAND, ours.bootstrap, "--delete", "--group", group)
     assert "was successful" in output, output

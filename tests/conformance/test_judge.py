@@ -20,8 +20,8 @@ from urteil.broker.wire.primitives import WireError
 def question_of(subject: str, text: str, *versions: int) -> Question:
     """A question whose sides are tables of answers by version."""
 
-    def ask(it: Any) -> Any:
-        return it.side[it.version]
+    def ask(asker: Any) -> Any:
+        return asker.side[asker.version]
 
     return Question(subject=subject, text=text, versions=versions, ask=ask, number=0)
 
@@ -41,10 +41,10 @@ def test_every_field_is_compared() -> None:
         ("topics[b].error", 0, 5),
         ("topics.order", ["a", "b"], ["b", "a"]),
     ]
-    assert [one[0] for one in found_differences([1, 2], [1, 3])] == ["[1]"]
-    assert [one[0] for one in found_differences([1, 2], [1])] == [""]
-    assert [one[0] for one in found_differences({"a": None}, {})] == ["a"]
-    assert [one[0] for one in found_differences("closed", {"a": 1})] == [""]
+    assert [difference[0] for difference in found_differences([1, 2], [1, 3])] == ["[1]"]
+    assert [difference[0] for difference in found_differences([1, 2], [1])] == [""]
+    assert [difference[0] for difference in found_differences({"a": None}, {})] == ["a"]
+    assert [difference[0] for difference in found_differences("closed", {"a": 1})] == [""]
 
 
 def test_own_values_are_required_on_both_sides() -> None:
@@ -59,13 +59,13 @@ def test_own_values_are_required_on_both_sides() -> None:
 
 def test_deviation_permits_its_question_and_answers_alone() -> None:
     theirs, ours = {"error_code": "UNKNOWN_SERVER_ERROR"}, {"error_code": "BROKER_NOT_AVAILABLE"}
-    (one,) = differences({"code": theirs["error_code"]}, {"code": ours["error_code"]})
-    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is None
-    (one,) = differences(theirs, ours)
-    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is not None
-    assert excuse(question_of("Bodies", "FETCH: too long", 0), one) is None
-    (one,) = differences(theirs, {"error_code": "NONE"})
-    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), one) is None
+    (difference,) = differences({"code": theirs["error_code"]}, {"code": ours["error_code"]})
+    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), difference) is None
+    (difference,) = differences(theirs, ours)
+    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), difference) is not None
+    assert excuse(question_of("Bodies", "FETCH: too long", 0), difference) is None
+    (difference,) = differences(theirs, {"error_code": "NONE"})
+    assert excuse(question_of("Bodies", "CONTROLLED_SHUTDOWN: too long", 0), difference) is None
 
 
 def test_difference_fails_and_is_counted() -> None:
@@ -77,8 +77,8 @@ def test_difference_fails_and_is_counted() -> None:
     assert "'NONE' expected, 'INVALID_REQUEST' answered" in line
     assert ledger.open == {question: [line]}
     assert ledger.summary().startswith("1 questions, 2 with their versions")
-    assert [one.field for one in ledger.excused] == ["port"]
-    stale = {getattr(one, "field", None) for one in ledger.stale([question])}
+    assert [excuse.field for excuse in ledger.excused] == ["port"]
+    stale = {getattr(excuse, "field", None) for excuse in ledger.stale([question])}
     assert "host" in stale
     assert "port" not in stale
     assert ledger.stale([question, question_of("Metadata", "another", 0)]) == []

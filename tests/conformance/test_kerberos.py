@@ -65,7 +65,7 @@ def test_java_client_gets_the_principal_of_the_mapping_rules(
                               *args),
             (sasl.ours, sasl.theirs),
         )  # fmt: skip
-        owners = [sorted(set(re.findall(r"User:\S+", one))) for one in made]
+        owners = [sorted(set(re.findall(r"User:\S+", text))) for text in made]
     assert owners == [["User:app.web"]] * 2
 
 

@@ -33,10 +33,10 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
         yield both
 
 
-def _create(one: Guarded) -> None:
-    one.admin.create("there", ((1,), (1,)))
+def _create(guarded_side: Guarded) -> None:
+    guarded_side.admin.create("there", ((1,), (1,)))
     for topic in (OFFSETS, TRANSACTIONS):
-        one.admin.create(topic, ((1, 2),), {"cleanup.policy": "compact"})
+        guarded_side.admin.create(topic, ((1, 2),), {"cleanup.policy": "compact"})
 
 
 def test_coordinator_below_min_isr_rejects_writes(two: GuardedPair) -> None:
@@ -47,11 +47,11 @@ def test_coordinator_below_min_isr_rejects_writes(two: GuardedPair) -> None:
     ]  # fmt: skip
     gone, less = (answer["topics"] for answer in answers[-2:])
     assert gone == []
-    assert [one["partition_index"] for one in less[0]["partitions"]] == [1]
+    assert [topic["partition_index"] for topic in less[0]["partitions"]] == [1]
 
 
-def _group_answers(one: Guarded) -> list[Any]:
-    side, gone, less, group, other = one.admin, "gone", "less", "lacking", "lacking-too"
+def _group_answers(guarded_side: Guarded) -> list[Any]:
+    side, gone, less, group, other = guarded_side.admin, "gone", "less", "lacking", "lacking-too"
     side.coordinator(group)
     old, generation = member_of(side, group, instance="box", at=1)
     given = [Assignment(member_id=old, assignment=b"all")]
@@ -64,7 +64,7 @@ def _group_answers(one: Guarded) -> list[Any]:
         answer = side.get(commit("heard", [("there", 0, 1)]), 2)
         return bool(answer.topics[0].partitions[0].error_code == ErrorCode.NONE)
 
-    with _below_min_isr(one, OFFSETS, stored):
+    with _below_min_isr(guarded_side, OFFSETS, stored):
         answers = [side.ask(commit(gone, [("there", 0, 7)]), at) for at in (2, 8)]
         answers.append(side.ask(join(group, **BOX), 9))
         answers.append(side.ask(beat(group, old, generation, **BOX), 3))
@@ -79,8 +79,12 @@ def _group_answers(one: Guarded) -> list[Any]:
 
 def _deletion(group: str, topic: str) -> OffsetDeleteRequest:
     kind = OffsetDeleteRequest.OffsetDeleteRequestTopic
-    one = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
-    return OffsetDeleteRequest(group_id=group, topics=[kind(name=topic, partitions=[one])])
+    offset_delete_request_partition = OffsetDeleteRequest.OffsetDeleteRequestPartition(
+        partition_index=0
+    )
+    return OffsetDeleteRequest(
+        group_id=group, topics=[kind(name=topic, partitions=[offset_delete_request_partition])]
+    )
 
 
 def test_transaction_steps_below_min_isr_fail_and_can_be_repeated(two: GuardedPair) -> None:
@@ -91,8 +95,8 @@ def test_transaction_steps_below_min_isr_fail_and_can_be_repeated(two: GuardedPa
     assert answers[-4:-1] == [2, 1, 0]  # the fencing epoch was taken once
 
 
-def _transaction_answers(one: Guarded) -> list[Any]:
-    side = one.admin
+def _transaction_answers(guarded_side: Guarded) -> list[Any]:
+    side = guarded_side.admin
     held, fenced, idle = (begin(side, name) for name in ("held", "fenced", "idle"))
     for txn in (held, fenced):
         add(side, txn, ("there", 0))
@@ -108,7 +112,7 @@ def _transaction_answers(one: Guarded) -> list[Any]:
             for state in side.ask(asked, 0)["transaction_states"]
         ]
 
-    with _below_min_isr(one, TRANSACTIONS, stored):
+    with _below_min_isr(guarded_side, TRANSACTIONS, stored):
         answers = [side.ask(init_request(name), 4) for name in ("new", "idle", "fenced", "fenced")]
         answers += [side.ask(held.add(place), 3) for place in (("there", 0), ("there", 1))]
         answers.append(side.ask(held.add_offsets("a group"), 3))
@@ -123,12 +127,12 @@ def _transaction_answers(one: Guarded) -> list[Any]:
 
 
 @contextmanager
-def _below_min_isr(one: Guarded, topic: str, stored: Callable[[], bool]) -> Iterator[None]:
+def _below_min_isr(guarded_side: Guarded, topic: str, stored: Callable[[], bool]) -> Iterator[None]:
     """The topic wants two replicas in sync, and the second one's broker is down."""
-    controls = one.cluster.controls()
-    change(one.admin, TOPIC, topic, ("min.insync.replicas", 0, "2"))
+    controls = guarded_side.cluster.controls()
+    change(guarded_side.admin, TOPIC, topic, ("min.insync.replicas", 0, "2"))
     controls.stop("b2")
-    one.admin.until(lambda: not stored())
+    guarded_side.admin.until(lambda: not stored())
     yield
     controls.start("b2")
-    one.admin.until(stored)
+    guarded_side.admin.until(stored)

@@ -199,9 +199,9 @@ def _state(side: Side, txn: Txn, *, to: int) -> Any:
     began = answer.pop("transaction_start_time_ms")
     answer["began"] = began if began <= 0 else "some time"
     answer["producer_id"] -= txn.producer_id
-    answer["topics"].sort(key=lambda one: one["topic"])
-    for one in answer["topics"]:
-        one["partitions"].sort()
+    answer["topics"].sort(key=lambda topic: topic["topic"])
+    for topic in answer["topics"]:
+        topic["partitions"].sort()
     return answer
 
 

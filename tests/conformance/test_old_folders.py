@@ -88,7 +88,7 @@ def test_folders_of_other_releases_are_served_alike(
     logs = list(itertools.islice((log for log in drawn if not log.stops_kafka), count))
     topic = f"old-{first_seed}-{'clean' if clean else 'unclean'}"
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda one: one.open(topic, logs, clean=clean), openers))
+        list(pool.map(lambda opener: opener.open(topic, logs, clean=clean), openers))
     failures = []
     for number, log in enumerate(logs):
         failures += [f"{log.what}: {what}" for what in _differences(openers, topic, number, log)]
@@ -98,7 +98,7 @@ def test_folders_of_other_releases_are_served_alike(
 def _differences(
     openers: tuple[Opener, Opener], topic: str, number: int, log: OldLog
 ) -> Iterator[str]:
-    readers = [OldLogReader(one.side, topic) for one in openers]
+    readers = [OldLogReader(opener.side, topic) for opener in openers]
     ours, theirs = (reader.rows(number, log) for reader in readers)
     if not set(ours) <= set(log.rows):
         yield f"ours has what nobody wrote: {sorted(set(ours) - set(log.rows))[:3]}"

@@ -36,8 +36,8 @@ def entry(
         body += struct.pack(">q", at_ms)
     for content in (key, value):
         body += struct.pack(">i", -1 if content is None else len(content)) + (content or b"")
-    whole = struct.pack(">I", zlib.crc32(body)) + body
-    return struct.pack(">qi", offset, len(whole)) + whole
+    message = struct.pack(">I", zlib.crc32(body)) + body
+    return struct.pack(">qi", offset, len(message)) + message
 
 
 def compressed_message(
@@ -158,8 +158,8 @@ def test_old_readers_get_log_append_times(pair: Pair, version: int) -> None:
     pair.run_on_both(lambda side: produce_answer(side, 9, name, batch([b"a", b"b"])))
 
     def question(side: Side) -> Any:
-        (one,) = fetch(side, version, name, [{}])["responses"][0]["partitions"]
-        return [(r[0], r[1] > 0, r[2:]) for r in one["records"][:-1]]
+        (partition,) = fetch(side, version, name, [{}])["responses"][0]["partitions"]
+        return [(r[0], r[1] > 0, r[2:]) for r in partition["records"][:-1]]
 
     pair.assert_same(question)
 

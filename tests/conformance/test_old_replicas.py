@@ -201,9 +201,9 @@ pytestmark = pytest.mark.thorough
 @pytest.fixture(scope="module")
 def topics(pair: Pair) -> list[OldTopic]:
     """Found by brokers 1 and 2 of both at their start; broker 2 leads."""
-    found = create_topics(pair)
-    run_on_both(pair, lambda side: start_over(side, found))
-    return found
+    created = create_topics(pair)
+    run_on_both(pair, lambda side: start_over(side, created))
+    return created
 
 
 def test_new_replica_serves_old_logs_as_its_leader_does(pair: Pair, topics: list[OldTopic]) -> None:

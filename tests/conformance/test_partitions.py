@@ -49,7 +49,7 @@ def grow(
     )
     answer = side.ask(request, version, to=to or side.controller())
     if answer != CLOSED:
-        answer["results"].sort(key=lambda one: one["name"])
+        answer["results"].sort(key=lambda topic: topic["name"])
     return answer
 
 
@@ -59,9 +59,9 @@ def partitions(side: Side, topic: str, *, to: int | None = None) -> Any:
         topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )
     (answer,) = side.ask(request, 12, to=to or side.controller())["topics"]
-    answer["partitions"].sort(key=lambda one: one["partition_index"])
-    for one in answer["partitions"]:
-        one["isr_nodes"].sort()
+    answer["partitions"].sort(key=lambda partition: partition["partition_index"])
+    for partition in answer["partitions"]:
+        partition["isr_nodes"].sort()
     return answer
 
 
@@ -75,7 +75,7 @@ def test_wrong_replicas_are_rejected_in_the_same_words(
     def ask(side: Side) -> Any:
         count = len(partitions(side, topic)["partitions"]) + len(replicas)
         answer = grow(side, [grow_request(topic, count, *replicas)], 3)
-        return [str(one["error_message"]) for one in answer["results"]]
+        return [str(row["error_message"]) for row in answer["results"]]
 
     assert "partition" in pair.assert_same(ask)[0]
 
@@ -193,9 +193,9 @@ def alter(side: Side, asked: Mapping[Slot, Sequence[int] | None], *, to: int | N
         ],
     )
     answer = side.ask(request, 0, to=to or side.controller())
-    answer["responses"].sort(key=lambda one: one["name"])
-    for one in answer["responses"]:
-        one["partitions"].sort(key=lambda result: result["partition_index"])
+    answer["responses"].sort(key=lambda row: row["name"])
+    for response in answer["responses"]:
+        response["partitions"].sort(key=lambda result: result["partition_index"])
     return answer
 
 
@@ -216,12 +216,12 @@ def list_reassignments(
     return side.ask(request, 0, to=to or side.controller())
 
 
-def replicas_are(side: Side, topic: str, *wanted: Sequence[int]) -> bool:
+def replicas_are(side: Side, topic: str, *replicas: Sequence[int]) -> bool:
     """Whether the controller's broker knows of these replicas, all in sync."""
-    found = partitions(side, topic)["partitions"]
-    return [partition["replica_nodes"] for partition in found] == [
-        list(ids) for ids in wanted
-    ] and all(partition["isr_nodes"] == sorted(partition["replica_nodes"]) for partition in found)
+    rows = partitions(side, topic)["partitions"]
+    return [partition["replica_nodes"] for partition in rows] == [
+        list(ids) for ids in replicas
+    ] and all(partition["isr_nodes"] == sorted(partition["replica_nodes"]) for partition in rows)
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -318,8 +318,8 @@ def test_reassignments_under_way_are_listed_alike(pair: Pair) -> None:
 
     def node(side: Side) -> str:
         with side.znodes() as zk:
-            found = zk.exists("/admin/reassign_partitions")
-        return "there" if found else "gone"
+            znode = zk.exists("/admin/reassign_partitions")
+        return "there" if znode else "gone"
 
     def cancel(side: Side) -> Any:
         return {

@@ -52,7 +52,10 @@ def kill(side: Side, topic: str) -> int:
 
 @pytest.mark.parametrize(
     "happens",
-    [lead_elsewhere, *(pytest.param(one, marks=pytest.mark.thorough) for one in (restart, kill))],
+    [
+        lead_elsewhere,
+        *(pytest.param(change, marks=pytest.mark.thorough) for change in (restart, kill)),
+    ],
 )
 def test_producer_sequences_survive_an_election_or_restart(
     pair: Pair, happens: Callable[[Side, str], int]
@@ -65,7 +68,9 @@ def test_producer_sequences_survive_an_election_or_restart(
         leader = happens(side, topic)
         side.until(lambda: side.serves(topic, 0, leader))
         answers.append(_described_producers(side, topic, to=leader))
-        later = AFTER | {71: [one for one in AFTER[71] if happens is not kill or one != OLDER]}
+        later = AFTER | {
+            71: [state for state in AFTER[71] if happens is not kill or state != OLDER]
+        }
         answers += _send_steps(side, topic, later, to=leader)
         return [*answers, _described_producers(side, topic, to=leader)]
 

@@ -59,11 +59,11 @@ CHANGES: dict[str, Mapping[str, float | None]] = {
 
 
 def alter(
-    parts: Parts, changes: Mapping[str, float | None], *, validate_only: bool = False
+    entity: Parts, changes: Mapping[str, float | None], *, validate_only: bool = False
 ) -> AlterClientQuotasRequest:
     kind = AlterClientQuotasRequest
     entry = kind.EntryData(
-        entity=[kind.EntityData(entity_type=type, entity_name=name) for type, name in parts],
+        entity=[kind.EntityData(entity_type=type, entity_name=name) for type, name in entity],
         ops=[
             kind.OpData(key=key, value=value or 0.0, remove=value is None)
             for key, value in changes.items()
@@ -91,13 +91,13 @@ def sorted_entries(answer: Any) -> Any:
             if isinstance(made.get(key), list):
                 made[key] = sorted(made[key], key=str)
         return made
-    return [sorted_entries(one) for one in answer] if isinstance(answer, list) else answer
+    return [sorted_entries(element) for element in answer] if isinstance(answer, list) else answer
 
 
-def nodes(one: Guarded) -> dict[str, Any]:
+def nodes(guarded_side: Guarded) -> dict[str, Any]:
     """The settings of users, clients and addresses in ZooKeeper."""
     nodes: dict[str, Any] = {}
-    with one.admin.znodes() as zk:
+    with guarded_side.admin.znodes() as zk:
 
         def look(path: str) -> None:
             data, _ = zk.get(path)
@@ -112,10 +112,10 @@ def nodes(one: Guarded) -> dict[str, Any]:
 
 
 def test_quota_alterations_are_answered_alike(guarded: GuardedPair) -> None:
-    for parts in ENTITIES.values():
+    for entity in ENTITIES.values():
         for changes in CHANGES.values():
             for version, validate_only in ((0, True), (0, False), (1, False)):
-                _same(guarded, alter(parts, changes, validate_only=validate_only), version)
+                _same(guarded, alter(entity, changes, validate_only=validate_only), version)
     guarded.assert_same(nodes)
 
 
@@ -135,7 +135,9 @@ def test_quota_values_are_stored_in_javas_notation(guarded: GuardedPair) -> None
 
 
 def _same(guarded: GuardedPair, request: Message, version: int) -> None:
-    guarded.assert_same(lambda one: sorted_entries(one.admin.ask(request, version)))
+    guarded.assert_same(
+        lambda guarded_side: sorted_entries(guarded_side.admin.ask(request, version))
+    )
 
 
 FILTERS: dict[str, Any] = {
@@ -170,56 +172,62 @@ def test_quotas_are_described_alike(guarded: GuardedPair, text: str) -> None:
 
 
 def test_all_quotas_are_removed(guarded: GuardedPair) -> None:
-    for parts in ENTITIES.values():
+    for entity in ENTITIES.values():
         keys = {key for changes in CHANGES.values() for key in changes}
-        _same(guarded, alter(parts, dict.fromkeys(sorted(keys))), 1)
+        _same(guarded, alter(entity, dict.fromkeys(sorted(keys))), 1)
     assert (
-        guarded.assert_same(lambda one: sorted_entries(one.admin.ask(describe(), 1)))["entries"]
+        guarded.assert_same(
+            lambda guarded_side: sorted_entries(guarded_side.admin.ask(describe(), 1))
+        )["entries"]
         == []
     )
     assert not any(node["config"] for node in nodes(guarded.ours).values())
 
 
-def _set(one: Guarded, client: str, **changes: float) -> None:
+def _set(guarded_side: Guarded, client: str, **changes: float) -> None:
     """Set and heard of: a later quota of another client, which comes after it, is obeyed.
 
     What the client did before counts else, and it may be minutes until it is heard again."""
     topic, last = f"quota-heard-{client}-{RUN}", f"{client} is heard"
-    one.admin.create(topic)
+    guarded_side.admin.create(topic)
     for name, quotas in ((client, changes), (last, {"producer_byte_rate": 1.0})):
-        answer = one.admin.get(alter([("client-id", name)], quotas), 1)
+        answer = guarded_side.admin.get(alter([("client-id", name)], quotas), 1)
         assert answer.entries[0].error_code == 0, answer
     few = produce(topic, batch([b"x"]))
-    one.muted.until(lambda: one.muted.get(few, 9, client=last).throttle_time_ms > 0)
-    one.muted.close()  # what is asked on a muted connection has to wait
+    guarded_side.muted.until(
+        lambda: guarded_side.muted.get(few, 9, client=last).throttle_time_ms > 0
+    )
+    guarded_side.muted.close()  # what is asked on a muted connection has to wait
 
 
 def test_producer_is_throttled_to_its_byte_rate(guarded: GuardedPair) -> None:
     """The throttle time brings the rate down to the limit; the connection is muted for it."""
     topic, waits, took = f"quota-bytes-{RUN}", {}, {}
-    for one in (guarded.theirs, guarded.ours):
-        one.admin.create(topic)
-        _set(one, "slow", producer_byte_rate=10_000.0)
+    for guarded_side in (guarded.theirs, guarded.ours):
+        guarded_side.admin.create(topic)
+        _set(guarded_side, "slow", producer_byte_rate=10_000.0)
         began_s = time.monotonic()  # before the wait begins, whenever its answer is read here
-        waits[one.name] = _first_wait(one, lambda side: _produce_wait(side, topic))
-        one.muted.get(MetadataRequest(topics=[]), 9, client="slow")
-        took[one.name] = time.monotonic() - began_s
-        one.muted.close()
+        waits[guarded_side.name] = _first_wait(
+            guarded_side, lambda side: _produce_wait(side, topic)
+        )
+        guarded_side.muted.get(MetadataRequest(topics=[]), 9, client="slow")
+        took[guarded_side.name] = time.monotonic() - began_s
+        guarded_side.muted.close()
     assert 1000 < waits["ours"] < 3000
     assert abs(waits["ours"] - waits["theirs"]) < 700, waits
     for name, wait_ms in waits.items():
         assert took[name] >= wait_ms / 1000 - 0.2, (name, waits, took)
 
 
-def _first_wait(one: Guarded, ask: Callable[[Side], int]) -> int:
+def _first_wait(guarded_side: Guarded, ask: Callable[[Side], int]) -> int:
     """The first throttle time."""
     waits_ms: list[int] = []
 
     def waits() -> bool:
-        waits_ms[:] = [ask(one.muted)]
+        waits_ms[:] = [ask(guarded_side.muted)]
         return waits_ms[0] > 0
 
-    one.muted.until(waits)
+    guarded_side.muted.until(waits)
     return waits_ms[0]
 
 
@@ -231,12 +239,12 @@ def _produce_wait(side: Side, topic: str) -> int:
 def test_consumer_above_its_byte_rate_gets_an_empty_answer(guarded: GuardedPair) -> None:
     """A fetch above the limit gets an empty answer and a throttle time."""
     topic, waits = f"quota-reads-{RUN}", {}
-    for one in (guarded.theirs, guarded.ours):
-        one.admin.create(topic)
-        one.admin.get(produce(topic, batch([b"x" * 60_000])), 9)
-        _set(one, "reader", consumer_byte_rate=10_000.0)
-        waits[one.name] = _first_wait(one, lambda side: _fetch_wait(side, topic))
-        one.muted.close()
+    for guarded_side in (guarded.theirs, guarded.ours):
+        guarded_side.admin.create(topic)
+        guarded_side.admin.get(produce(topic, batch([b"x" * 60_000])), 9)
+        _set(guarded_side, "reader", consumer_byte_rate=10_000.0)
+        waits[guarded_side.name] = _first_wait(guarded_side, lambda side: _fetch_wait(side, topic))
+        guarded_side.muted.close()
     # 12 s are owed, 10 windows and what the first one has had of the next are over
     assert all(1000 <= wait_ms < 2100 for wait_ms in waits.values()), waits
 
@@ -257,12 +265,12 @@ def test_throttled_fetch_defers_the_session_error(guarded: GuardedPair) -> None:
     """The error for the unknown session follows after the throttle time."""
     asked = FetchRequest(max_wait_ms=0, session_id=7, session_epoch=3)
 
-    def ask(one: Guarded) -> list[Any]:
-        free = one.admin.ask(asked, 11)
-        _set(one, "returner", consumer_byte_rate=1.0)  # any answer is larger
-        throttled = one.muted.ask(asked, 11, client="returner")
-        one.muted.close()
-        assert throttled.pop("throttle_time_ms") > 0, (one.name, throttled)
+    def ask(guarded_side: Guarded) -> list[Any]:
+        free = guarded_side.admin.ask(asked, 11)
+        _set(guarded_side, "returner", consumer_byte_rate=1.0)  # any answer is larger
+        throttled = guarded_side.muted.ask(asked, 11, client="returner")
+        guarded_side.muted.close()
+        assert throttled.pop("throttle_time_ms") > 0, (guarded_side.name, throttled)
         return [free, throttled]
 
     free, throttled = guarded.assert_same(ask)
@@ -278,16 +286,16 @@ def _create(name: str, partitions: int) -> CreateTopicsRequest:
 def test_mutation_quota_is_strict_for_new_clients_alone(guarded: GuardedPair) -> None:
     """Strict for clients with the error, permissive for older ones (KIP-599). The throttle time is
     the debt less what time has repaid."""
-    for one in (guarded.theirs, guarded.ours):
-        _set(one, "maker", controller_mutation_rate=0.1)
+    for guarded_side in (guarded.theirs, guarded.ours):
+        _set(guarded_side, "maker", controller_mutation_rate=0.1)
         began_s = time.monotonic()
-        wait_ms = _first_wait(one, _create_until_throttled)
-        assert _is_owed(began_s, 29_000, wait_ms), (one.name, wait_ms)
-        one.muted.close()
-        answer = one.muted.get(_create("quota-older", 2), 5, client="maker")
-        one.muted.close()
-        assert answer.topics[0].error_code == 0, (one.name, answer)
-        assert _is_owed(began_s, 49_000, answer.throttle_time_ms), (one.name, answer)
+        wait_ms = _first_wait(guarded_side, _create_until_throttled)
+        assert _is_owed(began_s, 29_000, wait_ms), (guarded_side.name, wait_ms)
+        guarded_side.muted.close()
+        answer = guarded_side.muted.get(_create("quota-older", 2), 5, client="maker")
+        guarded_side.muted.close()
+        assert answer.topics[0].error_code == 0, (guarded_side.name, answer)
+        assert _is_owed(began_s, 49_000, answer.throttle_time_ms), (guarded_side.name, answer)
 
 
 def _is_owed(began_s: float, debt_ms: int, wait_ms: int) -> bool:
@@ -335,26 +343,33 @@ def test_connection_rate_of_an_address_is_limited(guarded: GuardedPair) -> None:
     """Ten at once make one a second over ten windows; the next is closed within a second, and
     other addresses come in as they like."""
 
-    def ask(one: Guarded) -> list[str]:
-        quick, later = one.admin.from_host(QUICK_HOST), one.admin.from_host(LATER_HOST)
+    def ask(guarded_side: Guarded) -> list[str]:
+        quick, later = (
+            guarded_side.admin.from_host(QUICK_HOST),
+            guarded_side.admin.from_host(LATER_HOST),
+        )
         for host in (QUICK_HOST, LATER_HOST):
-            one.admin.until(lambda host=host: _limit_connections(one, host, 1.0) == "NONE")  # type: ignore[misc]
+            guarded_side.admin.until(
+                lambda host=host: _limit_connections(guarded_side, host, 1.0) == "NONE"
+            )  # type: ignore[misc]
         # A description shows ZooKeeper's state; the broker applies changes in their order.
-        one.admin.until(lambda: later.raw(VERSIONS) == CLOSED)
+        guarded_side.admin.until(lambda: later.raw(VERSIONS) == CLOSED)
         with ThreadPoolExecutor(12) as at_once:  # within the second that one more would be let in
             answers = at_once.map(lambda _: quick.raw(VERSIONS), range(12))
             kinds = sorted(type(answer).__name__ for answer in answers)
-        return [*kinds, type(one.admin.raw(VERSIONS)).__name__]
+        return [*kinds, type(guarded_side.admin.raw(VERSIONS)).__name__]
 
     answered = guarded.assert_same(ask)
     assert answered == ["bytes"] * 10 + ["str"] * 2 + ["bytes"]
     for host in (QUICK_HOST, LATER_HOST):
-        guarded.run_on_both(lambda one, host=host: _limit_connections(one, host, None))  # type: ignore[misc]
+        guarded.run_on_both(
+            lambda guarded_side, host=host: _limit_connections(guarded_side, host, None)
+        )  # type: ignore[misc]
 
 
-def _limit_connections(one: Guarded, host: str, value: float | None) -> Any:
+def _limit_connections(guarded_side: Guarded, host: str, value: float | None) -> Any:
     request = alter([("ip", host)], {"connection_creation_rate": value})
-    return one.admin.ask(request, 1)["entries"][0]["error_code"]
+    return guarded_side.admin.ask(request, 1)["entries"][0]["error_code"]
 
 
 LEAST: Sequence[tuple[str, float]] = [
@@ -372,15 +387,17 @@ def test_least_quotas_are_answered_alike(guarded: GuardedPair, quota: str, value
     topic, client = f"quota-least-{quota}-{value}-{RUN}", f"least-{quota}-{value}"
     asked: list[tuple[Message, int]] = [(produce(topic, batch([b"x" * 900_000])), 9)] * 4
     if quota == "controller_mutation_rate":
-        asked = [(_create(f"{topic}-{one}", 1), version) for one, version in enumerate((7, 7, 5))]
+        asked = [
+            (_create(f"{topic}-{number}", 1), version) for number, version in enumerate((7, 7, 5))
+        ]
 
-    def ask(one: Guarded) -> list[Any]:
-        one.admin.create(topic)
-        _set(one, client, **{quota: value})
+    def ask(guarded_side: Guarded) -> list[Any]:
+        guarded_side.admin.create(topic)
+        _set(guarded_side, client, **{quota: value})
         answers = []
         for request, version in asked:
-            answer = one.muted.ask(request, version, client=client)
-            one.muted.close()
+            answer = guarded_side.muted.ask(request, version, client=client)
+            guarded_side.muted.close()
             errors = [topic["error_code"] for topic in answer.get("topics", ())]
             answers.append((answer["throttle_time_ms"] > 0, errors))
         return answers

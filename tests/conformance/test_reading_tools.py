@@ -33,11 +33,15 @@ def test_replica_verification_tool_finds_equal_replicas(pair: Pair, ours: Side) 
     producer.close()
     options = ["--topics-include", topic, "--time", "-2", "--report-interval-ms", "500"]
     argv = kafka_tool(VERIFY, ["--broker-list", ours.bootstrap, *options])
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as one:
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
-            assert one.stdout is not None
+            assert process.stdout is not None
             output = ""
-            for line in one.stdout:  # it goes on for ever; the session's timeout ends a silent one
+            for (
+                line
+            ) in process.stdout:  # it goes on for ever; the session's timeout ends a silent one
                 output += line
                 match = re.search(
                     rf"max lag is (\d+) for partition {topic}-\d at offset (\d+)", line
@@ -45,7 +49,7 @@ def test_replica_verification_tool_finds_equal_replicas(pair: Pair, ours: Side) 
                 if match and int(match[2]) == RECORDS // 2:
                     break
         finally:
-            one.kill()
+            process.kill()
     assert match is not None, output
     assert match[1] == "0", output
     assert "has different" not in output, output

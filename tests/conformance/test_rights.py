@@ -26,14 +26,14 @@ def staged(guarded: GuardedPair) -> None:
     guarded.run_on_both(_stage)
 
 
-def _stage(one: Guarded) -> None:
+def _stage(guarded_side: Guarded) -> None:
     """A topic with a record, a group with a position, a transactional id."""
-    admin = one.admin
+    admin = guarded_side.admin
     admin.create("a-topic")
     admin.ask(produce("a-topic", batch([b"v"])), 9)
     for key_type, key in ((0, "a-group"), (1, "a-txn")):
         asked = FindCoordinatorRequest(key=key, key_type=key_type)
-        admin.until(lambda it=asked: admin.get(it, 1).error_code == ErrorCode.NONE)  # type: ignore[misc]
+        admin.until(lambda request=asked: admin.get(request, 1).error_code == ErrorCode.NONE)  # type: ignore[misc]
     admin.until(lambda: "NONE" in str(admin.ask(commit("a-group", [("a-topic", 0, 1)]), 8)))
     init = InitProducerIdRequest(transactional_id="a-txn", transaction_timeout_ms=60_000)
     admin.until(lambda: admin.get(init, 3).error_code == ErrorCode.NONE)
@@ -42,7 +42,7 @@ def _stage(one: Guarded) -> None:
 @pytest.mark.parametrize("rights", RIGHTS)
 def test_stranger_with_rights_is_answered_alike(guarded: GuardedPair, rights: str) -> None:
     granted = [_acl(*right) for right in RIGHTS[rights]]
-    guarded.run_on_both(lambda one: one.grant(*granted))
+    guarded.run_on_both(lambda guarded_side: guarded_side.grant(*granted))
     left = []
     for text, (make, versions) in QUESTIONS.items():
         chosen = versions or _is_served(make(Names("", UNKNOWN_ID)))
@@ -50,9 +50,11 @@ def test_stranger_with_rights_is_answered_alike(guarded: GuardedPair, rights: st
             expected = _answer_of(guarded.theirs, make, version)
             answered = _answer_of(guarded.ours, make, version)
             left += [
-                f"{text} {version}: {it}"
-                for it in differences(expected, answered)
-                if not it.where.endswith("usable_bytes")  # what the disk has left at that moment
+                f"{text} {version}: {difference}"
+                for difference in differences(expected, answered)
+                if not difference.where.endswith(
+                    "usable_bytes"
+                )  # what the disk has left at that moment
             ]
     guarded.run_on_both(Guarded.revoke)
     assert not left, "\n".join(left)
@@ -71,17 +73,19 @@ def _is_served(message: Any) -> range:
 
 def _acl(type: Any, name: str, operation: Any, kind: Any = None, permission: Any = None) -> Any:
     more = {"kind": kind, "permission": permission}
-    return acl(type, name, operation, **{key: one for key, one in more.items() if one is not None})
+    return acl(
+        type, name, operation, **{key: value for key, value in more.items() if value is not None}
+    )
 
 
-def _answer_of(one: Guarded, make: Any, version: int) -> Any:
-    names = Names("a-topic", one.admin.ids["a-topic"])
-    return _comparable(one.stranger.ask(make(names), version))
+def _answer_of(guarded_side: Guarded, make: Any, version: int) -> Any:
+    names = Names("a-topic", guarded_side.admin.ids["a-topic"])
+    return _comparable(guarded_side.stranger.ask(make(names), version))
 
 
-def _is_of_quotas(one: Any) -> bool:
+def _is_of_quotas(element: Any) -> bool:
     """Topics that tests of quotas made, on each side others."""
-    return isinstance(one, dict) and str(one.get("name")).startswith("quota-")
+    return isinstance(element, dict) and str(element.get("name")).startswith("quota-")
 
 
 def _comparable(answer: Any, name: str = "") -> Any:
@@ -94,7 +98,7 @@ def _comparable(answer: Any, name: str = "") -> Any:
             if key not in ("cluster_id", "host", "port", "log_dir", "topic_id")
         }
     if isinstance(answer, list):
-        ones = [_comparable(one) for one in answer if not _is_of_quotas(one)]
+        ones = [_comparable(element) for element in answer if not _is_of_quotas(element)]
         return sorted(ones, key=str) if name in IN_NO_ORDER else ones
     if isinstance(answer, str) and "is not authorized." in answer:
         return "not authorized"

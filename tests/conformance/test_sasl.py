@@ -237,8 +237,8 @@ def test_login_split_into_pieces_is_accepted(sasl: Pair, piece_bytes: int) -> No
         (MetadataRequest(topics=[]), 1),
     ]
     data = b"".join(
-        b"".join(encode_request(RequestHeader(one.KEY, version, number, "asker"), one))
-        for number, (one, version) in enumerate(login)
+        b"".join(encode_request(RequestHeader(request.KEY, version, number, "asker"), request))
+        for number, (request, version) in enumerate(login)
     )
 
     def ask(side: Side) -> Any:
@@ -403,7 +403,7 @@ def test_credential_alterations_are_answered_alike(sasl: Pair, kind: str) -> Non
 
     def ask(side: Side) -> Any:
         answer = side.ask(request, 0)
-        answer["results"].sort(key=lambda one: str(one["user"]))
+        answer["results"].sort(key=lambda row: str(row["user"]))
         with side.znodes() as zk:
             nodes = sorted(zk.get_children("/config/users"))
             written = {
@@ -436,7 +436,7 @@ def test_credentials_are_described_alike(sasl: Pair, kind: str) -> None:
 
     def ask(side: Side) -> Any:
         answer = side.ask(DescribeUserScramCredentialsRequest(users=users), 0)
-        answer["results"].sort(key=lambda one: str(one["user"]))
+        answer["results"].sort(key=lambda row: str(row["user"]))
         return answer
 
     sasl.assert_same(ask)

@@ -291,7 +291,7 @@ def ours() -> Iterator[Ours]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_starts_choose_ids_and_fail_alike(
     scenario: Callable[[Place], list[str]],
     server: ZooKeeperServer,

@@ -159,8 +159,8 @@ def test_token_for_another_owner_requires_a_right(sasl: Pair) -> None:
 
 
 def _grant(side: Side, type: ResourceType, name: str, operation: Operation, who: str) -> None:
-    wanted = acl(type, name, operation, principal=who, host="*")
-    answer = side.get(CreateAclsRequest(creations=[wanted]), 3)
+    binding = acl(type, name, operation, principal=who, host="*")
+    answer = side.get(CreateAclsRequest(creations=[binding]), 3)
     assert [result.error_code for result in answer.results] == [0], answer
 
 
@@ -240,22 +240,22 @@ def test_tokens_are_renewed_and_expired_alike(sasl: Pair, act: str, period_ms: i
 
     def ask(side: Side) -> Any:
         bob_too = [Renewers(principal_type="User", principal_name="bob")]
-        seen = []
+        answers = []
         with Visitor(side) as alice, Visitor(side, "bob") as bob:
             for renewers, by in (([], alice), (bob_too, bob), ([], bob)):
                 token = alice.create(renewers=renewers)
-                seen.append(getattr(by, act)(token, period_ms))
+                answers.append(getattr(by, act)(token, period_ms))
                 time.sleep(0.003)  # what ends at this moment is over at the next one
-                seen.append(by.renew(token))
-                seen.append(len(_token_of(alice, token)))
-        return seen
+                answers.append(by.renew(token))
+                answers.append(len(_token_of(alice, token)))
+        return answers
 
     sasl.assert_same(ask)
 
 
 def _token_of(talk: Visitor, token: Any) -> list[Any]:
-    found = talk.describe(["User:alice"])["tokens"]
-    return [one for one in found if one["token_id"] == token["token_id"]]
+    tokens = talk.describe(["User:alice"])["tokens"]
+    return [row for row in tokens if row["token_id"] == token["token_id"]]
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -298,12 +298,12 @@ def _tool_output(side: Side, config: Path) -> list[str]:
     made = run("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
     password = next(part for part in made.split() if part.endswith("=="))
     token_id = next(line for line in made.splitlines() if password in line).split()[0]
-    found = run("--describe", "--owner-principal", "User:alice")
+    described = run("--describe", "--owner-principal", "User:alice")
     acts = [
         run("--renew", "--renew-time-period", "-1", "--hmac", password),
         run("--expire", "--expiry-time-period", "-1", "--hmac", password),
     ]
-    own = [line for line in found.splitlines() if token_id in line]
+    own = [line for line in described.splitlines() if token_id in line]
     outputs = [made, *own, *acts]
     return [_blank(output.replace(token_id, "ID").replace(password, "HMAC")) for output in outputs]
 
@@ -333,38 +333,38 @@ def test_tokens_are_described_alike(sasl: Pair, kind: str) -> None:
                 kind_of = ResourceType.DELEGATION_TOKEN
                 _grant(side, kind_of, token["token_id"], Operation.DESCRIBE, who)
             names = {
-                one["token_id"]: name
-                for one, name in ((own_tokens, "a"), (hidden, "b"), (shown, "c"), (theirs, "d"))
+                token["token_id"]: name
+                for token, name in ((own_tokens, "a"), (hidden, "b"), (shown, "c"), (theirs, "d"))
             }
-            found = [
+            tokens = [
                 _tokens_named(talk.describe(ASKED[kind], version), names)
                 for talk in (alice, bob)
                 for version in (0, 1, 2, 3)
             ]
-            for one in (own_tokens, hidden, shown):
-                alice.expire(one)
+            for expired in (own_tokens, hidden, shown):
+                alice.expire(expired)
             bob.expire(theirs)
-            return found
+            return tokens
 
     sasl.assert_same(ask)
 
 
 def _tokens_named(answer: Any, names: dict[str, str]) -> Any:
     """The tokens of this test alone, by names that are the same on both sides."""
-    kept = [one for one in answer["tokens"] if one["token_id"] in names]
+    kept = [row for row in answer["tokens"] if row["token_id"] in names]
     return answer | {
         "tokens": sorted(
             (
-                one
+                row
                 | {
-                    "token_id": names[one["token_id"]],
-                    "hmac": len(one["hmac"]),
-                    "expiry_timestamp": one["expiry_timestamp"] - one["issue_timestamp"],
-                    "max_timestamp": one["max_timestamp"] - one["issue_timestamp"],
+                    "token_id": names[row["token_id"]],
+                    "hmac": len(row["hmac"]),
+                    "expiry_timestamp": row["expiry_timestamp"] - row["issue_timestamp"],
+                    "max_timestamp": row["max_timestamp"] - row["issue_timestamp"],
                     "issue_timestamp": 0,
                 }
-                for one in kept
+                for row in kept
             ),
-            key=lambda one: str(one["token_id"]),
+            key=lambda row: str(row["token_id"]),
         )
     }

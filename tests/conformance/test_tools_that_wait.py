@@ -17,8 +17,8 @@ from tests.conformance.test_partitions import partitions, replicas_are
 
 RECORD_BYTES, RECORDS = 64 * 1024, 128
 THROTTLE_BYTES_PER_S = 1_000_000
-REPLICAS = tuple(f"{one}.replication.throttled.replicas" for one in ("follower", "leader"))
-RATES = tuple(f"{one}.replication.throttled.rate" for one in ("follower", "leader"))
+REPLICAS = tuple(f"{name}.replication.throttled.replicas" for name in ("follower", "leader"))
+RATES = tuple(f"{name}.replication.throttled.rate" for name in ("follower", "leader"))
 BURST_S = 3.0
 """A quota is of windows of a second, and the first fetches find it unused."""
 
@@ -33,7 +33,7 @@ def _state(side: Side, topic: str) -> tuple[int, list[int]]:
 def test_tool_elects_an_unclean_leader(pair: Pair) -> None:
     """Of a replica that was away when the last one in sync died (`--election-type unclean`)."""
     topic = pair.name("unclean")
-    one = ("--election-type", "unclean", "--topic", topic, "--partition", "0")
+    options = ("--election-type", "unclean", "--topic", topic, "--partition", "0")
 
     def elect(side: Side) -> tuple[str, int, list[int]]:
         side.create(topic, [(2, 3)], {"min.insync.replicas": "1"})
@@ -42,7 +42,7 @@ def test_tool_elects_an_unclean_leader(pair: Pair) -> None:
             with side.without_brokers(2):
                 controls.start("b3")
                 side.until(lambda: _state(side, topic)[0] == -1)
-                said = tool(ELECT, side.bootstrap, *one)
+                said = tool(ELECT, side.bootstrap, *options)
                 side.until(lambda: _state(side, topic)[0] == 3)
                 return said.replace(topic, "TOPIC"), *_state(side, topic)
 

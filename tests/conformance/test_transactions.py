@@ -42,21 +42,21 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_read_committed_consumer_sees_committed_records_alone(cluster: Cluster, topic: str) -> None:
-    one = producer(cluster, "visible")
+    client = producer(cluster, "visible")
     for kind in ("kept", "dropped", "kept too"):
-        one.begin_transaction()
-        send(one, topic, [f"{kind} {n}" for n in range(9)])
+        client.begin_transaction()
+        send(client, topic, [f"{kind} {n}" for n in range(9)])
         if kind == "dropped":
-            one.abort_transaction(WAIT_S)
+            client.abort_transaction(WAIT_S)
         else:
-            one.commit_transaction(WAIT_S)
-    one.begin_transaction()
-    send(one, topic, ["open"] * 3)
+            client.commit_transaction(WAIT_S)
+    client.begin_transaction()
+    send(client, topic, ["open"] * 3)
     committed = read(cluster, topic, "read_committed")
     assert len(committed) == 18
     assert not [value for value in committed if not value.startswith("kept")]
     assert len(read(cluster, topic, "read_uncommitted")) == 30
-    one.abort_transaction(WAIT_S)
+    client.abort_transaction(WAIT_S)
 
 
 def test_read_process_write_processes_each_record_once(cluster: Cluster, topic: str) -> None:
@@ -72,8 +72,8 @@ def test_read_process_write_processes_each_record_once(cluster: Cluster, topic: 
         round_number += 1
         consumer = reader(cluster, **{"group.id": "w", "isolation.level": "read_committed"})
         consumer.subscribe([topic])
-        taken = [one for one in consumer.consume(17, 5) if not one.error()]
-        taken = [one for one in taken if one.value().startswith(b"in ")]
+        taken = [message for message in consumer.consume(17, 5) if not message.error()]
+        taken = [message for message in taken if message.value().startswith(b"in ")]
         worker.begin_transaction()
         for message in taken:
             worker.produce(topic, b"out " + message.value()[3:], partition=message.partition())
@@ -87,7 +87,7 @@ def test_read_process_write_processes_each_record_once(cluster: Cluster, topic: 
             left -= len(taken)
         consumer.close()
         assert round_number < 60
-    out = [one for one in read(cluster, topic, "read_committed") if one.startswith("out")]
+    out = [value for value in read(cluster, topic, "read_committed") if value.startswith("out")]
     assert sorted(out) == sorted(f"out {n}" for n in range(60))
 
 
@@ -131,9 +131,9 @@ def dump(cluster: Cluster, folder: str, *options: str) -> str:
 
 
 def test_dump_tool_reads_transaction_state_and_offsets(cluster: Cluster, topic: str) -> None:
-    one = producer(cluster, "dumped", **{"transaction.timeout.ms": 43210})
-    one.begin_transaction()
-    send(one, topic, ["value"])
+    client = producer(cluster, "dumped", **{"transaction.timeout.ms": 43210})
+    client.begin_transaction()
+    send(client, topic, ["value"])
     consumer = reader(cluster, **{"group.id": "dumped group"})
     consumer.subscribe([topic])
 
@@ -143,11 +143,11 @@ def test_dump_tool_reads_transaction_state_and_offsets(cluster: Cluster, topic: 
 
     until(is_assigned, deadline_s=WAIT_S)
     where = [TopicPartition(topic, 0, 1)]
-    one.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), WAIT_S)
-    one.commit_transaction(WAIT_S)
-    one.begin_transaction()
-    send(one, topic, ["another"])
-    one.abort_transaction(WAIT_S)
+    client.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), WAIT_S)
+    client.commit_transaction(WAIT_S)
+    client.begin_transaction()
+    send(client, topic, ["another"])
+    client.abort_transaction(WAIT_S)
     consumer.close()
     settle(cluster)
     output = dump(cluster, "__transaction_state", "--transaction-log-decoder")
@@ -191,13 +191,13 @@ def test_transactions_tool_finds_and_aborts_a_hanging_transaction(
 
 def test_decided_transaction_survives_every_coordinator(cluster: Cluster, topic: str) -> None:
     """The last test of this cluster: brokers are killed, one after another."""
-    one = producer(cluster, "bereaved")
+    client = producer(cluster, "bereaved")
     side = Side("ours", cluster.bootstrap)
     for broker in cluster.controls().brokers:
-        one.begin_transaction()
-        send(one, topic, [f"{broker} {n}" for n in range(6)])
+        client.begin_transaction()
+        send(client, topic, [f"{broker} {n}" for n in range(6)])
         cluster.controls().kill(broker)
-        one.commit_transaction(2 * WAIT_S)
+        client.commit_transaction(2 * WAIT_S)
         cluster.controls().start(broker)
         cluster.await_healthy(deadline_s=WAIT_S)
         assert coordinator(side, "bereaved") > 0

@@ -55,7 +55,7 @@ def test_requests_waiting_at_a_deposed_leader_are_answered_alike(
 
     def ask(side: Side) -> list[Any]:
         still = 3 if side.controller() != 3 else 2  # broker 1 is asked for the controller
-        ids = [one for one in (1, 2, 3) if one != still] + [still]
+        ids = [broker for broker in (1, 2, 3) if broker != still] + [still]
         side.create(topic, [ids])
         side.get(produce(topic, batch([b"first"])), 9, to=ids[0])
         with side.paused_broker(still):
@@ -68,7 +68,7 @@ def test_requests_waiting_at_a_deposed_leader_are_answered_alike(
             waiting.append(side.start(second, 9, to=ids[0]))
             side.until(lambda: _end(side, topic, to=ids[0]) == 2)
             happens(side, topic, ids)
-            return [_partition_answer(side.plain(one.answer())) for one in waiting]
+            return [_partition_answer(side.plain(request.answer())) for request in waiting]
 
     answers = pair.assert_same(ask)
     expected = "UNKNOWN_TOPIC_OR_PARTITION" if happens is delete else "NOT_LEADER_OR_FOLLOWER"
@@ -115,7 +115,7 @@ def test_waiting_produce_fails_when_the_isr_shrinks_below_minimum(pair: Pair) ->
             asked = fetch_request(topic, [{"fetch_offset": 1}], max_wait_ms=1)
             return [*answers, side.ask(asked, 11)]
 
-    said = [_partition_answer(one)["error_code"] for one in pair.assert_same(ask)]
+    said = [_partition_answer(answer)["error_code"] for answer in pair.assert_same(ask)]
     assert said == ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NONE"]
 
 
@@ -131,7 +131,7 @@ def test_requests_waiting_at_a_former_coordinator_are_answered_alike(pair: Pair)
             side.names.update({first: "first", second: "second"})
             waiting = side.start(join(group, second), 7, to=at)
             pulse = beat(group, first, generation)
-            side.until(lambda at=at, it=pulse: side.get(it, 3, to=at).error_code != 0)  # type: ignore[misc]
+            side.until(lambda at=at, heartbeat=pulse: side.get(heartbeat, 3, to=at).error_code != 0)  # type: ignore[misc]
             if syncs:
                 side.get(join(group, first), 7, to=at)
                 joined = waiting.answer()
@@ -167,5 +167,5 @@ def _end(side: Side, topic: str, *, to: int) -> int:
 def _partition_answer(answer: Any) -> Any:
     """The partition's, without the records and where the leader is."""
     (topic,) = answer["responses"]
-    (one,) = topic.get("partition_responses") or topic["partitions"]
-    return {name: value for name, value in one.items() if name in COMPARED}
+    (partition,) = topic.get("partition_responses") or topic["partitions"]
+    return {name: value for name, value in partition.items() if name in COMPARED}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.conformance.questions.registry import Asked
+from tests.conformance.questions.registry import Asker
 from tests.conformance.records import batch
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.errors import ErrorCode
@@ -123,19 +123,19 @@ def _topics(places: Places) -> list[AddPartitionsToTxnRequest.AddPartitionsToTxn
 
 def coordinator(side: Side, name: str) -> int:
     """The broker that coordinates a transactional id, once it says so itself."""
-    found: list[int] = []
+    ids: list[int] = []
     known = DescribeTransactionsRequest(transactional_ids=[name])
 
     def ready() -> bool:
         answer = side.get(FindCoordinatorRequest(key=name, key_type=1), 1)
-        found[:] = [answer.node_id]
+        ids[:] = [answer.node_id]
         if answer.error_code != ErrorCode.NONE:
             return False
         said = side.get(known, 0, to=answer.node_id)
         return said != CLOSED and said.transaction_states[0].error_code not in NOT_YET
 
     side.until(ready)
-    return found[0]
+    return ids[0]
 
 
 def init_request(name: str, known: tuple[int, int] = (-1, -1)) -> InitProducerIdRequest:
@@ -170,10 +170,10 @@ def begin(side: Side, name: str) -> Txn:
     return Txn(name=name, producer_id=answer.producer_id, epoch=answer.producer_epoch, at=at)
 
 
-def new_producer(it: Asked, **changes: Any) -> Txn:
+def new_producer(asker: Asker, **changes: Any) -> Txn:
     """A producer of this question's own, or one that is nearly it: asked where it belongs."""
-    txn = begin(it.side, it.name("txn")).other(**changes)
-    return txn if not changes else txn.other(at=coordinator(it.side, txn.name))
+    txn = begin(asker.side, asker.name("txn")).other(**changes)
+    return txn if not changes else txn.other(at=coordinator(asker.side, txn.name))
 
 
 def add(side: Side, txn: Txn, *places: tuple[str, int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.conformance.questions.describe_configs import resource as described
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import spread
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
@@ -25,10 +25,10 @@ def alter_configs(
     kind: int, name: str, configs: Mapping[str, str | None], *, validate_only: bool = False
 ) -> AlterConfigsRequest:
     given = [AlterConfigsRequest.AlterableConfig(name=k, value=v) for k, v in configs.items()]
-    one = AlterConfigsRequest.AlterConfigsResource(
+    resource = AlterConfigsRequest.AlterConfigsResource(
         resource_type=kind, resource_name=name, configs=given
     )
-    return AlterConfigsRequest(resources=[one], validate_only=validate_only)
+    return AlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
 
 Change = tuple[str, int, str | None]
@@ -41,27 +41,28 @@ def incremental_change(
         IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=how, value=value)
         for key, how, value in changes
     ]
-    one = IncrementalAlterConfigsRequest.AlterConfigsResource(
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
         resource_type=kind, resource_name=name, configs=given
     )
-    return IncrementalAlterConfigsRequest(resources=[one], validate_only=validate_only)
+    return IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
 
 KEYS = ("cleanup.policy", "compression.type", "max.message.bytes", "retention.ms", "segment.bytes")
 
 
-def described_values(it: Asked, topic: str, expected: Mapping[str, str]) -> Any:
+def described_values(asker: Asker, topic: str, expected: Mapping[str, str]) -> Any:
     """What broker 2 says of a topic's configs once it has heard of the change."""
     request = DescribeConfigsRequest(resources=[described(TOPIC, topic, KEYS)])
 
     def is_described() -> bool:
         values = {
-            config.name: config.value for config in it.side.get(request, 4, to=2).results[0].configs
+            config.name: config.value
+            for config in asker.side.get(request, 4, to=2).results[0].configs
         }
         return all(values.get(key) == value for key, value in expected.items())
 
-    it.side.until(is_described)
-    return it.side.ask(request, 4, to=2)
+    asker.side.until(is_described)
+    return asker.side.ask(request, 4, to=2)
 
 
 STEPS: dict[str, tuple[list[Change], dict[str, str]]] = {
@@ -79,11 +80,11 @@ STEPS: dict[str, tuple[list[Change], dict[str, str]]] = {
 
 
 @CHANGE.each("of a topic", STEPS)
-def change(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
-    topic = it.topic(configs={"segment.bytes": "100000"})
+def change(asker: Asker, step: tuple[list[Change], dict[str, str]]) -> Any:
+    topic = asker.topic(configs={"segment.bytes": "100000"})
     return [
-        it.ask(incremental_change(TOPIC, topic, *step[0])),
-        described_values(it, topic, step[1]),
+        asker.ask(incremental_change(TOPIC, topic, *step[0])),
+        described_values(asker, topic, step[1]),
     ]
 
 
@@ -106,28 +107,28 @@ MANY_CHANGES: dict[str, tuple[list[Change], dict[str, str]]] = {
 
 
 @CHANGE.each("of a topic, hundreds", MANY_CHANGES)
-def many_changes(it: Asked, step: tuple[list[Change], dict[str, str]]) -> Any:
-    topic = it.topic(configs={"segment.bytes": "100000"})
+def many_changes(asker: Asker, step: tuple[list[Change], dict[str, str]]) -> Any:
+    topic = asker.topic(configs={"segment.bytes": "100000"})
     return [
-        it.ask(incremental_change(TOPIC, topic, *step[0])),
-        described_values(it, topic, step[1]),
+        asker.ask(incremental_change(TOPIC, topic, *step[0])),
+        described_values(asker, topic, step[1]),
     ]
 
 
 @ALTER.question("of a topic: all others go back to their defaults")
-def alter(it: Asked) -> Any:
-    topic = it.topic(configs={"segment.bytes": "100000", "retention.ms": "5"})
+def alter(asker: Asker) -> Any:
+    topic = asker.topic(configs={"segment.bytes": "100000", "retention.ms": "5"})
     expected = {"retention.ms": "70000", "segment.bytes": "1073741824"}
-    answer = it.ask(alter_configs(TOPIC, topic, {"retention.ms": "70000"}))
-    return [answer, described_values(it, topic, expected)]
+    answer = asker.ask(alter_configs(TOPIC, topic, {"retention.ms": "70000"}))
+    return [answer, described_values(asker, topic, expected)]
 
 
 @ALTER.question("of a topic: none left")
-def alter_to_none(it: Asked) -> Any:
-    topic = it.topic(configs={"segment.bytes": "100000"})
+def alter_to_none(asker: Asker) -> Any:
+    topic = asker.topic(configs={"segment.bytes": "100000"})
     return [
-        it.ask(alter_configs(TOPIC, topic, {})),
-        described_values(it, topic, {"segment.bytes": "1073741824"}),
+        asker.ask(alter_configs(TOPIC, topic, {})),
+        described_values(asker, topic, {"segment.bytes": "1073741824"}),
     ]
 
 
@@ -151,8 +152,8 @@ WRONG_CHANGES: dict[str, Sequence[Change]] = {
 
 
 @CHANGE.each("of a topic, asked only", WRONG_CHANGES)
-def wrong_changes(it: Asked, changes: Sequence[Change]) -> Any:
-    return it.ask(incremental_change(TOPIC, spread(it.side), *changes, validate_only=True))
+def wrong_changes(asker: Asker, changes: Sequence[Change]) -> Any:
+    return asker.ask(incremental_change(TOPIC, spread(asker.side), *changes, validate_only=True))
 
 
 WRONG_CONFIGS: dict[str, dict[str, str | None]] = {
@@ -166,8 +167,8 @@ WRONG_CONFIGS: dict[str, dict[str, str | None]] = {
 
 
 @ALTER.each("of a topic, asked only", WRONG_CONFIGS)
-def wrong_configs(it: Asked, configs: dict[str, str | None]) -> Any:
-    return it.ask(alter_configs(TOPIC, spread(it.side), configs, validate_only=True))
+def wrong_configs(asker: Asker, configs: dict[str, str | None]) -> Any:
+    return asker.ask(alter_configs(TOPIC, spread(asker.side), configs, validate_only=True))
 
 
 RESOURCES: dict[str, tuple[int, str, str, str]] = {
@@ -193,21 +194,23 @@ RESOURCES: dict[str, tuple[int, str, str, str]] = {
 
 
 @CHANGE.each("asked only", RESOURCES)
-def change_resource(it: Asked, given: tuple[int, str, str, str]) -> Any:
+def change_resource(asker: Asker, given: tuple[int, str, str, str]) -> Any:
     kind, name, key, value = given
-    return it.ask(incremental_change(kind, name, (key, SET, value), validate_only=True))
+    return asker.ask(incremental_change(kind, name, (key, SET, value), validate_only=True))
 
 
 @ALTER.each("asked only", RESOURCES)
-def alter_resource(it: Asked, given: tuple[int, str, str, str]) -> Any:
+def alter_resource(asker: Asker, given: tuple[int, str, str, str]) -> Any:
     kind, name, key, value = given
-    return it.ask(alter_configs(kind, name, {key: value}, validate_only=True))
+    return asker.ask(alter_configs(kind, name, {key: value}, validate_only=True))
 
 
 @CHANGE.question("a topic twice")
-def change_twice(it: Asked) -> Any:
-    resource = incremental_change(TOPIC, spread(it.side), ("retention.ms", SET, "1")).resources[0]
-    return it.ask(
+def change_twice(asker: Asker) -> Any:
+    resource = incremental_change(TOPIC, spread(asker.side), ("retention.ms", SET, "1")).resources[
+        0
+    ]
+    return asker.ask(
         IncrementalAlterConfigsRequest(resources=[resource, resource], validate_only=True)
     )
 
@@ -216,16 +219,16 @@ def change_twice(it: Asked) -> Any:
 
 
 @CHANGE.question("of a broker, and back")
-def change_broker(it: Asked) -> Any:
+def change_broker(asker: Asker) -> Any:
     key = "log.cleaner.io.buffer.load.factor"
     request = DescribeConfigsRequest(resources=[described(BROKER, "3", [key])])
 
     def value() -> str:
-        return str(it.side.get(request, 4, to=3).results[0].configs[0].value)
+        return str(asker.side.get(request, 4, to=3).results[0].configs[0].value)
 
-    answers = [it.ask(incremental_change(BROKER, "3", (key, SET, "0.8")), to=3)]
-    it.side.until(lambda: value() == "0.8")
-    answers.append(it.side.ask(request, 4, to=3))
-    answers.append(it.ask(incremental_change(BROKER, "3", (key, DELETE, None)), to=3))
-    it.side.until(lambda: value() == "0.9")
+    answers = [asker.ask(incremental_change(BROKER, "3", (key, SET, "0.8")), to=3)]
+    asker.side.until(lambda: value() == "0.8")
+    answers.append(asker.side.ask(request, 4, to=3))
+    answers.append(asker.ask(incremental_change(BROKER, "3", (key, DELETE, None)), to=3))
+    asker.side.until(lambda: value() == "0.9")
     return answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.api.registry import SERVED, load_handlers
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import ApiVersionsRequest
@@ -20,38 +20,38 @@ def _api_versions(software: str = "urteil") -> ApiVersionsRequest:
 
 
 @VERSIONS.question("which versions", versions=range(5))
-def served_apis(it: Asked) -> Any:
+def served_apis(asker: Asker) -> Any:
     """Of the APIs that ours serves; the page lists those that it does not serve."""
-    answer = it.ask(_api_versions())
-    answer["api_keys"] = [one for one in answer["api_keys"] if one["api_key"] in SERVED]
+    answer = asker.ask(_api_versions())
+    answer["api_keys"] = [row for row in answer["api_keys"] if row["api_key"] in SERVED]
     return answer
 
 
-SOFTWARE = {one or "empty": one for one in ("", "bad name", "-x", "ok-1.2", "ok-", "x" * 300)}
+SOFTWARE = {name or "empty": name for name in ("", "bad name", "-x", "ok-1.2", "ok-", "x" * 300)}
 
 
 @VERSIONS.each("client software", SOFTWARE, since=3)
-def software(it: Asked, name: str) -> Any:
-    answer = it.ask(_api_versions(name))
+def software(asker: Asker, name: str) -> Any:
+    answer = asker.ask(_api_versions(name))
     return answer["error_code"], bool(answer["api_keys"])
 
 
 @VERSIONS.each("unknown version", {str(n): n for n in (5, 99, 32767, -1)}, versions=(0,))
-def unknown_version(it: Asked, version: int) -> Any:
-    return it.side.raw(frame(ApiKey.API_VERSIONS, version, b"x"))
+def unknown_version(asker: Asker, version: int) -> Any:
+    return asker.side.raw(frame(ApiKey.API_VERSIONS, version, b"x"))
 
 
 @VERSIONS.each("a key that nobody knows", {str(n): n for n in (-1, 88, 9999, 32767)}, versions=(0,))
-def unknown_key(it: Asked, key: int) -> Any:
-    return it.side.raw(frame(key, 0, b"x\0\0\0\0\0\0\0\0"))
+def unknown_key(asker: Asker, key: int) -> Any:
+    return asker.side.raw(frame(key, 0, b"x\0\0\0\0\0\0\0\0"))
 
 
-KRAFT = {one.name: one for one in ApiKey if 52 <= one <= 55 or one in (59, 62, 63, 64, 70, 75)}
+KRAFT = {api.name: api for api in ApiKey if 52 <= api <= 55 or api in (59, 62, 63, 64, 70, 75)}
 
 
 @VERSIONS.each("an API of KRaft", KRAFT, versions=(0,))
-def of_kraft(it: Asked, key: int) -> Any:
-    return it.side.raw(frame(key, 0, b"x" + bytes(40)))
+def of_kraft(asker: Asker, key: int) -> Any:
+    return asker.side.raw(frame(key, 0, b"x" + bytes(40)))
 
 
 BEYOND = {
@@ -63,8 +63,8 @@ BEYOND = {
 
 
 @VERSIONS.each("beyond the range", BEYOND, versions=(0,))
-def beyond(it: Asked, given: tuple[int, int]) -> Any:
-    return it.side.raw(frame(*given, b"x" + bytes(40)))
+def beyond(asker: Asker, given: tuple[int, int]) -> Any:
+    return asker.side.raw(frame(*given, b"x" + bytes(40)))
 
 
 def frame(key: int, version: int, rest: bytes) -> bytes:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tests.conformance.malformed import TEXT, body, length, paths, sample
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import gives_producer_ids
 from tests.conformance.side import ANSWER_TIMEOUT_S
 from tests.conformance.transactions import coordinator
@@ -67,34 +67,36 @@ OF_TRANSACTIONS = {
 
 
 def served_messages() -> list[type[Message]]:
-    return [one.request for _, one in sorted(SERVED.items())]
+    return [request.request for _, request in sorted(SERVED.items())]
 
 
-def send(it: Asked, message: type[Message], data: bytes) -> Any:
+def send(asker: Asker, message: type[Message], data: bytes) -> Any:
     """A body under a sound header on a connection of its own."""
-    header = RequestHeader(message.KEY, it.version, 77, "asker")
+    header = RequestHeader(message.KEY, asker.version, 77, "asker")
     head = b"".join(encode_request(header, _Bare(data)))  # type: ignore[arg-type]
-    frame = it.side.raw(head, to=_place(it, message), patience_s=_patience_s(it, message, data))
+    frame = asker.side.raw(
+        head, to=_place(asker, message), patience_s=_patience_s(asker, message, data)
+    )
     if isinstance(frame, str):
         return frame
-    return it.side.plain(it.side.decode(message(), it.version, frame))
+    return asker.side.plain(asker.side.decode(message(), asker.version, frame))
 
 
-def _patience_s(it: Asked, message: type[Message], data: bytes) -> float:
-    hangs = message.KEY in HANGS_SINCE and it.version >= HANGS_SINCE[message.KEY]
-    nothing = hangs and data == b"".join(message().encode(it.version))
-    return PATIENCE_S if nothing and it.side.name == "theirs" else ANSWER_TIMEOUT_S
+def _patience_s(asker: Asker, message: type[Message], data: bytes) -> float:
+    hangs = message.KEY in HANGS_SINCE and asker.version >= HANGS_SINCE[message.KEY]
+    nothing = hangs and data == b"".join(message().encode(asker.version))
+    return PATIENCE_S if nothing and asker.side.name == "theirs" else ANSWER_TIMEOUT_S
 
 
-def _place(it: Asked, message: type[Message]) -> int:
+def _place(asker: Asker, message: type[Message]) -> int:
     if message.KEY == ApiKey.INIT_PRODUCER_ID:
-        gives_producer_ids(it.side)
+        gives_producer_ids(asker.side)
     if message.KEY in OF_THE_CONTROLLER:
-        return it.side.controller()
+        return asker.side.controller()
     if message.KEY in OF_THE_COORDINATOR:
-        return it.side.coordinator(TEXT)
+        return asker.side.coordinator(TEXT)
     if message.KEY in OF_TRANSACTIONS:
-        return coordinator(it.side, TEXT)
+        return coordinator(asker.side, TEXT)
     return 1
 
 
@@ -113,8 +115,8 @@ def answer_kind(answer: Any) -> str:
     return answer if isinstance(answer, str) else "answered"
 
 
-def by_default(it: Asked, message: type[Message]) -> Any:
-    return without_all(message, send(it, message, b"".join(message().encode(it.version))))
+def by_default(asker: Asker, message: type[Message]) -> Any:
+    return without_all(message, send(asker, message, b"".join(message().encode(asker.version))))
 
 
 def without_all(message: type[Message], answer: Any) -> Any:
@@ -122,62 +124,62 @@ def without_all(message: type[Message], answer: Any) -> Any:
     return answer if isinstance(answer, str) or left_out is None else {**answer, left_out: None}
 
 
-def naming_nothing(it: Asked, message: type[Message], *, times: int = 1) -> Any:
-    data = body(message, it.version, sample(message, it.version, times=times))
-    return without_all(message, send(it, message, data))
+def naming_nothing(asker: Asker, message: type[Message], *, times: int = 1) -> Any:
+    data = body(message, asker.version, sample(message, asker.version, times=times))
+    return without_all(message, send(asker, message, data))
 
 
 twice = partial(naming_nothing, times=2)
 empty_arrays = partial(naming_nothing, times=0)
 
 
-def nulls(it: Asked, message: type[Message]) -> Any:
+def nulls(asker: Asker, message: type[Message]) -> Any:
     """Null in each field where none may be."""
-    values = sample(message, it.version)
+    values = sample(message, asker.version)
     answers = {}
-    for path, spec in paths(message, it.version):
+    for path, spec in paths(message, asker.version):
         variable = spec.is_array or spec.element in ("string", "bytes")
-        if variable and it.version not in spec.nullable:
-            spoilt = {path: length(message, it.version, spec, -1)}
+        if variable and asker.version not in spec.nullable:
+            spoilt = {path: length(message, asker.version, spec, -1)}
             answers[path] = answer_kind(
-                send(it, message, body(message, it.version, values, spoilt=spoilt))
+                send(asker, message, body(message, asker.version, values, spoilt=spoilt))
             )
     return answers
 
 
-def wrong_counts(it: Asked, message: type[Message]) -> Any:
-    values = sample(message, it.version)
+def wrong_counts(asker: Asker, message: type[Message]) -> Any:
+    values = sample(message, asker.version)
     answers = {}
-    for path, spec in paths(message, it.version):
+    for path, spec in paths(message, asker.version):
         if spec.is_array or spec.element in ("string", "bytes"):
             for count in (-2, LARGE):
-                spoilt = {path: length(message, it.version, spec, count)}
-                data = body(message, it.version, values, spoilt=spoilt)
-                answers[f"{path} {count}"] = answer_kind(send(it, message, data))
+                spoilt = {path: length(message, asker.version, spec, count)}
+                data = body(message, asker.version, values, spoilt=spoilt)
+                answers[f"{path} {count}"] = answer_kind(send(asker, message, data))
     return answers
 
 
-def too_short(it: Asked, message: type[Message]) -> Any:
-    whole = body(message, it.version, sample(message, it.version))
-    cuts = sorted({0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1})
-    return {cut: answer_kind(send(it, message, whole[:cut])) for cut in cuts if cut < len(whole)}
+def too_short(asker: Asker, message: type[Message]) -> Any:
+    frame = body(message, asker.version, sample(message, asker.version))
+    cuts = sorted({0, 1, len(frame) // 3, len(frame) // 2, len(frame) - 1})
+    return {cut: answer_kind(send(asker, message, frame[:cut])) for cut in cuts if cut < len(frame)}
 
 
-def too_long(it: Asked, message: type[Message]) -> Any:
-    whole = body(message, it.version, sample(message, it.version))
-    return without_all(message, send(it, message, whole + b"abc"))
+def too_long(asker: Asker, message: type[Message]) -> Any:
+    frame = body(message, asker.version, sample(message, asker.version))
+    return without_all(message, send(asker, message, frame + b"abc"))
 
 
-def unknown_tags(it: Asked, message: type[Message]) -> Any:
+def unknown_tags(asker: Asker, message: type[Message]) -> Any:
     """Tagged fields that nobody knows are passed over; such that lie are not."""
-    if request_header_version(message.KEY, it.version) < 2:
+    if request_header_version(message.KEY, asker.version) < 2:
         return "no tags in this version"
-    values = sample(message, it.version)
+    values = sample(message, asker.version)
     tags = {"unknown": b"\x01\x63\x02ab", "lying length": b"\x01\x63\x7fab", "none": b"\0",
             "out of order": b"\x02\x64\x00\x63\x00", "twice": b"\x02\x63\x00\x63\x00",
             "2^32 - 1": LARGEST, "length of 2^32 - 1": b"\x01\x63" + LARGEST}  # fmt: skip
     return {
-        name: answer_kind(send(it, message, body(message, it.version, values, tags=section)))
+        name: answer_kind(send(asker, message, body(message, asker.version, values, tags=section)))
         for name, section in tags.items()
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import spread
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import CreatePartitionsRequest, MetadataRequest
@@ -25,24 +25,24 @@ def request(*topics: Any, validate_only: bool = False) -> CreatePartitionsReques
 
 
 @PARTITIONS.question("two more, and their replicas")
-def added_partitions(it: Asked) -> Any:
-    topic = it.topic([(1, 2)])
-    answer = it.ask_controller(request(wish(topic, 3, (2, 3), (3, 1))))
-    wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+def added_partitions(asker: Asker) -> Any:
+    topic = asker.topic([(1, 2)])
+    answer = asker.ask_controller(request(wish(topic, 3, (2, 3), (3, 1))))
+    partitions_request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
 
     def led() -> bool:
-        partitions = it.side.get(wanted, 7).topics[0].partitions
+        partitions = asker.side.get(partitions_request, 7).topics[0].partitions
         return len(partitions) == 3 and all(
             len(partition.isr_nodes) == 2 for partition in partitions
         )
 
-    it.side.until(led)
-    return [answer, it.side.ask(wanted, 7)]
+    asker.side.until(led)
+    return [answer, asker.side.ask(partitions_request, 7)]
 
 
 @PARTITIONS.question("more, placed by the controller")
-def assigned_partitions(it: Asked) -> Any:
-    return it.ask_controller(request(wish(it.topic(), 4)))
+def assigned_partitions(asker: Asker) -> Any:
+    return asker.ask_controller(request(wish(asker.topic(), 4)))
 
 
 WISHES: dict[str, Any] = {
@@ -71,10 +71,10 @@ WISHES: dict[str, Any] = {
 
 
 @PARTITIONS.each("asked only", WISHES)
-def validated_partitions(it: Asked, wishes: Any) -> Any:
-    return it.ask_controller(request(*wishes(spread(it.side)), validate_only=True))
+def validated_partitions(asker: Asker, wishes: Any) -> Any:
+    return asker.ask_controller(request(*wishes(spread(asker.side)), validate_only=True))
 
 
 @PARTITIONS.question("asked of another broker than the controller")
-def elsewhere(it: Asked) -> Any:
-    return it.ask(request(wish("never-there", 3)), to=it.side.controller() % 3 + 1)
+def elsewhere(asker: Asker) -> Any:
+    return asker.ask(request(wish("never-there", 3)), to=asker.side.controller() % 3 + 1)

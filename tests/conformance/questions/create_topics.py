@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import CreateTopicsRequest
 
@@ -29,14 +29,14 @@ def assigned_topic(name: str, *replicas: Sequence[int], at: Sequence[int] | None
     return Topic(name=name, num_partitions=-1, replication_factor=-1, assignments=given)
 
 
-def create(it: Asked, topics: Sequence[Any], *, validate_only: bool = False) -> Any:
+def create(asker: Asker, topics: Sequence[Any], *, validate_only: bool = False) -> Any:
     request = CreateTopicsRequest(topics=topics, timeout_ms=10_000, validate_only=validate_only)
-    return it.ask_controller(request)
+    return asker.ask_controller(request)
 
 
 @CREATE.question("made, and made again", versions=range(8))
-def created_topics(it: Asked) -> Any:
-    names = [it.name("one"), it.name("two")]
+def created_topics(asker: Asker) -> Any:
+    names = [asker.name("one"), asker.name("two")]
     placed = assigned_topic(names[1], (1, 2), (3, 1))
     configs = [
         Config(name="retention.ms", value="60000"),
@@ -50,8 +50,8 @@ def created_topics(it: Asked) -> Any:
         configs=configs,
     )
     return [
-        create(it, [counted_topic(names[0], 2, 3), placed]),
-        create(it, [counted_topic(names[0], 1, 1)]),
+        create(asker, [counted_topic(names[0], 2, 3), placed]),
+        create(asker, [counted_topic(names[0], 1, 1)]),
     ]
 
 
@@ -106,26 +106,26 @@ REFUSED: dict[str, list[Any]] = {
 
 
 @CREATE.each("asked only", REFUSED, since=1)
-def rejected_topics(it: Asked, topics: list[Any]) -> Any:
-    return create(it, topics, validate_only=True)
+def rejected_topics(asker: Asker, topics: list[Any]) -> Any:
+    return create(asker, topics, validate_only=True)
 
 
 @CREATE.question("defaults of the broker", since=1)
-def defaults(it: Asked) -> Any:
+def defaults(asker: Asker) -> Any:
     return create(
-        it, [Topic(name="c1", num_partitions=-1, replication_factor=-1)], validate_only=True
+        asker, [Topic(name="c1", num_partitions=-1, replication_factor=-1)], validate_only=True
     )
 
 
 @CREATE.question("a name that collides in metrics")
-def colliding(it: Asked) -> Any:
-    name = it.topic(kind="a.b")
-    return create(it, [counted_topic(name.replace("a.b", "a_b"), 1, 1)])
+def colliding(asker: Asker) -> Any:
+    name = asker.topic(kind="a.b")
+    return create(asker, [counted_topic(name.replace("a.b", "a_b"), 1, 1)])
 
 
 @CREATE.question("asked of another broker than the controller")
-def elsewhere(it: Asked) -> Any:
+def elsewhere(asker: Asker) -> Any:
     """Brokers forward to the controller only with KRaft: here they say NOT_CONTROLLER."""
     topics = [counted_topic("c1", 1, 1)]
-    other = it.side.controller() % 3 + 1
-    return it.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), to=other)
+    other = asker.side.controller() % 3 + 1
+    return asker.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), to=other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.questions.registry import RUN, Asked, Subject
+from tests.conformance.questions.registry import RUN, Asker, Subject
 from tests.conformance.records import batch, produce
 from tests.conformance.side import Side
 from urteil.broker.wire.api_keys import ApiKey
@@ -31,9 +31,9 @@ def _fill_retained(side: Side) -> str:
     return fill(side, side.create(f"kept-{RUN}", [(1, 2), (2, 1)]))
 
 
-def request(*wanted: tuple[str, int, int], timeout_ms: int = 10_000) -> DeleteRecordsRequest:
+def request(*offsets: tuple[str, int, int], timeout_ms: int = 10_000) -> DeleteRecordsRequest:
     topics: dict[str, list[Any]] = {}
-    for topic, index, offset in wanted:
+    for topic, index, offset in offsets:
         topics.setdefault(topic, []).append(Partition(partition_index=index, offset=offset))
     return DeleteRecordsRequest(
         topics=[Topic(name=name, partitions=ones) for name, ones in topics.items()],
@@ -49,22 +49,22 @@ def earliest(side: Side, topic: str, *, to: int) -> int:
 
 
 @DELETE.question("on every replica, less and less")
-def everywhere(it: Asked) -> Any:
-    topic = fill(it.side, it.topic([(1, 2, 3)]))
-    seen = []
+def everywhere(asker: Asker) -> Any:
+    topic = fill(asker.side, asker.topic([(1, 2, 3)]))
+    answers = []
     for offset in (4, 3, -1, RECORDS):
-        seen.append(it.ask(request((topic, 0, offset))))
-        seen.append([earliest(it.side, topic, to=broker) for broker in (1, 2, 3)])
-    return seen
+        answers.append(asker.ask(request((topic, 0, offset))))
+        answers.append([earliest(asker.side, topic, to=broker) for broker in (1, 2, 3)])
+    return answers
 
 
 @DELETE.question("no time to wait for the followers")
-def delete_without_waiting(it: Asked) -> Any:
+def delete_without_waiting(asker: Asker) -> Any:
     """The leader's part is done; the followers hear of it by their next fetch."""
-    topic = fill(it.side, it.topic([(1, 2, 3)]))
-    answer = it.ask(request((topic, 0, 5), timeout_ms=0))
-    it.side.until(lambda: earliest(it.side, topic, to=3) == 5)
-    return [answer, earliest(it.side, topic, to=1)]
+    topic = fill(asker.side, asker.topic([(1, 2, 3)]))
+    answer = asker.ask(request((topic, 0, 5), timeout_ms=0))
+    asker.side.until(lambda: earliest(asker.side, topic, to=3) == 5)
+    return [answer, earliest(asker.side, topic, to=1)]
 
 
 REFUSED: dict[str, Any] = {
@@ -84,15 +84,15 @@ REFUSED: dict[str, Any] = {
 
 
 @DELETE.each("refused", REFUSED)
-def rejected_deletions(it: Asked, wanted: Any) -> Any:
-    it.side.coordinator("any")  # so that the topic of offsets is there
-    return it.ask(request(*wanted(retained_records(it.side))))
+def rejected_deletions(asker: Asker, offsets: Any) -> Any:
+    asker.side.coordinator("any")  # so that the topic of offsets is there
+    return asker.ask(request(*offsets(retained_records(asker.side))))
 
 
-POLICIES = {one: {"cleanup.policy": one} for one in ("compact", "compact,delete")}
+POLICIES = {policy: {"cleanup.policy": policy} for policy in ("compact", "compact,delete")}
 
 
 @DELETE.each("policy", POLICIES)
-def policies(it: Asked, configs: dict[str, str]) -> Any:
+def policies(asker: Asker, configs: dict[str, str]) -> Any:
     kind = configs["cleanup.policy"].replace(",", "-")
-    return it.ask(request((fill(it.side, it.topic(configs=configs, kind=kind)), 0, 3)))
+    return asker.ask(request((fill(asker.side, asker.topic(configs=configs, kind=kind)), 0, 3)))

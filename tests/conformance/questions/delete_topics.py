@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import DeleteTopicsRequest
 
@@ -25,22 +25,22 @@ def request(*topics: str | UUID) -> DeleteTopicsRequest:
 
 
 @DELETE.question("a topic, and again", versions=range(7))
-def by_name(it: Asked) -> Any:
-    name = it.topic()
-    return [it.ask_controller(request(name, "never-there")), it.ask_controller(request(name))]
+def by_name(asker: Asker) -> Any:
+    name = asker.topic()
+    return [asker.ask_controller(request(name, "never-there")), asker.ask_controller(request(name))]
 
 
 @DELETE.question("a topic by id, and again", since=6)
-def by_id(it: Asked) -> Any:
+def by_id(asker: Asker) -> Any:
     """Again once the id is forgotten, which Apache Kafka's controller does after its answer."""
-    topic_id = it.side.ids[it.topic()]
-    answers = [it.ask_controller(request(topic_id))]
+    topic_id = asker.side.ids[asker.topic()]
+    answers = [asker.ask_controller(request(topic_id))]
 
     def is_forgotten() -> bool:
-        answers[1:] = [it.ask_controller(request(topic_id))]
+        answers[1:] = [asker.ask_controller(request(topic_id))]
         return bool(answers[1]["responses"][0]["name"] is None)
 
-    it.side.until(is_forgotten)
+    asker.side.until(is_forgotten)
     return answers
 
 
@@ -53,8 +53,8 @@ WRONG: dict[str, tuple[str | UUID, ...]] = {
 
 
 @DELETE.each("wrongly", WRONG)
-def wrong_names(it: Asked, topics: tuple[str | UUID, ...]) -> Any:
-    return it.ask_controller(request(*topics))
+def wrong_names(asker: Asker, topics: tuple[str | UUID, ...]) -> Any:
+    return asker.ask_controller(request(*topics))
 
 
 IDS: dict[str, tuple[str | UUID, ...]] = {
@@ -65,16 +65,16 @@ IDS: dict[str, tuple[str | UUID, ...]] = {
 
 
 @DELETE.each("wrong id", IDS, since=6)
-def wrong_ids(it: Asked, topics: tuple[str | UUID, ...]) -> Any:
-    return it.ask_controller(request(*topics))
+def wrong_ids(asker: Asker, topics: tuple[str | UUID, ...]) -> Any:
+    return asker.ask_controller(request(*topics))
 
 
 @DELETE.question("name and id together", since=6)
-def name_and_id(it: Asked) -> Any:
+def name_and_id(asker: Asker) -> Any:
     states = [State(name="n1", topic_id=STRANGE_ID)]
-    return it.ask_controller(DeleteTopicsRequest(topics=states, timeout_ms=1000))
+    return asker.ask_controller(DeleteTopicsRequest(topics=states, timeout_ms=1000))
 
 
 @DELETE.question("asked of another broker than the controller")
-def elsewhere(it: Asked) -> Any:
-    return it.ask(request("c1"), to=it.side.controller() % 3 + 1)
+def elsewhere(asker: Asker) -> Any:
+    return asker.ask(request("c1"), to=asker.side.controller() % 3 + 1)

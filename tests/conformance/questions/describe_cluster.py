@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import DescribeClusterRequest
 
@@ -18,8 +18,8 @@ ASKED = {
 
 
 @CLUSTER.each("with", ASKED)
-def describe(it: Asked, given: tuple[int, bool]) -> Any:
-    return it.ask(
+def describe(asker: Asker, given: tuple[int, bool]) -> Any:
+    return asker.ask(
         DescribeClusterRequest(
             endpoint_type=given[0], include_cluster_authorized_operations=given[1]
         )

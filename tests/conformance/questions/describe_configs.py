@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import DescribeConfigsRequest
 
@@ -18,29 +18,29 @@ def resource(kind: int, name: str, keys: Sequence[str] | None = None) -> Any:
 
 
 def configs(
-    it: Asked, resources: Sequence[Any], *, synonyms: bool = True, documentation: bool = False
+    asker: Asker, resources: Sequence[Any], *, synonyms: bool = True, documentation: bool = False
 ) -> Any:
     request = DescribeConfigsRequest(
         resources=resources, include_synonyms=synonyms, include_documentation=documentation
     )
-    return it.ask(request)
+    return asker.ask(request)
 
 
 @CONFIGS.each("of a topic, synonyms", {"left out": False, "included": True}, versions=range(5))
-def of_a_topic(it: Asked, synonyms: bool) -> Any:
+def of_a_topic(asker: Asker, synonyms: bool) -> Any:
     given = {"retention.ms": "60000", "cleanup.policy": "compact,delete"}
     kind = "included" if synonyms else "left"
-    return configs(it, [resource(2, it.topic(configs=given, kind=kind))], synonyms=synonyms)
+    return configs(asker, [resource(2, asker.topic(configs=given, kind=kind))], synonyms=synonyms)
 
 
 @CONFIGS.question("of a broker")
-def of_a_broker(it: Asked) -> Any:
-    return configs(it, [resource(4, "1")])
+def of_a_broker(asker: Asker) -> Any:
+    return configs(asker, [resource(4, "1")])
 
 
 @CONFIGS.question("with documentation", since=3)
-def with_documentation(it: Asked) -> Any:
-    return configs(it, [resource(2, it.topic(), ["retention.ms"])], documentation=True)
+def with_documentation(asker: Asker) -> Any:
+    return configs(asker, [resource(2, asker.topic(), ["retention.ms"])], documentation=True)
 
 
 ODD = {
@@ -69,5 +69,5 @@ ODD = {
 
 
 @CONFIGS.each("resource", ODD)
-def odd(it: Asked, resources: list[Any]) -> Any:
-    return configs(it, resources)
+def odd(asker: Asker, resources: list[Any]) -> Any:
+    return configs(asker, resources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import spread
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import ElectLeadersRequest
@@ -15,8 +15,12 @@ Partitions = ElectLeadersRequest.TopicPartitions
 PREFERRED, UNCLEAN = 0, 1
 
 
-def request(*wanted: tuple[str, Sequence[int]], kind: int = PREFERRED) -> ElectLeadersRequest:
-    topics = [Partitions(topic=topic, partitions=list(indexes)) for topic, indexes in wanted]
+def request(
+    *partitions_by_topic: tuple[str, Sequence[int]], kind: int = PREFERRED
+) -> ElectLeadersRequest:
+    topics = [
+        Partitions(topic=topic, partitions=list(indexes)) for topic, indexes in partitions_by_topic
+    ]
     return ElectLeadersRequest(election_type=kind, topic_partitions=topics, timeout_ms=10_000)
 
 
@@ -24,8 +28,8 @@ KINDS = {"preferred": PREFERRED, "unclean": UNCLEAN, "2": 2, "-1": -1}
 
 
 @ELECT.each("led as it should be", KINDS)
-def led_already(it: Asked, kind: int) -> Any:
-    return it.ask_controller(request((spread(it.side), [0, 1]), kind=kind))
+def led_already(asker: Asker, kind: int) -> Any:
+    return asker.ask_controller(request((spread(asker.side), [0, 1]), kind=kind))
 
 
 WRONG: dict[str, Any] = {
@@ -43,22 +47,22 @@ WRONG: dict[str, Any] = {
 
 
 @ELECT.each("wrong", WRONG)
-def wrong_partitions(it: Asked, wanted: Any) -> Any:
-    return it.ask_controller(request(*wanted(spread(it.side))))
+def wrong_partitions(asker: Asker, topics: Any) -> Any:
+    return asker.ask_controller(request(*topics(spread(asker.side))))
 
 
 @ELECT.question("unclean, unknown partition", since=1)
-def wrong_unclean(it: Asked) -> Any:
-    return it.ask_controller(request((spread(it.side), [9]), kind=UNCLEAN))
+def wrong_unclean(asker: Asker) -> Any:
+    return asker.ask_controller(request((spread(asker.side), [9]), kind=UNCLEAN))
 
 
 @ELECT.question("of no kind", since=1)
-def of_no_kind(it: Asked) -> Any:
-    name = spread(it.side)
-    wanted = [(name, [0, 0]), (name, []), ("never-there", []), ("a b", [1])]
-    return it.ask_controller(request(*wanted, kind=7))
+def of_no_kind(asker: Asker) -> Any:
+    name = spread(asker.side)
+    elections = [(name, [0, 0]), (name, []), ("never-there", []), ("a b", [1])]
+    return asker.ask_controller(request(*elections, kind=7))
 
 
 @ELECT.question("asked of another broker than the controller")
-def elsewhere(it: Asked) -> Any:
-    return it.ask(request((spread(it.side), [0])), to=it.side.controller() % 3 + 1)
+def elsewhere(asker: Asker) -> Any:
+    return asker.ask(request((spread(asker.side), [0])), to=asker.side.controller() % 3 + 1)

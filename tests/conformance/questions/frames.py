@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from tests.conformance.fetching import fetch
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.records import batch, produce
 from tests.conformance.side import ANSWER_TIMEOUT_S, read_frame
 from urteil.broker.wire.api_keys import ApiKey
@@ -54,19 +54,19 @@ BROKEN = {
 
 
 @FRAMES.each("sent", BROKEN)
-def broken(it: Asked, data: bytes) -> Any:
-    answer = it.side.raw(data)
+def broken(asker: Asker, data: bytes) -> Any:
+    answer = asker.side.raw(data)
     return answer if isinstance(answer, str) else "answered"
 
 
 @FRAMES.question("a request cut off and ended")
-def cut_off(it: Asked) -> Any:
-    return it.side.raw(_metadata()[:-2], end=True)
+def cut_off(asker: Asker) -> Any:
+    return asker.side.raw(_metadata()[:-2], end=True)
 
 
 @FRAMES.question("twenty requests at once are answered in order")
-def in_a_row(it: Asked) -> list[int]:
-    with it.side.connect(2) as connection:
+def in_a_row(asker: Asker) -> list[int]:
+    with asker.side.connect(2) as connection:
         connection.sendall(b"".join(_metadata(number=number) for number in range(20)))
         answers = [read_frame(connection) for _ in range(20)]
     return [int.from_bytes((answer or b"")[:4], "big") for answer in answers]
@@ -76,8 +76,8 @@ BAD_SIZES = {"below zero": -1, "beyond the limit": 1 << 30}
 
 
 @FRAMES.each("what comes before a size that is none is answered,", BAD_SIZES)
-def before_a_bad_size(it: Asked, size: int) -> list[Any]:
-    with it.side.connect(2) as connection:
+def before_a_bad_size(asker: Asker, size: int) -> list[Any]:
+    with asker.side.connect(2) as connection:
         connection.sendall(_metadata(number=1) + _metadata(number=2) + struct.pack(">i", size))
         answers = [read_frame(connection) for _ in range(3)]
     return [answer and answer[:4] for answer in answers]
@@ -87,9 +87,9 @@ LATIN = "größe".encode("latin-1")
 
 
 @FRAMES.question("a client id that is no UTF-8")
-def client_id(it: Asked) -> Any:
+def client_id(asker: Asker) -> Any:
     frame = struct.pack(">hhih", 3, 1, 5, len(LATIN)) + LATIN + struct.pack(">i", 0)
-    answer = it.side.raw(struct.pack(">i", len(frame)) + frame)
+    answer = asker.side.raw(struct.pack(">i", len(frame)) + frame)
     return answer if isinstance(answer, str) else "answered"
 
 
@@ -100,17 +100,17 @@ NO_TEXT = {
 
 
 @FRAMES.each("a topic's name that is no UTF-8:", NO_TEXT)
-def topic_name(it: Asked, name: bytes) -> Any:
+def topic_name(asker: Asker, name: bytes) -> Any:
     body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(name)) + name
-    frame = it.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
+    frame = asker.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)
     assert isinstance(frame, bytes), frame
-    return it.side.plain(it.side.decode(MetadataRequest(), 1, frame))["topics"]
+    return asker.side.plain(asker.side.decode(MetadataRequest(), 1, frame))["topics"]
 
 
 @FRAMES.question("records with acks 0, and the end")
-def records_and_the_end(it: Asked) -> int:
+def records_and_the_end(asker: Asker) -> int:
     """All that came before the end are taken."""
-    topic, side = it.topic(), it.side
+    topic, side = asker.topic(), asker.side
     header = RequestHeader(ApiKey.PRODUCE, 7, 77, "asker")
     with side.connect(1) as connection:
         for n in range(40):
@@ -127,8 +127,8 @@ def records_and_the_end(it: Asked) -> int:
 
 
 @FRAMES.question("a request in pieces of one byte")
-def in_pieces(it: Asked) -> Any:
-    with it.side.connect(2) as connection:
+def in_pieces(asker: Asker) -> Any:
+    with asker.side.connect(2) as connection:
         for byte in _metadata():
             connection.sendall(bytes([byte]))
         answer = read_frame(connection)
@@ -136,6 +136,6 @@ def in_pieces(it: Asked) -> Any:
 
 
 @FRAMES.question("what comes after a broken request is not answered")
-def after_a_broken_one(it: Asked) -> Any:
-    answer = it.side.raw(BROKEN["string that lies"] + _metadata())
+def after_a_broken_one(asker: Asker) -> Any:
+    answer = asker.side.raw(BROKEN["string that lies"] + _metadata())
     return answer if isinstance(answer, str) else "answered"

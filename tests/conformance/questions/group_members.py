@@ -16,7 +16,7 @@ from tests.conformance.groups import (
     stable,
     sync,
 )
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.errors import ErrorCode
@@ -36,37 +36,37 @@ def hide_ids(answer: Any) -> Any:
         for holder, name in [(answer, "member_id"), (answer, "leader")]:
             if holder.get(name):
                 holder[name] = holder[name][:-RANDOM_END] + "..."
-        for one in answer["members"]:
-            one["member_id"] = one["member_id"][:-RANDOM_END] + "..."
+        for member in answer["members"]:
+            member["member_id"] = member["member_id"][:-RANDOM_END] + "..."
     return answer
 
 
 @JOIN.question(
     "a life: join, sync, beat, leave, in versions of about the same age", versions=range(10)
 )
-def life(it: Asked) -> list[Any]:
-    side, group, version = it.side, it.name("life"), it.version
+def life(asker: Asker) -> list[Any]:
+    side, group, version = asker.side, asker.name("life"), asker.version
     at = side.coordinator(group)
-    seen = []
+    answers = []
     answer = side.get(join(group), version, to=at, client="cli")
-    seen.append(hide_ids(side.plain(answer)))
+    answers.append(hide_ids(side.plain(answer)))
     if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
         answer = side.get(join(group, answer.member_id), version, to=at, client="cli")
-        seen.append(hide_ids(side.plain(answer)))
+        answers.append(hide_ids(side.plain(answer)))
     member, generation = answer.member_id, answer.generation_id
     mine = [Assignment(member_id=member, assignment=b"mine")]
     request = sync(group, member, generation, assignments=mine)
     for _ in range(2):
-        seen.append(side.ask(request, min(version, 5), to=at))
+        answers.append(side.ask(request, min(version, 5), to=at))
     pulse = beat(group, member, generation)
-    seen.append(side.ask(pulse, min(version, 4), to=at))
-    seen.append(hide_ids(side.ask(join(group, member), version, to=at, client="cli")))
-    seen.append(side.ask(pulse, min(version, 4), to=at))
+    answers.append(side.ask(pulse, min(version, 4), to=at))
+    answers.append(hide_ids(side.ask(join(group, member), version, to=at, client="cli")))
+    answers.append(side.ask(pulse, min(version, 4), to=at))
     side.names[member] = "the member"
     for _ in range(2):
-        seen.append(side.ask(leave(group, member), min(version, 5), to=at))
-    seen.append(side.ask(pulse, min(version, 4), to=at))
-    return seen
+        answers.append(side.ask(leave(group, member), min(version, 5), to=at))
+    answers.append(side.ask(pulse, min(version, 4), to=at))
+    return answers
 
 
 # Two protocols of one name are not asked about: Apache Kafka fails and gives no answer at all.
@@ -87,26 +87,26 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @JOIN.each("odd", ODD, versions=(0, 3, 4, 5, 9))
-def odd_joins(it: Asked, odd: dict[str, Any]) -> Any:
+def odd_joins(asker: Asker, odd: dict[str, Any]) -> Any:
     more = dict(odd)
-    group = more.pop("group", it.name("odd"))
+    group = more.pop("group", asker.name("odd"))
     member = more.pop("member", "")
-    at = it.side.coordinator(group or "x")
-    return hide_ids(it.ask(join(group, member, **more), to=at))
+    at = asker.side.coordinator(group or "x")
+    return hide_ids(asker.ask(join(group, member, **more), to=at))
 
 
 @JOIN.question("protocols that do not fit", versions=(2, 5, 9))
-def unfitting(it: Asked) -> list[Any]:
-    group = it.name("fit")
-    at, _, _ = stable(it.side, group)
+def unfitting(asker: Asker) -> list[Any]:
+    group = asker.name("fit")
+    at, _, _ = stable(asker.side, group)
     strange = [Protocol(name="strange", metadata=b"")]
     wrong: list[dict[str, Any]] = [{"protocols": strange}, {"protocol_type": "connect"}]
-    return [hide_ids(it.ask(join(group, **one), to=at)) for one in wrong]
+    return [hide_ids(asker.ask(join(group, **fields), to=at)) for fields in wrong]
 
 
 @JOIN.question("a member that is silent is put out", versions=(4,))
-def silent(it: Asked) -> Any:
-    side, group = it.side, it.name("silent")
+def silent(asker: Asker) -> Any:
+    side, group = asker.side, asker.name("silent")
     at = side.coordinator(group)
     entry = side.get(join(group, session_timeout_ms=1000), 4, to=at)
     answer = side.get(join(group, entry.member_id, session_timeout_ms=1000), 4, to=at)
@@ -156,14 +156,14 @@ LEAVES: dict[str, Wrong] = {
 }
 
 
-def in_a_stable_group(it: Asked, wrong: Wrong) -> Any:
-    group = it.name("wrong")
-    at, member, generation = stable(it.side, group)
+def in_a_stable_group(asker: Asker, wrong: Wrong) -> Any:
+    group = asker.name("wrong")
+    at, member, generation = stable(asker.side, group)
     request: Any = wrong(group, member, generation)
     if request.group_id == group:
-        return it.ask(request, to=at)
+        return asker.ask(request, to=at)
     # another name's coordinator may be another broker: all brokers are asked
-    return sorted(str(it.ask(request, to=broker)) for broker in (1, 2, 3))
+    return sorted(str(asker.ask(request, to=broker)) for broker in (1, 2, 3))
 
 
 SYNC.each("wrong", SYNCS)(in_a_stable_group)
@@ -178,9 +178,9 @@ ELSEWHERE: dict[str, tuple[Subject, Wrong]] = {
 }
 
 
-def elsewhere(it: Asked, request: Wrong) -> Any:
-    group = it.name("elsewhere")
-    return it.ask(request(group, "m", 1), to=it.side.coordinator(group) % 3 + 1)
+def elsewhere(asker: Asker, request: Wrong) -> Any:
+    group = asker.name("elsewhere")
+    return asker.ask(request(group, "m", 1), to=asker.side.coordinator(group) % 3 + 1)
 
 
 for _text, (_subject, _wrong) in ELSEWHERE.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
     ConsumerGroupDescribeRequest,
@@ -43,42 +43,44 @@ UPDATES = {
 
 
 @FEATURES.each("of", UPDATES)
-def features(it: Asked, updates: list[UpdateFeaturesRequest.FeatureUpdateKey]) -> Any:
+def features(asker: Asker, updates: list[UpdateFeaturesRequest.FeatureUpdateKey]) -> Any:
     request = UpdateFeaturesRequest(feature_updates=updates, timeout_ms=3000)
-    at = it.side.controller()
-    return [it.ask(request, to=at), it.ask(request, to=at % 3 + 1)]
+    at = asker.side.controller()
+    return [asker.ask(request, to=at), asker.ask(request, to=at % 3 + 1)]
 
 
 @FEATURES.question("only to be checked", since=1)
-def features_checked(it: Asked) -> Any:
+def features_checked(asker: Asker) -> Any:
     request = UpdateFeaturesRequest(feature_updates=[update("nonsense", 1)], validate_only=True)
-    return it.ask_controller(request)
+    return asker.ask_controller(request)
 
 
 @ENVELOPE.question("with a request, and with nothing")
-def envelope(it: Asked) -> Any:
+def envelope(asker: Asker) -> Any:
     return [
-        it.ask(EnvelopeRequest(request_data=data, client_host_address=b"\x7f\0\0\1"))
+        asker.ask(EnvelopeRequest(request_data=data, client_host_address=b"\x7f\0\0\1"))
         for data in (b"", b"\0\x12\0\0\0\0\0\1\0\0")
     ]
 
 
 @HEARTBEAT.question("of a new member, and of an old one")
-def heartbeat(it: Asked) -> Any:
-    group = it.name("group")
+def heartbeat(asker: Asker) -> Any:
+    group = asker.name("group")
     joining = ConsumerGroupHeartbeatRequest(
         group_id=group, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
     )
     return [
-        it.ask(joining),
-        it.ask(ConsumerGroupHeartbeatRequest(group_id=group, member_id="m", member_epoch=3)),
-        it.ask(ConsumerGroupHeartbeatRequest()),
+        asker.ask(joining),
+        asker.ask(ConsumerGroupHeartbeatRequest(group_id=group, member_id="m", member_epoch=3)),
+        asker.ask(ConsumerGroupHeartbeatRequest()),
     ]
 
 
 @DESCRIBE.question("none, two, one twice")
-def describe(it: Asked) -> Any:
+def describe(asker: Asker) -> Any:
     return [
-        it.ask(ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=True))
+        asker.ask(
+            ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=True)
+        )
         for groups in ([], ["a", "b"], ["a", "a"], [""])
     ]

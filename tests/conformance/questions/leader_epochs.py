@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import filled
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import OffsetForLeaderEpochRequest
@@ -15,12 +15,12 @@ Partition = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
 
 
 def end_of(
-    it: Asked, topic: str, epoch: int, current: int, partition: int = 0, *, to: int = 1,
+    asker: Asker, topic: str, epoch: int, current: int, partition: int = 0, *, to: int = 1,
     replica_id: int = -1,
 ) -> Any:  # fmt: skip
     asked = Partition(partition=partition, leader_epoch=epoch, current_leader_epoch=current)
     topics = [Topic(topic=topic, partitions=[asked])]
-    return it.ask(OffsetForLeaderEpochRequest(replica_id=replica_id, topics=topics), to=to)
+    return asker.ask(OffsetForLeaderEpochRequest(replica_id=replica_id, topics=topics), to=to)
 
 
 PAIRS = {
@@ -31,13 +31,13 @@ PAIRS = {
 
 
 @EPOCHS.each("epoch", PAIRS, versions=range(5))
-def of_an_epoch(it: Asked, pair: tuple[int, int]) -> Any:
-    return end_of(it, filled(it.side), *pair)
+def of_an_epoch(asker: Asker, pair: tuple[int, int]) -> Any:
+    return end_of(asker, filled(asker.side), *pair)
 
 
 @EPOCHS.each("epoch of an empty partition", PAIRS)
-def of_an_empty_partition(it: Asked, pair: tuple[int, int]) -> Any:
-    return end_of(it, filled(it.side), *pair, partition=1, to=2)
+def of_an_empty_partition(asker: Asker, pair: tuple[int, int]) -> Any:
+    return end_of(asker, filled(asker.side), *pair, partition=1, to=2)
 
 
 PLACES: dict[str, dict[str, Any]] = {
@@ -53,20 +53,20 @@ PLACES: dict[str, dict[str, Any]] = {
 
 
 @EPOCHS.each("place", PLACES)
-def places(it: Asked, place: dict[str, Any]) -> Any:
-    return [end_of(it, filled(it.side), 0, current, **place) for current in (-1, 0, 1)]
+def places(asker: Asker, place: dict[str, Any]) -> Any:
+    return [end_of(asker, filled(asker.side), 0, current, **place) for current in (-1, 0, 1)]
 
 
 @EPOCHS.question("an unknown topic")
-def unknown_topic(it: Asked) -> Any:
-    return end_of(it, "never-there", 0, -1)
+def unknown_topic(asker: Asker) -> Any:
+    return end_of(asker, "never-there", 0, -1)
 
 
 @EPOCHS.question("a partition twice")
-def twice(it: Asked) -> Any:
+def twice(asker: Asker) -> Any:
     asked = [Partition(partition=0, leader_epoch=epoch) for epoch in (0, 5)]
-    return it.ask(
+    return asker.ask(
         OffsetForLeaderEpochRequest(
-            replica_id=-1, topics=[Topic(topic=filled(it.side), partitions=asked)]
+            replica_id=-1, topics=[Topic(topic=filled(asker.side), partitions=asked)]
         )
     )

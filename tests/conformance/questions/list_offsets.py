@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import filled
 from tests.conformance.records import NOW_MS
 from urteil.broker.wire.api_keys import ApiKey
@@ -30,7 +30,7 @@ TIMES = {
 
 
 def offsets(
-    it: Asked, topic: str, partitions: Sequence[dict[str, Any]], *, to: int = 1, **more: Any
+    asker: Asker, topic: str, partitions: Sequence[dict[str, Any]], *, to: int = 1, **more: Any
 ) -> Any:
     request = ListOffsetsRequest(
         **{"replica_id": -1, **more},
@@ -46,17 +46,17 @@ def offsets(
             )
         ],
     )
-    return it.ask(request, to=to)
+    return asker.ask(request, to=to)
 
 
 @OFFSETS.each("time", TIMES, versions=range(1, 10))
-def by_time(it: Asked, time: int) -> Any:
-    return offsets(it, filled(it.side), [{"timestamp": time}])
+def by_time(asker: Asker, time: int) -> Any:
+    return offsets(asker, filled(asker.side), [{"timestamp": time}])
 
 
 @OFFSETS.each("time in an empty partition", TIMES, since=1)
-def by_time_in_an_empty_one(it: Asked, time: int) -> Any:
-    return offsets(it, filled(it.side), [{"partition_index": 1, "timestamp": time}], to=2)
+def by_time_in_an_empty_one(asker: Asker, time: int) -> Any:
+    return offsets(asker, filled(asker.side), [{"partition_index": 1, "timestamp": time}], to=2)
 
 
 PLACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -76,26 +76,26 @@ PLACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @OFFSETS.each("place", PLACES, versions=(0, 1, 2, 4, 5, 9))
-def places(it: Asked, place: tuple[dict[str, Any], dict[str, Any]]) -> Any:
-    return offsets(it, filled(it.side), [place[0]], **place[1])
+def places(asker: Asker, place: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+    return offsets(asker, filled(asker.side), [place[0]], **place[1])
 
 
 @OFFSETS.question("an unknown topic")
-def unknown_topic(it: Asked) -> Any:
-    return offsets(it, "never-there", [{}])
+def unknown_topic(asker: Asker) -> Any:
+    return offsets(asker, "never-there", [{}])
 
 
 @OFFSETS.question("a partition twice", since=1)
-def twice(it: Asked) -> Any:
-    return offsets(it, filled(it.side), [{}, {"timestamp": -2}])
+def twice(asker: Asker) -> Any:
+    return offsets(asker, filled(asker.side), [{}, {"timestamp": -2}])
 
 
 OLD = {"latest": -1, "earliest": -2, "-3": -3, "zero": 0, "far ahead": NOW_MS + 1_000_000}
 
 
 @OFFSETS.each("lists of version 0, time", OLD, versions=(0,))
-def old_lists(it: Asked, time: int) -> Any:
+def old_lists(asker: Asker, time: int) -> Any:
     return [
-        offsets(it, filled(it.side), [{"timestamp": time, "max_num_offsets": count}])
+        offsets(asker, filled(asker.side), [{"timestamp": time, "max_num_offsets": count}])
         for count in (0, 1, 2, 5)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import filled
 from tests.conformance.side import Side
 from urteil.broker.wire.api_keys import ApiKey
@@ -24,17 +24,17 @@ def directory(side: Side) -> str:
 
 
 def _directory(side: Side) -> str:
-    (found,) = side.get(DescribeLogDirsRequest(topics=[]), 4).results
-    side.names[found.log_dir] = "the directory"
-    return str(found.log_dir)
+    (directory,) = side.get(DescribeLogDirsRequest(topics=[]), 4).results
+    side.names[directory.log_dir] = "the directory"
+    return str(directory.log_dir)
 
 
-def describe(it: Asked, topics: Mapping[str, Sequence[int]] | None) -> Any:
-    directory(it.side)
+def describe(asker: Asker, topics: Mapping[str, Sequence[int]] | None) -> Any:
+    directory(asker.side)
     asked = None
     if topics is not None:
         asked = [Topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
-    return it.ask(DescribeLogDirsRequest(topics=asked))
+    return asker.ask(DescribeLogDirsRequest(topics=asked))
 
 
 WANTED: dict[str, Any] = {
@@ -50,17 +50,17 @@ WANTED: dict[str, Any] = {
 
 
 @DESCRIBE.each("of", WANTED, versions=(0, 2, 3, 4))
-def described(it: Asked, wanted: Any) -> Any:
-    return describe(it, wanted(filled(it.side)))
+def described(asker: Asker, choose: Any) -> Any:
+    return describe(asker, choose(filled(asker.side)))
 
 
 @DESCRIBE.question("of all", versions=(0, 2, 3, 4))
-def all_described(it: Asked) -> Any:
+def all_described(asker: Asker) -> Any:
     """Of the answer, the topic that both sides have had for longest."""
-    known = filled(it.side)
-    answer = describe(it, None)
-    for one in answer["results"]:
-        one["topics"] = [topic for topic in one["topics"] if topic["name"] == known]
+    known = filled(asker.side)
+    answer = describe(asker, None)
+    for directory in answer["results"]:
+        directory["topics"] = [topic for topic in directory["topics"] if topic["name"] == known]
     return answer
 
 
@@ -77,32 +77,32 @@ MOVES = {f"{place}, {path}": (*PLACES[place], PATHS[path]) for place in PLACES f
 
 
 @ALTER.each("moved", MOVES)
-def moved(it: Asked, move: tuple[str, int, str | None]) -> Any:
+def moved(asker: Asker, move: tuple[str, int, str | None]) -> Any:
     topic, partition, path = move
-    topics = [Moved(name=topic or filled(it.side), partitions=[partition])]
-    path = directory(it.side) if path is None else path
-    return it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
+    topics = [Moved(name=topic or filled(asker.side), partitions=[partition])]
+    path = directory(asker.side) if path is None else path
+    return asker.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
 
 
 @ALTER.question("nothing")
-def nothing(it: Asked) -> Any:
-    return it.ask(AlterReplicaLogDirsRequest(dirs=[]))
+def nothing(asker: Asker) -> Any:
+    return asker.ask(AlterReplicaLogDirsRequest(dirs=[]))
 
 
 @ALTER.question("a partition to two places")
-def twice(it: Asked) -> Any:
-    topics = [Moved(name=filled(it.side), partitions=[0])]
-    paths = (directory(it.side), "/no/such/directory")
-    return it.ask(
+def twice(asker: Asker) -> Any:
+    topics = [Moved(name=filled(asker.side), partitions=[0])]
+    paths = (directory(asker.side), "/no/such/directory")
+    return asker.ask(
         AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics) for path in paths])
     )
 
 
 @ALTER.question("where a new replica shall lie is kept for later")
-def kept_for_later(it: Asked) -> Any:
-    topics = [Moved(name=it.name(), partitions=[0])]
-    path = directory(it.side)
-    asked = it.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
-    name = it.topic()
+def kept_for_later(asker: Asker) -> Any:
+    topics = [Moved(name=asker.name(), partitions=[0])]
+    path = directory(asker.side)
+    asked = asker.ask(AlterReplicaLogDirsRequest(dirs=[Dir(path=path, topics=topics)]))
+    name = asker.topic()
     request = DescribeLogDirsRequest(topics=[Topic(topic=name, partitions=[0])])
-    return [asked, it.side.ask(request, 4)]
+    return [asked, asker.side.ask(request, 4)]

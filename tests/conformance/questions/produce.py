@@ -7,7 +7,7 @@ from typing import Any
 
 import crc32c
 
-from tests.conformance.questions.registry import RUN, Asked, Subject
+from tests.conformance.questions.registry import RUN, Asker, Subject
 from tests.conformance.records import NOW_MS, batch, message, produce
 from tests.conformance.side import CLOSED, Side
 from urteil.broker.wire.api_keys import ApiKey
@@ -27,17 +27,17 @@ def _topic(side: Side) -> str:
     return side.create(f"produced-{RUN}", [(1, 2), (2, 3), (1, 3)])
 
 
-def send(it: Asked, *args: Any, to: int = 1, **kwargs: Any) -> Any:
+def send(asker: Asker, *args: Any, to: int = 1, **kwargs: Any) -> Any:
     """Without offsets: questions share a topic, and each adds to it as many as the other side."""
-    return it.ask(produce(*args, **kwargs), to=to)
+    return asker.ask(produce(*args, **kwargs), to=to)
 
 
 ACKS = {"1": 1, "all": -1, "2": 2, "-2": -2, "32767": 32767}
 
 
 @PRODUCE.each("acks", ACKS, versions=range(3, 12))
-def acks(it: Asked, given: int) -> Any:
-    return send(it, topic_of(it.side), batch([b"a", b"b"]), acks=given, partition=2)
+def acks(asker: Asker, given: int) -> Any:
+    return send(asker, topic_of(asker.side), batch([b"a", b"b"]), acks=given, partition=2)
 
 
 OLD = b"".join(message(0, n, value) for n, value in enumerate([b"a", None, b"c"]))
@@ -45,14 +45,14 @@ NEWER = b"".join(message(1, n, value) for n, value in enumerate([b"a", None, b"c
 
 
 @PRODUCE.each("messages of magic", {"0": OLD, "1": NEWER, "2": batch([b"a"])}, until=2)
-def old_formats(it: Asked, records: bytes) -> Any:
+def old_formats(asker: Asker, records: bytes) -> Any:
     """A null value is a tombstone."""
-    return send(it, topic_of(it.side), records)
+    return send(asker, topic_of(asker.side), records)
 
 
 @PRODUCE.each("messages of an old magic", {"0": message(0, 0, b"a"), "1": NEWER}, since=3)
-def old_formats_in_new_versions(it: Asked, records: bytes) -> Any:
-    return send(it, topic_of(it.side), records)
+def old_formats_in_new_versions(asker: Asker, records: bytes) -> Any:
+    return send(asker, topic_of(asker.side), records)
 
 
 PLACES: dict[str, tuple[str | None, int, int]] = {
@@ -69,36 +69,36 @@ PLACES: dict[str, tuple[str | None, int, int]] = {
 
 
 @PRODUCE.each("place", PLACES, versions=(2, 3, 7, 8, 9, 10, 11))
-def places(it: Asked, place: tuple[str | None, int, int]) -> Any:
-    it.side.coordinator("any")
+def places(asker: Asker, place: tuple[str | None, int, int]) -> Any:
+    asker.side.coordinator("any")
     name, partition, to = place
-    data = batch([b"a"]) if it.version > 2 else message(1, 0, b"a")
+    data = batch([b"a"]) if asker.version > 2 else message(1, 0, b"a")
     return send(
-        it, name if name is not None else topic_of(it.side), data, partition=partition, to=to
+        asker, name if name is not None else topic_of(asker.side), data, partition=partition, to=to
     )
 
 
 @PRODUCE.question("good and bad places together", since=3)
-def together(it: Asked) -> Any:
+def together(asker: Asker) -> Any:
     data = batch([b"a"])
-    return send(it, topic_of(it.side), data, more=[("never-there", 0, data)])
+    return send(asker, topic_of(asker.side), data, more=[("never-there", 0, data)])
 
 
 @PRODUCE.question("a partition twice", since=3)
-def twice(it: Asked) -> Any:
-    topic = it.topic()
-    return send(it, topic, batch([b"a"]), more=[(topic, 0, batch([b"b", b"c"]))])
+def twice(asker: Asker) -> Any:
+    topic = asker.topic()
+    return send(asker, topic, batch([b"a"]), more=[(topic, 0, batch([b"b", b"c"]))])
 
 
 @PRODUCE.question("nothing", since=3)
-def nothing(it: Asked) -> Any:
-    return it.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[]))
+def nothing(asker: Asker) -> Any:
+    return asker.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[]))
 
 
 @PRODUCE.question("a transactional id that nobody has", since=3)
-def transactional(it: Asked) -> Any:
-    request = produce(topic_of(it.side), batch([b"a"]))
-    return it.ask(
+def transactional(asker: Asker) -> Any:
+    request = produce(topic_of(asker.side), batch([b"a"]))
+    return asker.ask(
         ProduceRequest(
             transactional_id="nobody", acks=-1, timeout_ms=1000, topic_data=request.topic_data
         )
@@ -154,8 +154,8 @@ WRONG: dict[str, bytes] = {
 
 
 @PRODUCE.each("records", WRONG, versions=(3, 9))
-def records(it: Asked, data: bytes) -> Any:
-    return send(it, it.topic(), data)
+def records(asker: Asker, data: bytes) -> Any:
+    return send(asker, asker.topic(), data)
 
 
 PARTS = {
@@ -166,9 +166,9 @@ PARTS = {
 
 
 @PRODUCE.each("records to old versions", PARTS, versions=(0, 2))
-def parts(it: Asked, data: bytes) -> Any:
+def batch_parts(asker: Asker, data: bytes) -> Any:
     """To null records Apache Kafka gives no answer, so that is not asked."""
-    return send(it, it.topic(), data)
+    return send(asker, asker.topic(), data)
 
 
 OTHER_ACKS = {
@@ -179,21 +179,21 @@ OTHER_ACKS = {
 
 
 @PRODUCE.each("records", OTHER_ACKS, versions=(7,))
-def records_with_other_acks(it: Asked, given: tuple[str, int]) -> Any:
+def records_with_other_acks(asker: Asker, given: tuple[str, int]) -> Any:
     """With acks=0 there is no answer but the next request's, or the end of the connection."""
     what, acks = given
     if acks:
-        return send(it, it.topic(), WRONG[what], acks=1)
-    return after_silence(it, topic_of(it.side), WRONG[what])
+        return send(asker, asker.topic(), WRONG[what], acks=1)
+    return after_silence(asker, topic_of(asker.side), WRONG[what])
 
 
-def after_silence(it: Asked, topic: str, data: bytes, partition: int = 0) -> str:
+def after_silence(asker: Asker, topic: str, data: bytes, partition: int = 0) -> str:
     request = encode_request(
-        RequestHeader(0, it.version, 5, "x"), produce(topic, data, acks=0, partition=partition)
+        RequestHeader(0, asker.version, 5, "x"), produce(topic, data, acks=0, partition=partition)
     )
     then = encode_request(RequestHeader(18, 0, 5, "x"), ApiVersionsRequest())
     try:
-        with it.side.connect(1) as connection:
+        with asker.side.connect(1) as connection:
             connection.sendall(b"".join([*request, *then]))
             return "answered" if connection.recv(4) else CLOSED
     except ConnectionError:
@@ -201,8 +201,8 @@ def after_silence(it: Asked, topic: str, data: bytes, partition: int = 0) -> str
 
 
 @PRODUCE.each("acks 0, place", {"unknown topic": "never-there", "led elsewhere": None}, since=3)
-def acks_0_in_the_wrong_place(it: Asked, name: str | None) -> Any:
-    return after_silence(it, name or topic_of(it.side), GOOD, 0 if name else 1)
+def acks_0_in_the_wrong_place(asker: Asker, name: str | None) -> Any:
+    return after_silence(asker, name or topic_of(asker.side), GOOD, 0 if name else 1)
 
 
 CONFIGURED: dict[str, tuple[dict[str, str], bytes]] = {
@@ -226,6 +226,6 @@ CONFIGURED: dict[str, tuple[dict[str, str], bytes]] = {
 
 
 @PRODUCE.each("topic", CONFIGURED, versions=(3, 7, 9))
-def configured(it: Asked, given: tuple[dict[str, str], bytes]) -> Any:
-    topic = it.topic([(1, 2)], given[0])
-    return [send(it, topic, given[1]), send(it, topic, given[1], acks=1)]
+def configured(asker: Asker, given: tuple[dict[str, str], bytes]) -> Any:
+    topic = asker.topic([(1, 2)], given[0])
+    return [send(asker, topic, given[1]), send(asker, topic, given[1], acks=1)]

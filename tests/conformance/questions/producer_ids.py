@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import gives_producer_ids
 from tests.conformance.records import batch, produce
 from urteil.broker.wire.api_keys import ApiKey
@@ -20,20 +20,20 @@ KNOWN = {
 
 
 @IDS.each("known", KNOWN)
-def init(it: Asked, known: tuple[int, int]) -> Any:
+def init(asker: Asker, known: tuple[int, int]) -> Any:
     request = InitProducerIdRequest(
         transactional_id=None,
         transaction_timeout_ms=1000,
         producer_id=known[0],
         producer_epoch=known[1],
     )
-    gives_producer_ids(it.side)
-    return it.ask(request)
+    gives_producer_ids(asker.side)
+    return asker.ask(request)
 
 
 @IDS.question("an empty transactional id")
-def empty(it: Asked) -> Any:
-    return it.ask(InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000))
+def empty(asker: Asker) -> Any:
+    return asker.ask(InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000))
 
 
 Step = tuple[int, int, int]  # epoch, first sequence, records
@@ -59,10 +59,10 @@ STEPS: dict[str, list[Step]] = {
 
 
 @SEQUENCES.each("batches", STEPS, versions=(3, 9))
-def sequences(it: Asked, steps: list[Step]) -> Any:
-    topic = it.topic()
+def sequences(asker: Asker, steps: list[Step]) -> Any:
+    topic = asker.topic()
     return [
-        it.ask(
+        asker.ask(
             produce(
                 topic,
                 batch([b"v"] * count, producer_id=4242, producer_epoch=epoch, base_sequence=first),
@@ -73,8 +73,8 @@ def sequences(it: Asked, steps: list[Step]) -> Any:
 
 
 @SEQUENCES.question("two batches of a producer in one request", since=3)
-def two_batches(it: Asked) -> Any:
+def two_batches(asker: Asker) -> Any:
     """Apache Kafka takes one batch a partition of a producer with an id."""
     two = batch([b"v"], producer_id=99, producer_epoch=0, base_sequence=0)
     two += batch([b"v"], producer_id=99, producer_epoch=0, base_sequence=1)
-    return it.ask(produce(it.topic(), two))
+    return asker.ask(produce(asker.topic(), two))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import filled, spread
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.messages import (
@@ -21,10 +21,10 @@ Partition = AlterPartitionReassignmentsRequest.ReassignablePartition
 Listed = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
 
 
-def moved(*wanted: tuple[str, int, Sequence[int] | None]) -> AlterPartitionReassignmentsRequest:
+def moved(*moves: tuple[str, int, Sequence[int] | None]) -> AlterPartitionReassignmentsRequest:
     topics = [
         Topic(name=name, partitions=[Partition(partition_index=index, replicas=replicas)])
-        for name, index, replicas in wanted
+        for name, index, replicas in moves
     ]
     return AlterPartitionReassignmentsRequest(timeout_ms=10_000, topics=topics)
 
@@ -38,20 +38,22 @@ MOVES: dict[str, Sequence[int]] = {
 
 
 @ALTER.each("moved", MOVES)
-def move(it: Asked, replicas: Sequence[int]) -> Any:
+def move(asker: Asker, replicas: Sequence[int]) -> Any:
     """The answer, and where the partition is when all is done."""
-    topic = it.topic(kind=f"moved{''.join(map(str, replicas))}")
-    answer = it.ask_controller(moved((topic, 0, replicas)))
-    wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+    topic = asker.topic(kind=f"moved{''.join(map(str, replicas))}")
+    answer = asker.ask_controller(moved((topic, 0, replicas)))
+    query = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
 
     def done() -> bool:
-        found = it.side.get(wanted, 7).topics[0].partitions[0]
-        return list(found.replica_nodes) == list(replicas) and set(found.isr_nodes) == set(replicas)
+        partition = asker.side.get(query, 7).topics[0].partitions[0]
+        return list(partition.replica_nodes) == list(replicas) and set(partition.isr_nodes) == set(
+            replicas
+        )
 
-    it.side.until(done)
-    found = it.side.ask(wanted, 7)["topics"][0]["partitions"][0]
-    left = it.ask_controller(moved((topic, 0, None)))
-    return [answer, found["replica_nodes"], sorted(found["isr_nodes"]), left]
+    asker.side.until(done)
+    partition = asker.side.ask(query, 7)["topics"][0]["partitions"][0]
+    left = asker.ask_controller(moved((topic, 0, None)))
+    return [answer, partition["replica_nodes"], sorted(partition["isr_nodes"]), left]
 
 
 WRONG: dict[str, Any] = {
@@ -74,12 +76,14 @@ WRONG: dict[str, Any] = {
 
 
 @ALTER.each("wrong", WRONG)
-def wrong(it: Asked, wanted: Any) -> Any:
-    return it.ask_controller(moved(*wanted(spread(it.side))))
+def wrong(asker: Asker, moves: Any) -> Any:
+    return asker.ask_controller(moved(*moves(spread(asker.side))))
 
 
-def listed(*wanted: tuple[str, Sequence[int]]) -> ListPartitionReassignmentsRequest:
-    topics = [Listed(name=name, partition_indexes=list(indexes)) for name, indexes in wanted]
+def listed(*partitions_by_topic: tuple[str, Sequence[int]]) -> ListPartitionReassignmentsRequest:
+    topics = [
+        Listed(name=name, partition_indexes=list(indexes)) for name, indexes in partitions_by_topic
+    ]
     return ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=topics)
 
 
@@ -94,20 +98,20 @@ ASKED: dict[str, Any] = {
 
 
 @LIST.each("of", ASKED)
-def list_some(it: Asked, wanted: Any) -> Any:
-    return it.ask_controller(listed(*wanted(filled(it.side))))
+def list_some(asker: Asker, topics: Any) -> Any:
+    return asker.ask_controller(listed(*topics(filled(asker.side))))
 
 
 @LIST.question("of all, none going on")
-def list_all(it: Asked) -> Any:
-    return it.ask_controller(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None))
+def list_all(asker: Asker) -> Any:
+    return asker.ask_controller(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None))
 
 
 @LIST.question("asked of another broker than the controller")
-def list_elsewhere(it: Asked) -> Any:
-    return it.ask(listed(("never-there", [0])), to=it.side.controller() % 3 + 1)
+def list_elsewhere(asker: Asker) -> Any:
+    return asker.ask(listed(("never-there", [0])), to=asker.side.controller() % 3 + 1)
 
 
 @ALTER.question("asked of another broker than the controller")
-def elsewhere(it: Asked) -> Any:
-    return it.ask(moved(("never-there", 0, (1,))), to=it.side.controller() % 3 + 1)
+def elsewhere(asker: Asker) -> Any:
+    return asker.ask(moved(("never-there", 0, (1,))), to=asker.side.controller() % 3 + 1)

@@ -17,8 +17,8 @@ _NAMES: Final[set[str]] = set()
 RUN: Final = os.getpid()
 
 
-class Asked:
-    """One question at one version, put to one side."""
+class Asker:
+    """Puts one question at one version to one side."""
 
     def __init__(self, side: Side, question: Question, version: int) -> None:
         self.side, self.version = side, version
@@ -45,15 +45,15 @@ class Asked:
         """The answer of the broker that is controller; waits where that changes just now."""
         answers: list[Any] = []
 
-        def found() -> bool:
+        def has_answer() -> bool:
             answers[:] = [self.ask(message, to=self.side.controller())]
             return "NOT_CONTROLLER" not in str(answers)
 
-        self.side.until(found)
+        self.side.until(has_answer)
         return answers[0]
 
 
-Ask = Callable[[Asked], Any]
+Ask = Callable[[Asker], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +102,14 @@ class Subject:
         since: int = 0,
         until: int = 1 << 15,
         versions: Iterable[int] | None = None,
-    ) -> Callable[[Callable[[Asked, Any], Any]], Callable[[Asked, Any], Any]]:
+    ) -> Callable[[Callable[[Asker, Any], Any]], Callable[[Asker, Any], Any]]:
         """Register a function as a question for each case, which it is given."""
         given = None if versions is None else tuple(versions)
 
-        def register(ask: Callable[[Asked, Any], Any]) -> Callable[[Asked, Any], Any]:
+        def register(ask: Callable[[Asker, Any], Any]) -> Callable[[Asker, Any], Any]:
             for label, case in cases.items():
                 add = self.question(f"{text}: {label}", since=since, until=until, versions=given)
-                add(lambda it, case=case: ask(it, case))  # type: ignore[misc]
+                add(lambda asker, case=case: ask(asker, case))  # type: ignore[misc]
             return ask
 
         return register

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.groups import offset_fetch, stable
 from tests.conformance.questions.group_administration import forget
-from tests.conformance.questions.registry import Asked, Subject
+from tests.conformance.questions.registry import Asker, Subject
 from tests.conformance.questions.stage import filled
 from tests.conformance.questions.transactions import STRANGERS
 from tests.conformance.transactions import (
@@ -25,50 +25,50 @@ COMMIT = Subject("TxnOffsetCommit", ApiKey.TXN_OFFSET_COMMIT)
 
 
 @COMMIT.each("and then", {"commit": True, "abort": False})
-def offsets_in_a_transaction(it: Asked, commit: bool) -> Any:
-    side, group, topic = it.side, it.name("offsets"), filled(it.side)
-    txn, at = new_producer(it), side.coordinator(it.name("offsets"))
+def offsets_in_a_transaction(asker: Asker, commit: bool) -> Any:
+    side, group, topic = asker.side, asker.name("offsets"), filled(asker.side)
+    txn, at = new_producer(asker), side.coordinator(asker.name("offsets"))
     wait_until_settled(side, txn)
-    seen = [side.ask(txn.add_offsets(group), 3, to=txn.at)]
+    answers = [side.ask(txn.add_offsets(group), 3, to=txn.at)]
     offsets = {(topic, 0): 5, (topic, 8): 1, ("never", 0): 2}
-    seen.append(it.ask(txn.commit_offsets(group, offsets), to=at))
-    seen += positions(side, group, topic, at)
-    seen.append(side.ask(txn.end(commit=commit), 3, to=txn.at))
+    answers.append(asker.ask(txn.commit_offsets(group, offsets), to=at))
+    answers += positions(side, group, topic, at)
+    answers.append(side.ask(txn.end(commit=commit), 3, to=txn.at))
     wait_until_settled(side, txn)
-    return [*seen, *positions(side, group, topic, at)]
+    return [*answers, *positions(side, group, topic, at)]
 
 
 @COMMIT.each("and the group is deleted, then", {"commit": True, "abort": False}, versions=(3,))
-def group_deleted(it: Asked, commit: bool) -> Any:
+def group_deleted(asker: Asker, commit: bool) -> Any:
     """With what the transaction would have committed."""
-    side, group, topic = it.side, it.name("deleted"), filled(it.side)
-    txn, at = pending(it, group, topic)
+    side, group, topic = asker.side, asker.name("deleted"), filled(asker.side)
+    txn, at = pending(asker, group, topic)
     known = DescribeGroupsRequest(groups=[group])
-    seen = [side.ask(known, 4, to=at)]
-    seen.append(side.ask(DeleteGroupsRequest(groups_names=[group]), 1, to=at))
-    seen.append(side.ask(known, 4, to=at))
+    answers = [side.ask(known, 4, to=at)]
+    answers.append(side.ask(DeleteGroupsRequest(groups_names=[group]), 1, to=at))
+    answers.append(side.ask(known, 4, to=at))
     end(side, txn, commit=commit)
-    return [*seen, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
+    return [*answers, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
 
 
 @COMMIT.question("and the position is deleted", versions=(3,))
-def position_deleted(it: Asked) -> Any:
+def position_deleted(asker: Asker) -> Any:
     """It does not come with the transaction's end; the group stays until then."""
-    side, group, topic = it.side, it.name("forgotten"), filled(it.side)
-    txn, at = pending(it, group, topic)
+    side, group, topic = asker.side, asker.name("forgotten"), filled(asker.side)
+    txn, at = pending(asker, group, topic)
     known = DescribeGroupsRequest(groups=[group])
-    seen = [side.ask(forget(group, (topic, 0)), 0, to=at), *positions(side, group, topic, at)]
-    seen.append(side.ask(known, 4, to=at))
+    answers = [side.ask(forget(group, (topic, 0)), 0, to=at), *positions(side, group, topic, at)]
+    answers.append(side.ask(known, 4, to=at))
     end(side, txn, commit=True)
-    return [*seen, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
+    return [*answers, *positions(side, group, topic, at), side.ask(known, 4, to=at)]
 
 
-def pending(it: Asked, group: str, topic: str) -> tuple[Txn, int]:
+def pending(asker: Asker, group: str, topic: str) -> tuple[Txn, int]:
     """A transaction that has two positions of the group, and the group's coordinator."""
-    txn, at = new_producer(it), it.side.coordinator(group)
-    wait_until_settled(it.side, txn)
-    it.side.ask(txn.add_offsets(group), 3, to=txn.at)
-    answer = it.side.get(txn.commit_offsets(group, {(topic, 0): 5, (topic, 1): 6}), 3, to=at)
+    txn, at = new_producer(asker), asker.side.coordinator(group)
+    wait_until_settled(asker.side, txn)
+    asker.side.ask(txn.add_offsets(group), 3, to=txn.at)
+    answer = asker.side.get(txn.commit_offsets(group, {(topic, 0): 5, (topic, 1): 6}), 3, to=at)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, answer
     return txn, at
 
@@ -81,21 +81,21 @@ def positions(side: Any, group: str, topic: str, at: int) -> list[Any]:
 
 
 @COMMIT.question("without the group in the transaction")
-def offsets_not_added(it: Asked) -> Any:
-    txn, group = new_producer(it), it.name("offsets")
-    at = it.side.coordinator(group)
-    return it.ask(txn.commit_offsets(group, {(filled(it.side), 0): 5}), to=at)
+def offsets_not_added(asker: Asker) -> Any:
+    txn, group = new_producer(asker), asker.name("offsets")
+    at = asker.side.coordinator(group)
+    return asker.ask(txn.commit_offsets(group, {(filled(asker.side), 0): 5}), to=at)
 
 
 @COMMIT.each("by", STRANGERS)
-def offsets_by(it: Asked, changes: dict[str, Any]) -> Any:
-    side, group = it.side, it.name("offsets")
-    txn = begin(side, it.name("txn"))
+def offsets_by(asker: Asker, changes: dict[str, Any]) -> Any:
+    side, group = asker.side, asker.name("offsets")
+    txn = begin(side, asker.name("txn"))
     side.ask(txn.add_offsets(group), 3, to=txn.at)
     other = txn.other(**changes)
     coordinator(side, other.name)
     offsets = {(filled(side), 0): 5}
-    return it.ask(other.commit_offsets(group, offsets), to=side.coordinator(group))
+    return asker.ask(other.commit_offsets(group, offsets), to=side.coordinator(group))
 
 
 MEMBERS = {
@@ -108,26 +108,26 @@ MEMBERS = {
 
 
 @COMMIT.each("by", {f"{who} of a group": case for who, case in MEMBERS.items()}, since=3)
-def offsets_by_members(it: Asked, case: tuple[dict[str, Any], int]) -> Any:
-    side, group, topic = it.side, it.name("members"), filled(it.side)
+def offsets_by_members(asker: Asker, case: tuple[dict[str, Any], int]) -> Any:
+    side, group, topic = asker.side, asker.name("members"), filled(asker.side)
     at, member, generation = stable(side, group)
-    txn = new_producer(it)
+    txn = new_producer(asker)
     side.ask(txn.add_offsets(group), 3, to=txn.at)
     changes, delta = case
     who = {"member_id": member, "generation_id": max(generation + delta, -1), **changes}
-    answer = it.ask(txn.commit_offsets(group, {(topic, 0): 5}, **who), to=at)
+    answer = asker.ask(txn.commit_offsets(group, {(topic, 0): 5}, **who), to=at)
     end(side, txn, commit=False)
     return answer
 
 
 @COMMIT.question("by a member of a group that has none", since=3)
-def offsets_of_no_members(it: Asked) -> list[Any]:
+def offsets_of_no_members(asker: Asker) -> list[Any]:
     """Without a generation anybody may, whatever they call themselves."""
-    side, group = it.side, it.name("empty")
-    txn, at = new_producer(it), side.coordinator(group)
+    side, group = asker.side, asker.name("empty")
+    txn, at = new_producer(asker), side.coordinator(group)
     side.ask(txn.add_offsets(group), 3, to=txn.at)
-    offsets, seen = {(filled(side), 0): 5}, []
+    offsets, answers = {(filled(side), 0): 5}, []
     for who in ({"member_id": "nobody"}, {"group_instance_id": "nobody"}, {"generation_id": 1}):
-        seen.append(it.ask(txn.commit_offsets(group, offsets, **who), to=at))
+        answers.append(asker.ask(txn.commit_offsets(group, offsets, **who), to=at))
     end(side, txn, commit=False)
-    return seen
+    return answers

@@ -127,8 +127,8 @@ class SharedDuck(Duck):
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
         files = sorted(folder.glob("*.parquet"))
-        parts = [part for file in files for part in (file.name.encode(), file.read_bytes())]
-        content, make = [_text(schema), *parts], super().view
+        contents = [part for file in files for part in (file.name.encode(), file.read_bytes())]
+        content, make = [_text(schema), *contents], super().view
         in_memory = not files or fits_in_memory(files)
         none = schema.empty_table() if schema and not files else None
         self._plan(name, content, lambda: make(name, folder, schema), rows=none, shared=in_memory)
@@ -139,8 +139,8 @@ class SharedDuck(Duck):
 
     def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
         named, make = self._named(query), super().keep
-        parts = [self._digest(query, named), repr(cut).encode()]
-        self._plan(name, parts, lambda: make(name, query, cut), named - {name})
+        contents = [self._digest(query, named), repr(cut).encode()]
+        self._plan(name, contents, lambda: make(name, query, cut), named - {name})
 
     def store(self, query: str, folder: Path, cut: Cut | None = None) -> None:
         self._make(named := self._named(query))
@@ -170,13 +170,15 @@ class SharedDuck(Duck):
     def _digest(self, query: str, named: frozenset[str]) -> bytes:
         """The digest of a query and of all that it reads."""
         words, starred = _words(query), _starred(query)
-        parts = [query.encode()]
+        contents = [query.encode()]
         for name in sorted(named):
             columns = MADE[self._digests[name]]
-            parts += [name.encode(), ",".join(columns).encode()]
-            parts += [columns[one] for one in columns if one in words or name in starred]
-            parts.append(columns[ROWS])
-        return _hash(parts)
+            contents += [name.encode(), ",".join(columns).encode()]
+            contents += [
+                columns[column] for column in columns if column in words or name in starred
+            ]
+            contents.append(columns[ROWS])
+        return _hash(contents)
 
     def _plan(
         self,
@@ -196,7 +198,9 @@ class SharedDuck(Duck):
             self._unmade[name] = (make, named, shared)
             if digest not in MADE:
                 self._make(frozenset({name}))
-                known = None if rows is None else {one.name: str(one.type) for one in rows.schema}
+                known = (
+                    None if rows is None else {field.name: str(field.type) for field in rows.schema}
+                )
                 MADE[digest] = (
                     _columns(known, rows) if known else self._columns(name, digest, shared=shared)
                 )
@@ -206,14 +210,14 @@ class SharedDuck(Duck):
         digest of the whole table."""
         source = f"SELECT * FROM memory.{self._schemas[name]}.{name}"
         with self._cursor() as cursor:
-            found = cursor.sql(source if shared else f"{source} LIMIT 0")
-            kinds = dict(zip(found.columns, map(str, found.types), strict=True))
-            rows = found.to_arrow_table()
+            relation = cursor.sql(source if shared else f"{source} LIMIT 0")
+            kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            rows = relation.to_arrow_table()
         columns = _columns(kinds, rows)
         if not shared:
-            return {one: _hash([columns[one], digest]) for one in columns}
-        vague = [one for one, kind in kinds.items() if kind not in EXACT]
-        return columns | {one: _hash([columns[one], digest]) for one in vague}
+            return {column: _hash([columns[column], digest]) for column in columns}
+        vague = [column for column, kind in kinds.items() if kind not in EXACT]
+        return columns | {column: _hash([columns[column], digest]) for column in vague}
 
     def _forget(self, name: str) -> None:
         """Drop what this engine alone has under a name, as it gets other content."""
@@ -284,7 +288,8 @@ def _rest_of_select(text: str, begin: int) -> str:
 def _columns(kinds: Mapping[str, str], rows: pa.Table) -> Columns:
     """The digests of columns of these types."""
     columns = {
-        one: _hash([kind.encode(), _stream(rows.select([one]))]) for one, kind in kinds.items()
+        column: _hash([kind.encode(), _stream(rows.select([column]))])
+        for column, kind in kinds.items()
     }
     return columns | {ROWS: _hash([b"%d" % rows.num_rows])}
 
@@ -302,9 +307,9 @@ def _text(schema: pa.Schema | None) -> bytes:
     return str(schema).encode()
 
 
-def _hash(parts: list[bytes]) -> bytes:
+def _hash(contents: list[bytes]) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
+    for part in contents:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.digest()

@@ -33,8 +33,8 @@ def test_backward_step_is_reported_in_any_pieces(
     monkeypatch.setattr(clocks, "ROWS", piece)
     times = [*range(100, 120), *range(105, 125)]
     sentences = _sentences(tmp_path, [("p0", 0, op, at * S) for op, at in enumerate(times)])
-    (one,) = sentences
-    assert one.startswith("a clock went back 1 times in evidence/sends/p0.parquet, by ")
+    (sentence,) = sentences
+    assert sentence.startswith("a clock went back 1 times in evidence/sends/p0.parquet, by ")
 
 
 @pytest.mark.parametrize("piece", [5, 100])
@@ -89,7 +89,7 @@ def test_impossible_times_are_a_reason_and_yield_no_finding(
         row[column] += by_s * S
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    assert any(reason in one for one in result.reasons), result.reasons
+    assert any(reason in text for text in result.reasons), result.reasons
 
 
 def test_states_before_the_run_are_no_clock_leap(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_native_operators_agree_with_duckdb_on_damaged_evidence(
     tmp_path: Path,
 ) -> None:
     copy = copy_of(healthy())
-    for one in DAMAGES:
-        one(copy)
+    for damage in DAMAGES:
+        damage(copy)
     run = tmp_path / "run"
     synthetic.write_run(run, copy.tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     _same_as_duckdb(run)

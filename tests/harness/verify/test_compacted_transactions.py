@@ -62,8 +62,8 @@ def test_read_committed_reader_gets_the_last_value_of_a_key(
         send["tombstone"] = tombstone and send["offset"] == offset
     _hide(tables, offset)
     name = "tombstone_too_early" if tombstone else "latest_value_lost"
-    wanted = [(name, "not served", offset)] if FATES[fate] == "committed" else []
-    assert _found(tmp_path, tables) == wanted
+    expected = [(name, "not served", offset)] if FATES[fate] == "committed" else []
+    assert _found(tmp_path, tables) == expected
 
 
 def test_records_possibly_aborted_by_a_late_end_may_be_missing(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def _at(tables: Tables, offset: int, broker: int) -> dict[str, Any]:
 def test_marker_with_another_outcome_on_one_replica_is_found(broker: int, tmp_path: Path) -> None:
     tables = _marked()
     _at(tables, MARKER, broker)["control"] = "abort"
-    found = _found(tmp_path, tables, "replica_divergence", **BRIEF)
-    assert found == [("replica_divergence", "content", MARKER)]
+    findings = _found(tmp_path, tables, "replica_divergence", **BRIEF)
+    assert findings == [("replica_divergence", "content", MARKER)]
 
 
 @pytest.mark.parametrize("config", [DAY, BRIEF], ids=["kept for a day", "may be cleaned"])
@@ -97,12 +97,12 @@ def test_marker_missing_on_one_replica_is_found(config: dict[str, str], tmp_path
     for row in tables["replicas"]:
         row["timestamp_ms"] = END_NS // MS
     tables["replicas"].remove(_at(tables, MARKER, 2))
-    found = _found(tmp_path, tables, "replica_divergence", **config)
-    assert found == ([("replica_divergence", "missing", MARKER)] if config is DAY else [])
+    findings = _found(tmp_path, tables, "replica_divergence", **config)
+    assert findings == ([("replica_divergence", "missing", MARKER)] if config is DAY else [])
 
 
 def test_record_in_another_epoch_on_one_replica_is_found(tmp_path: Path) -> None:
     tables = _keyed()
     _at(tables, 100, 3)["leader_epoch"] += 7
-    found = _found(tmp_path, tables, "replica_divergence")
-    assert found == [("replica_divergence", "leader epoch", 100)]
+    findings = _found(tmp_path, tables, "replica_divergence")
+    assert findings == [("replica_divergence", "leader epoch", 100)]

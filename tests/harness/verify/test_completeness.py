@@ -50,9 +50,9 @@ def test_default_retention_deletes_nothing_within_a_minute(
     damage(tables)
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.FAIL
-    found = named(result, "retained_too_short")
-    assert found.status is Status.VIOLATED
-    assert found.findings[0].sentence.endswith("retention.ms is 604800000.")
+    limit = named(result, "retained_too_short")
+    assert limit.status is Status.VIOLATED
+    assert limit.findings[0].sentence.endswith("retention.ms is 604800000.")
 
 
 def _read_nothing_in_the_end(tables: Tables) -> None:
@@ -163,7 +163,7 @@ def test_contradictory_evidence_is_unknown_and_named(
     damage(tables)
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN, result.reasons
-    assert any(one.startswith(reason) for one in result.reasons), result.reasons
+    assert any(text.startswith(reason) for text in result.reasons), result.reasons
 
 
 @pytest.mark.usefixtures("few")
@@ -186,9 +186,9 @@ def test_isr_has_replicas_alone(tmp_path: Path) -> None:
     before |= {"partition": None, "leader_epoch": None, "replicas": '{"0": [1, 2, 3, 4]}'}
     for row in tables["states"][-1:]:
         row["isr"] = "[1, 2, 3, 4]"
-    found = named(judged(tmp_path / "never", tables), "unclean_leader")
-    (finding,) = found.findings
-    assert (found.status, finding.sub_kind) == (Status.VIOLATED, "no replica")
+    result = named(judged(tmp_path / "never", tables), "unclean_leader")
+    (finding,) = result.findings
+    assert (result.status, finding.sub_kind) == (Status.VIOLATED, "no replica")
     assert "[1,2,3,4], though broker 4 never was one of its replicas" in finding.sentence
     tables["states"].insert(0, first | before)
     assert named(judged(tmp_path / "once", tables), "unclean_leader").findings == []

@@ -41,19 +41,19 @@ def _queries() -> Iterator[str]:
         query = shared.query.replace("{in_transactions}", "").replace("{only}", only)
         query = query.replace("{scatter}", "").replace("{gather}", "")
         yield from (query.replace("{expected}", expected) for expected in _expected(name))
-    for one in GUARANTEES.values():
-        yield one.tally()
-        yield one.first(100)
+    for guarantee in GUARANTEES.values():
+        yield guarantee.tally()
+        yield guarantee.first(100)
 
 
 def test_duckdb_takes_every_query(tmp_path: Path) -> None:
     engine = Duck(tmp_path)
     open_views(engine, tmp_path, Derived({}))
     shared_tables.build(engine)
-    for one in GUARANTEES.values():
+    for guarantee in GUARANTEES.values():
         fields = {"opportunities": 0, "violations": 0, "permitted": 0}
-        assert engine.query(one.tally()) in ([fields], [fields | {"opportunities": None}])
-        assert engine.query(one.first(100)) == []
+        assert engine.query(guarantee.tally()) in ([fields], [fields | {"opportunities": None}])
+        assert engine.query(guarantee.first(100)) == []
     engine.close()
 
 

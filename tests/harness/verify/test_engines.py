@@ -72,8 +72,8 @@ def _comparable(result: Result) -> dict[str, Any]:
 @pytest.mark.timeout(900)
 def test_engines_agree_on_damaged_evidence(session: Any, tmp_path: Path) -> None:
     copy = copy_of(healthy())
-    for one in DAMAGES:
-        one(copy)
+    for damage in DAMAGES:
+        damage(copy)
     facts = example_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     sentences = {
@@ -92,7 +92,7 @@ def test_engines_agree_on_damaged_evidence(session: Any, tmp_path: Path) -> None
     violated = {
         sentence["name"] for sentence in sentences["spark"]["guarantees"] if sentence["violations"]
     }
-    assert violated == {name for name, one in GUARANTEES.items() if not one.never_fails}
+    assert violated == {name for name, guarantee in GUARANTEES.items() if not guarantee.never_fails}
     for left, right in zip(
         sentences["spark"]["guarantees"], sentences["duckdb"]["guarantees"], strict=True
     ):
@@ -108,7 +108,7 @@ def test_engines_agree_on_generated_histories(session: Any, tmp_path: Path) -> N
         engine: runs.judged(tmp_path / engine, histories, rows, engine=engine, session=session)
         for engine in ("spark", "duckdb")
     }
-    assert [str(one) for one in done if not runs.findings(results["spark"], one)] == []
+    assert [str(damage) for damage in done if not runs.findings(results["spark"], damage)] == []
     for left, right in zip(results["spark"].guarantees, results["duckdb"].guarantees, strict=True):
         assert left == right
     assert _comparable(results["spark"]) == _comparable(results["duckdb"])

@@ -33,9 +33,9 @@ def _judged(run_dir: Path, tables: Tables, **config: str) -> Status:
     facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
     with asked_for("lost_write"):
         result = judged(run_dir, tables, facts=facts)
-    found = named(result, "lost_write")
-    assert result.verdict is (Verdict.FAIL if found.status is Status.VIOLATED else Verdict.UNKNOWN)
-    return found.status
+    loss = named(result, "lost_write")
+    assert result.verdict is (Verdict.FAIL if loss.status is Status.VIOLATED else Verdict.UNKNOWN)
+    return loss.status
 
 
 @pytest.mark.parametrize("acks", [1, -1])

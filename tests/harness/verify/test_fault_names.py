@@ -30,8 +30,11 @@ def modules() -> list[Path]:
 def is_name_of_fault(node: ast.expr) -> bool:
     """Whether an expression is `row["fault"]`, or is made from that alone."""
     if isinstance(node, ast.Call):
-        parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
-        return any(map(is_name_of_fault, parts))
+        expressions = [
+            *node.args,
+            *([node.func.value] if isinstance(node.func, ast.Attribute) else []),
+        ]
+        return any(map(is_name_of_fault, expressions))
     key = node.slice if isinstance(node, ast.Subscript) else None
     return isinstance(key, ast.Constant) and key.value == "fault"
 

@@ -20,9 +20,9 @@ def _healthy() -> example_runs.Tables:
 
 def _damaged() -> example_runs.Tables:
     copy = example_runs.copy_of(example_runs.healthy())
-    for one in DAMAGES:
+    for damage in DAMAGES:
         try:
-            one(copy)
+            damage(copy)
         except Untried:
             continue
     return copy.tables

@@ -47,10 +47,10 @@ def test_split_guarantee_serves_earlier_scenarios(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough  # the canary of several partitions finds them all at once
-@pytest.mark.parametrize("one", DAMAGES, ids=lambda one: one.name.replace(" ", "-"))
-def test_every_damage_is_a_violation_of_its_guarantee(one: Damage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name.replace(" ", "-"))
+def test_every_damage_is_a_violation_of_its_guarantee(damage: Damage, tmp_path: Path) -> None:
     copy = copy_of(healthy())
-    trace = one(copy)
+    trace = damage(copy)
     facts = example_runs.two_partitions(synthetic.facts(ONE))
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
     only = {trace.guarantee}
@@ -227,10 +227,10 @@ def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broker", "log_start", "found"), [(2, 0, ["none"]), (1, 0, []), (2, 40, [])]
+    ("broker", "log_start", "expected"), [(2, 0, ["none"]), (1, 0, []), (2, 40, [])]
 )
 def test_deposed_or_truncated_leader_may_find_no_record_by_time(
-    broker: int, log_start: int, found: list[str], tmp_path: Path
+    broker: int, log_start: int, expected: list[str], tmp_path: Path
 ) -> None:
     """A leader may have a segment that lies below its log's start: retention has just moved that
     (Apache Kafka under `deletion` 71002), or it followed and had not removed it yet."""
@@ -243,11 +243,11 @@ def test_deposed_or_truncated_leader_may_find_no_record_by_time(
     fields |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "leader_epoch": -1}
     tables["offset_answers"].append(tables["offset_answers"][0] | fields)
     result = alone("time_index_wrong", tmp_path, tables)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
 @pytest.mark.parametrize(
-    ("offset", "reported", "found"),
+    ("offset", "reported", "expected"),
     [
         (100, {}, []),
         (100, {"leader_epoch": -1}, []),
@@ -259,7 +259,7 @@ def test_deposed_or_truncated_leader_may_find_no_record_by_time(
     ],
 )
 def test_answer_of_a_lookup_by_time_matches_its_record(
-    offset: int, reported: dict[str, Any], found: list[str], tmp_path: Path
+    offset: int, reported: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()
     row = next(r for r in tables["replicas"] if (r["broker"], r["offset"]) == (2, offset))
@@ -270,16 +270,16 @@ def test_answer_of_a_lookup_by_time_matches_its_record(
     answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
     tables["offset_answers"].append(tables["offset_answers"][0] | answer | reported)
     result = alone("time_index_wrong", tmp_path, tables)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
-@pytest.mark.parametrize(("second", "found"), [(5, []), (4, ["shared id"])])
-def test_producer_ids_are_unique(second: int, found: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("second", "expected"), [(5, []), (4, ["shared id"])])
+def test_producer_ids_are_unique(second: int, expected: list[str], tmp_path: Path) -> None:
     tables = healthy()
     asked = tables["offset_answers"][0] | {"query": "producer", "error": None}
     tables["offset_answers"] += [asked | {"offset": 4}, asked | {"offset": second, "node": 1}]
     result = alone("sequence_gap", tmp_path, tables)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
@@ -294,12 +294,12 @@ def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> N
     for row in tables["replicas"]:
         if row["offset"] == 200:
             row |= {"producer_id": None, "producer_epoch": None, "sequence": None}
-    found = alone("sequence_gap", tmp_path / "lost", tables, facts=facts)
-    assert "stripped" in [finding.sub_kind for finding in found.findings]
+    result = alone("sequence_gap", tmp_path / "lost", tables, facts=facts)
+    assert "stripped" in [finding.sub_kind for finding in result.findings]
 
 
-@pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["not the newest"])])
-def test_lost_record_is_not_the_newest(lost: bool, found: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lost", "expected"), [(True, []), (False, ["not the newest"])])
+def test_lost_record_is_not_the_newest(lost: bool, expected: list[str], tmp_path: Path) -> None:
     """Right after an unclean election a leader returns its last record: whether others
     may be lost, lost_write says (Apache Kafka under `unclean-on` 73102)."""
     tables = healthy()
@@ -313,7 +313,7 @@ def test_lost_record_is_not_the_newest(lost: bool, found: list[str], tmp_path: P
     answer |= {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
     tables["offset_answers"].append(tables["offset_answers"][0] | answer)
     result = alone("time_index_wrong", tmp_path, tables)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
 def test_a_foreign_record_is_a_phantom_and_no_duplicate(tmp_path: Path) -> None:
@@ -380,9 +380,9 @@ def test_findings_show_each_source_of_the_offset(tmp_path: Path) -> None:
 def test_result_keeps_a_hundred_findings_and_counts_all(tmp_path: Path) -> None:
     tables = healthy()
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] >= 150]
-    one = alone("lost_write", tmp_path, tables)
-    assert one.violations == 150
-    assert [finding.offset for finding in one.findings] == list(range(100))
+    result = alone("lost_write", tmp_path, tables)
+    assert result.violations == 150
+    assert [finding.offset for finding in result.findings] == list(range(100))
 
 
 def test_marks_of_transactions_are_no_records(tmp_path: Path) -> None:
@@ -448,10 +448,10 @@ def test_difference_on_a_follower_alone_does_not_concern_the_leader(
         row[column] + _DIFFERS[column]
     )
     result = judged(tmp_path / "run", tables)
-    found = {
+    findings = {
         (g.name, f.sub_kind, f.offset)
         for g in result.guarantees
         for f in g.findings
         if not f.permitted
     }
-    assert found == {("replica_divergence", "bytes", 100)}
+    assert findings == {("replica_divergence", "bytes", 100)}

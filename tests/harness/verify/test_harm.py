@@ -87,10 +87,10 @@ def test_a_loss_is_where_every_in_sync_replica_was_hurt(
 
 
 def test_loss_concerns_earlier_sends() -> None:
-    whole = Floor(from_ns=LONG_AGO, to_ns=FOREVER_NS, any_floor=0, unclean_floor=NO_OFFSET)
+    floor = Floor(from_ns=LONG_AGO, to_ns=FOREVER_NS, any_floor=0, unclean_floor=NO_OFFSET)
     early, late = losses([span(1, 1, 1)], [cut(2, 1, 30), cut(9, 1, 20)])
-    found = with_losses([whole], [early, late])
-    assert [(one.from_ns, one.to_ns, one.lost_floor) for one in found] == [
+    spans = with_losses([floor], [early, late])
+    assert [(span.from_ns, span.to_ns, span.lost_floor) for span in spans] == [
         (LONG_AGO, 2, 20),
         (2, 9, 20),
         (9, FOREVER_NS, NO_OFFSET),
@@ -153,9 +153,9 @@ def test_vanished_read_is_permitted_only_before_the_power_cut(
         row = next(r for r in tables["reads"] if r["client"] == "c0" and r["offset"] == 206)
         row |= gone
         result = judged(tmp_path / str(number), tables)
-        wanted = Status.PERMITTED if cut_low == FLOOR else Status.VIOLATED
-        assert named(result, "vanished_read").status is wanted
-        assert named(result, "lost_write").status is wanted
+        expected = Status.PERMITTED if cut_low == FLOOR else Status.VIOLATED
+        assert named(result, "vanished_read").status is expected
+        assert named(result, "lost_write").status is expected
 
 
 @pytest.mark.parametrize("cut", [(1, 2, 3), (1, 2)])
@@ -170,15 +170,17 @@ def test_ends_fall_where_all_lost_them(tmp_path: Path, cut: tuple[int, ...]) -> 
     tables["offset_answers"].append(before | after | {"offset": FLOOR})
     before["offset"] = FLOOR + 4
     result = judged(tmp_path, tables)
-    wanted = Status.PERMITTED if len(cut) == 3 else Status.VIOLATED
+    expected = Status.PERMITTED if len(cut) == 3 else Status.VIOLATED
     for name in ("latest_went_back", "end_below_ack"):
-        assert named(result, name).status is wanted, name
+        assert named(result, name).status is expected, name
 
 
 def test_epoch_missing_in_one_log_is_found(tmp_path: Path) -> None:
     tables = healthy()
     (log,) = [row for row in tables["logs"] if row["broker"] == 2]
     log["epochs"] = json.dumps({k: v for k, v in json.loads(log["epochs"]).items() if k != "0"})
-    one = alone("epoch_lineage", tmp_path, tables)
-    assert [(finding.sub_kind, finding.offset) for finding in one.findings] == [("forgotten", 0)]
-    assert "broker 2, whose log holds that offset, knows nothing of it" in one.findings[0].sentence
+    result = alone("epoch_lineage", tmp_path, tables)
+    assert [(finding.sub_kind, finding.offset) for finding in result.findings] == [("forgotten", 0)]
+    assert (
+        "broker 2, whose log holds that offset, knows nothing of it" in result.findings[0].sentence
+    )

@@ -46,15 +46,15 @@ def test_every_damage_is_found_where_it_was_done(
     """On DuckDB the result is the same part by part."""
     for seed in range(SEEDS):
         histories, rows, done = damaged([seed])
-        whole = judged(tmp_path / f"{seed}", histories, rows)
-        assert [str(one) for one in done if not findings(whole, one)] == []
+        whole_result = judged(tmp_path / f"{seed}", histories, rows)
+        assert [str(damage) for damage in done if not findings(whole_result, damage)] == []
     monkeypatch.setattr(judgement, "open_engine", engine.open_engine)
     monkeypatch.setattr(engine, "LARGE_ROWS", 0)
     monkeypatch.setattr(cuts, "PART_ROWS", len(rows["sends"]))
-    parts = judged(tmp_path / "parts", histories, rows)
-    for one in (whole, parts):
-        one.seconds, one.phases = {}, []
-    assert parts == whole
+    split_result = judged(tmp_path / "parts", histories, rows)
+    for judged_result in (whole_result, split_result):
+        judged_result.seconds, judged_result.phases = {}, []
+    assert split_result == whole_result
 
 
 def test_every_history_kind_has_damages() -> None:

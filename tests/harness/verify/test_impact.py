@@ -292,7 +292,7 @@ def test_host_load_yields_no_lateness(
 
 def test_host_load_excuses_nothing_due_before_an_answer(tmp_path: Path) -> None:
     copy = copy_of(healthy())
-    next(one for one in DAMAGES if one.name == "serve deleted records")(copy)
+    next(damage for damage in DAMAGES if damage.name == "serve deleted records")(copy)
     copy.tables["samples"] += [
         {
             "at_ns": BEGIN_NS + n * S,
@@ -305,8 +305,8 @@ def test_host_load_excuses_nothing_due_before_an_answer(tmp_path: Path) -> None:
     ]
     facts = synthetic.facts(ONE)
     facts.phases[2] = type(facts.phases[2])(name="after", begin_ns=1, end_ns=END_NS + 600 * S)
-    found = alone("undeleted_records", tmp_path, copy.tables, facts=facts)
-    assert (found.status, found.reason) == (Status.VIOLATED, "")
+    result = alone("undeleted_records", tmp_path, copy.tables, facts=facts)
+    assert (result.status, result.reason) == (Status.VIOLATED, "")
 
 
 def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) -> None:
@@ -335,8 +335,8 @@ def test_leader_that_could_not_know_its_isr_is_excused(
         "targets": targets,
         "fault": "pause",
     }
-    one = alone("ack_below_min_isr", tmp_path, tables)
-    assert one.status is status
+    result = alone("ack_below_min_isr", tmp_path, tables)
+    assert result.status is status
 
 
 def test_leader_is_judged_by_acknowledgements_before_the_fault(tmp_path: Path) -> None:
@@ -346,6 +346,6 @@ def test_leader_is_judged_by_acknowledgements_before_the_fault(tmp_path: Path) -
     first["isr"] = "[1]"
     died = {"begin_ns": second["at_ns"] - S // 10, "targets": '["b1"]', "fault": "crash"}
     tables["faults"][0] |= died
-    one = alone("ack_below_min_isr", tmp_path, tables)
-    assert one.status is Status.VIOLATED
-    assert one.violations > 0
+    result = alone("ack_below_min_isr", tmp_path, tables)
+    assert result.status is Status.VIOLATED
+    assert result.violations > 0

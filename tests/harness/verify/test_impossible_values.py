@@ -157,9 +157,9 @@ def test_long_text_is_abbreviated_in_a_finding(tmp_path: Path) -> None:
     key = "x" * 2_000_000
     tables["sends"][7]["key"] = key
     result = judged(tmp_path, tables)
-    found = named(result, "phantom")
-    assert found.status is Status.VIOLATED
-    (finding,) = [finding for finding in found.findings if finding.sub_kind == "another key"]
+    phantom = named(result, "phantom")
+    assert phantom.status is Status.VIOLATED
+    (finding,) = [finding for finding in phantom.findings if finding.sub_kind == "another key"]
     assert "... (2,000,000 characters)" in finding.sentence
     sentences: list[Any] = [finding.sentence, *finding.records[0].values(), *result.reasons]
     assert max(len(str(sentence)) for sentence in sentences) < 1_000

@@ -72,7 +72,7 @@ def test_one_empty_cell_is_a_reason_and_yields_no_finding(
     at(tables, table)[-1][column] = None
     result = judged(tmp_path, tables)
     assert result.verdict is Verdict.UNKNOWN
-    assert [one for one in result.reasons if reason in one]
+    assert [text for text in result.reasons if reason in text]
 
 
 def _keyless_on_disks(tables: Tables) -> None:
@@ -162,12 +162,12 @@ def test_read_without_its_value_is_a_reason(
 
 def test_values_of_several_sends_yield_no_finding(tmp_path: Path) -> None:
     tables = healthy()
-    one, other = (row for row in tables["sends"] if row["offset"] in (50, 90))
+    first, other = (row for row in tables["sends"] if row["offset"] in (50, 90))
     for rows in (tables["sends"], tables["reads"], tables["replicas"]):
         for row in rows:
             if row["value_id"] == other["value_id"] and row is not other:
-                row["value_id"] = one["value_id"]
-    other["value_id"] = one["value_id"]
+                row["value_id"] = first["value_id"]
+    other["value_id"] = first["value_id"]
     result = judged(tmp_path, tables)
     assert {
         guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED

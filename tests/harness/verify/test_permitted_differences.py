@@ -63,8 +63,8 @@ def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: P
     facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
     result = judged(tmp_path, tables, facts=facts)
     for name in ("lost_write", "causal_loss"):
-        found = {f.records[0]["value_id"]: f.permitted for f in named(result, name).findings}
-        assert found[f"r/p0/{100_000 + HALF + 3}"], name
+        permitted = {f.records[0]["value_id"]: f.permitted for f in named(result, name).findings}
+        assert permitted[f"r/p0/{100_000 + HALF + 3}"], name
     assert named(result, "lost_write").violations == 1
 
 
@@ -79,8 +79,8 @@ def test_losable_last_value_excuses_an_older_one(tombstone: bool, tmp_path: Path
     tables["sends"][-1] |= {"key": "twice", "tombstone": tombstone}
     facts = synthetic.facts(ACKS_ONE, topics=example_runs.topic(cleanup_policy="compact"))
     name = "resurrected_key" if tombstone else "stale_value_visible"
-    found = alone(name, tmp_path, tables, shape=ACKS_ONE, facts=facts)
-    assert (found.violations, found.permitted) == (0, 1)
+    result = alone(name, tmp_path, tables, shape=ACKS_ONE, facts=facts)
+    assert (result.violations, result.permitted) == (0, 1)
 
 
 def test_first_copy_of_a_repeated_last_value_may_be_cleaned(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_first_copy_of_a_repeated_last_value_may_be_cleaned(tmp_path: Path) -> N
             row["value_id"] = value if row["offset"] == first else row["value_id"]
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != first]
     facts = synthetic.facts(ACKS_ONE, topics=example_runs.topic(cleanup_policy="compact"))
-    found = alone("latest_value_lost", tmp_path, tables, shape=ACKS_ONE, facts=facts)
-    assert (found.violations, found.permitted) == (0, 0)
+    result = alone("latest_value_lost", tmp_path, tables, shape=ACKS_ONE, facts=facts)
+    assert (result.violations, result.permitted) == (0, 0)
 
 
 def test_acks_one_does_not_permit_the_loss_of_replicated_records(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_requested_election_is_permitted(tmp_path: Path) -> None:
     tables = healthy()
     _unclean(tables)
     tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
-    one = alone("unclean_leader", tmp_path, tables)
-    assert (one.status, one.findings[0].permitted) == (
+    result = alone("unclean_leader", tmp_path, tables)
+    assert (result.status, result.findings[0].permitted) == (
         Status.PERMITTED,
         "an administrator asked for it",
     )
@@ -215,8 +215,8 @@ def test_unclean_election_that_did_not_happen_excuses_nothing(
     if happened:
         _unclean(tables)
     tables["logs"][0]["recovery_point"] = 500
-    one = alone("replica_divergence", tmp_path, tables, scenario=_permitting())
-    assert [finding.sub_kind for finding in one.findings] == ["beyond its end"] * (not happened)
+    result = alone("replica_divergence", tmp_path, tables, scenario=_permitting())
+    assert [finding.sub_kind for finding in result.findings] == ["beyond its end"] * (not happened)
 
 
 def test_unclean_election_does_not_excuse_an_unknown_epoch(tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ def test_too_little_traffic_makes_it_unknown(tmp_path: Path) -> None:
 def test_damaged_evidence_alone_yields_no_finding(table: str, tmp_path: Path) -> None:
     tables = healthy()
     for name in ("sends", "reads", "replicas", "logs", "passes"):
-        whole = {"file": f"evidence/{name}", "kind": "table", "rows": len(tables[name])}
-        tables["manifest"].append(whole | {"ended_properly": True})
+        entry = {"file": f"evidence/{name}", "kind": "table", "rows": len(tables[name])}
+        tables["manifest"].append(entry | {"ended_properly": True})
     tables[table] = tables[table][1::2] if table != "manifest" else []
     if table == "manifest":
         tables["sends"] = tables["sends"][1::2]
@@ -238,9 +238,9 @@ def _begin_later(tables: dict[str, list[dict[str, Any]]], offset: int) -> None:
 def test_a_final_pass_that_began_too_late_is_found(tmp_path: Path) -> None:
     tables = healthy()
     _begin_later(tables, 3)
-    one = alone("unseen", tmp_path, tables)
-    assert (one.status, one.violations) == (Status.VIOLATED, 3)
-    assert {finding.sub_kind for finding in one.findings} == {"before the begin"}
+    result = alone("unseen", tmp_path, tables)
+    assert (result.status, result.violations) == (Status.VIOLATED, 3)
+    assert {finding.sub_kind for finding in result.findings} == {"before the begin"}
 
 
 @pytest.mark.parametrize("why", ["deleted by somebody", "one log begins later", "by its choice"])

@@ -33,18 +33,20 @@ def test_an_acknowledged_record_is_followed_to_every_replica(
     tmp_path: Path, tables: Tables
 ) -> None:
     sent = tables["sends"][5]
-    found = life(tmp_path, tables, sent["value_id"])
-    kinds = [moment.kind for moment in found.moments]
+    timeline = life(tmp_path, tables, sent["value_id"])
+    kinds = [moment.kind for moment in timeline.moments]
     assert kinds.index("sent") < kinds.index("acknowledged")
     assert "read" in kinds
     assert "state" in kinds
-    assert [moment.at_ns for moment in found.moments] == sorted(m.at_ns for m in found.moments)
-    assert [replica.offsets for replica in found.replicas] == [[sent["offset"]]] * len(
-        found.replicas
+    assert [moment.at_ns for moment in timeline.moments] == sorted(
+        m.at_ns for m in timeline.moments
     )
-    assert len(found.replicas) == len(tables["logs"])
+    assert [replica.offsets for replica in timeline.replicas] == [[sent["offset"]]] * len(
+        timeline.replicas
+    )
+    assert len(timeline.replicas) == len(tables["logs"])
     short = sent["value_id"].split("/", 1)[1]
-    assert life_of(tmp_path, short) == found
+    assert life_of(tmp_path, short) == timeline
 
 
 def test_record_at_the_lost_offset_is_named(tmp_path: Path, tables: Tables) -> None:
@@ -52,9 +54,9 @@ def test_record_at_the_lost_offset_is_named(tmp_path: Path, tables: Tables) -> N
     for row in tables["replicas"]:
         if row["value_id"] == sent["value_id"]:
             row["value_id"] = usurper["value_id"]
-    found = life(tmp_path, tables, sent["value_id"])
-    assert {replica.instead for replica in found.replicas} == {usurper["value_id"]}
-    assert f"at its offset stands {usurper['value_id']}" in "\n".join(timeline_lines(found))
+    timeline = life(tmp_path, tables, sent["value_id"])
+    assert {replica.instead for replica in timeline.replicas} == {usurper["value_id"]}
+    assert f"at its offset stands {usurper['value_id']}" in "\n".join(timeline_lines(timeline))
 
 
 def test_timeline_shows_unknown_outcome_fault_and_damaged_read(
@@ -83,8 +85,8 @@ def test_messages_on_which_faults_acted_are_listed(tmp_path: Path, tables: Table
         event | {"at_ns": sent["invoke_ns"] + number, "correlation_id": number}
         for number in range(7)
     ] + [event | {"at_ns": sent["invoke_ns"], "fault": "record", "act": "record"}]
-    found = life(tmp_path, tables, sent["value_id"])
-    texts = [moment.text for moment in found.moments if moment.kind == "message"]
+    timeline = life(tmp_path, tables, sent["value_id"])
+    texts = [moment.text for moment in timeline.moments if moment.kind == "message"]
     assert texts[0] == "lose_answer: drop the answer Produce v9, id 0 of p1, on client->b1"
     assert texts[-1] == "lose_answer: drop 2 more, answer Produce"
     assert len(texts) == 6
@@ -98,9 +100,9 @@ def test_unknown_client_is_named_with_an_example(tmp_path: Path, tables: Tables)
 def test_timeline_of_an_offset_lists_all_its_records(tmp_path: Path, tables: Tables) -> None:
     sent, other = tables["sends"][5], tables["sends"][6]
     other["offset"] = sent["offset"]
-    found = life(tmp_path, tables, sent["value_id"])
-    place = f"{found.place}@{sent['offset']}"
-    assert lives_at(tmp_path, place) == [found, life_of(tmp_path, other["value_id"])]
+    timeline = life(tmp_path, tables, sent["value_id"])
+    place = f"{timeline.place}@{sent['offset']}"
+    assert lives_at(tmp_path, place) == [timeline, life_of(tmp_path, other["value_id"])]
 
 
 @pytest.mark.parametrize(

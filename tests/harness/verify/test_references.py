@@ -36,10 +36,12 @@ Rows = list[dict[str, Any]]
 STEPS = 24
 EXAMPLES = int(os.environ.get("URTEIL_REFERENCE_EXAMPLES", "60"))
 """Runs of the thorough test."""
-REFERENCED = {name: one for name, one in GUARANTEES.items() if one.reference}
+REFERENCED = {name: guarantee for name, guarantee in GUARANTEES.items() if guarantee.reference}
 IN_SCENES = {name for names in SCENES.values() for name in names}
 """Guarantees whose sub-kinds occur in the scenes of test_scene_references.py."""
-NAMES = sorted({*changes.CHANGES, *(one.__name__ for some in OF_KIND.values() for one in some)})
+NAMES = sorted(
+    {*changes.CHANGES, *(change.__name__ for some in OF_KIND.values() for change in some)}
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ TOPICS = st.builds(
 
 def played(topics: Sequence[Topic]) -> tuple[list[History], Tables]:
     """The topics h0, h1 and so on, with all their rows."""
-    found: Tables = defaultdict(list)
+    merged: Tables = defaultdict(list)
     histories = []
     for number, topic in enumerate(topics):
         history = History(
@@ -72,10 +74,10 @@ def played(topics: Sequence[Topic]) -> tuple[list[History], Tables]:
         for name in topic.changes:
             changes.apply(name, piece)
         for name, rows in piece.tables.items():
-            found[name] = rows if name == "faults" else found[name] + rows
+            merged[name] = rows if name == "faults" else merged[name] + rows
     return histories, {
         name: [dict.fromkeys(SCHEMAS[name].names) | row for row in rows]
-        for name, rows in found.items()
+        for name, rows in merged.items()
     }
 
 
@@ -92,8 +94,8 @@ def judged(histories: Sequence[History], rows: Tables) -> tuple[Tables, Tables]:
             open_views(engine, run, derived)
             shared_tables.build(engine, logless=derived.logless)
             return {
-                name: with_places(engine.query(selected_sql(one)), derived.partitions)
-                for name, one in REFERENCED.items()
+                name: with_places(engine.query(selected_sql(guarantee)), derived.partitions)
+                for name, guarantee in REFERENCED.items()
             }, {
                 name: [dict.fromkeys(DERIVED[name].schema.names) | row for row in some]
                 for name, some in derived.tables.items()
@@ -112,9 +114,9 @@ def selected_sql(guarantee: Guarantee) -> str:
     return f"SELECT violation.*, {subject} AS told_apart_by {rows}"
 
 
-def with_places(rows: Rows, parts: Rows) -> Rows:
+def with_places(rows: Rows, partitions: Rows) -> Rows:
     """Selected rows with topic and partition."""
-    places = {part["p"]: (part["topic"], part["partition"]) for part in parts}
+    places = {part["p"]: (part["topic"], part["partition"]) for part in partitions}
     return [row | {"place": places.get(row["p"], (None, None))} for row in rows]
 
 
@@ -123,17 +125,17 @@ def differences(
 ) -> Iterator[str]:
     """Violations that only the query or only the reference check finds."""
     assert guarantee.reference is not None
-    found = set(guarantee.reference(history))
+    violations = set(guarantee.reference(history))
     selected = {
         Violation(kind, *row["place"], row["off"], row.get("value_id"), row["told_apart_by"])
         for row in rows
         if (kind := sub_kind(guarantee, row)) in guarantee.compared_sub_kinds
     }
     for violation in selected:
-        if not found & {violation, violation._replace(sub_kind=None)}:
+        if not violations & {violation, violation._replace(sub_kind=None)}:
             yield f"{guarantee.name}: only the query finds {violation}"
     vague = {violation._replace(sub_kind=None) for violation in selected}
-    for violation in found - selected:
+    for violation in violations - selected:
         if violation.sub_kind is not None or violation not in vague:
             yield f"{guarantee.name}: only the reference check finds {violation}"
 
@@ -152,11 +154,13 @@ def compare(topics: Sequence[Topic]) -> tuple[list[str], Counter[tuple[str, str]
     history = SmallHistory.of(rows, config, ENDS_NS, derived)
     texts = [
         text
-        for name, one in REFERENCED.items()
-        for text in differences(one, selected[name], history)
+        for name, guarantee in REFERENCED.items()
+        for text in differences(guarantee, selected[name], history)
     ]
     return texts, Counter(
-        (name, sub_kind(one, row)) for name, one in REFERENCED.items() for row in selected[name]
+        (name, sub_kind(guarantee, row))
+        for name, guarantee in REFERENCED.items()
+        for row in selected[name]
     )
 
 
@@ -164,7 +168,7 @@ FITTING = {
     name: [
         kind
         for kind in KINDS
-        if name in changes.CHANGES or name in {one.__name__ for one in OF_KIND[kind]}
+        if name in changes.CHANGES or name in {change.__name__ for change in OF_KIND[kind]}
     ]
     for name in NAMES
 }
@@ -240,12 +244,12 @@ def test_each_covered_sub_kind_is_found_in_a_history(
 
 def test_difference_of_query_and_reference_check_is_named() -> None:
     histories, rows = played([Topic("plain", 1, ("append_again",))])
-    one, history = GUARANTEES["duplicate"], SmallHistory.of(rows, {})
+    guarantee, history = GUARANTEES["duplicate"], SmallHistory.of(rows, {})
     (row,) = judged(histories, rows)[0]["duplicate"]
-    assert [*differences(one, [row], history)] == []
-    (missing,) = differences(one, [], history)
+    assert [*differences(guarantee, [row], history)] == []
+    (missing,) = differences(guarantee, [], history)
     assert missing.startswith("duplicate: only the reference check finds")
-    only_query, only_reference = differences(one, [row | {"off": -5}], history)
+    only_query, only_reference = differences(guarantee, [row | {"off": -5}], history)
     assert "only the query" in only_query
     assert "only the reference check" in only_reference
 

@@ -53,23 +53,23 @@ class Judge:
         if any({*guarantee.reads} & SHARED for guarantee in some):
             shared_tables.build(self.engine, logless=False)
             self._fill({"expected_outputs": tables["expected_outputs"]})
-        found = {
+        judged_rows = {
             guarantee.name: with_places(
                 self.engine.query(selected_sql(guarantee)), tables["partitions"]
             )
             for guarantee in some
         }
         self._fill({table: [] for table in tables})
-        return found
+        return judged_rows
 
     def permissions(self, guarantee: Guarantee, tables: Tables) -> list[dict[str, Any]]:
         """The violations of a guarantee, each with why it is permitted."""
         self._fill(tables)
         shared_tables.build(self.engine, logless=False)
         self._fill({"expected_outputs": tables["expected_outputs"]})
-        found = self.engine.query(guarantee.judged_violations())
+        rows = self.engine.query(guarantee.judged_violations())
         self._fill({table: [] for table in tables})
-        return found
+        return rows
 
     def _fill(self, tables: Tables) -> None:
         for table, rows in tables.items():
@@ -78,25 +78,33 @@ class Judge:
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    found = Judge(tmp_path_factory.mktemp("scenes"))
-    yield found
-    found.engine.close()
+    own_judge = Judge(tmp_path_factory.mktemp("scenes"))
+    yield own_judge
+    own_judge.engine.close()
 
 
 def compare(
     judge: Judge, tables: Tables, names: Sequence[str]
 ) -> tuple[list[str], Counter[tuple[str, str]]]:
     """All differences in these rows, and how often each sub-kind of each guarantee was found."""
-    whole = defaultdict(list, tables)
+    completed = defaultdict(list, tables)
     for table, rows in tables.items():
         columns = dict.fromkeys(GIVEN[table].names)
-        whole[table] = [columns | row for row in rows]
+        completed[table] = [columns | row for row in rows]
     some = [GUARANTEES[name] for name in names]
-    selected = judge.rows(some, whole)
-    derived = {table: whole[table] for table in GIVEN.keys() - SCHEMAS.keys()}
-    history = SmallHistory.of(whole, {}, derived=derived)
-    texts = [text for one in some for text in differences(one, selected[one.name], history)]
-    kinds = ((one.name, sub_kind(one, row)) for one in some for row in selected[one.name])
+    selected = judge.rows(some, completed)
+    derived = {table: completed[table] for table in GIVEN.keys() - SCHEMAS.keys()}
+    history = SmallHistory.of(completed, {}, derived=derived)
+    texts = [
+        text
+        for guarantee in some
+        for text in differences(guarantee, selected[guarantee.name], history)
+    ]
+    kinds = (
+        (guarantee.name, sub_kind(guarantee, row))
+        for guarantee in some
+        for row in selected[guarantee.name]
+    )
     return texts, Counter(kinds)
 
 
@@ -105,9 +113,9 @@ def test_queries_and_reference_checks_agree_on_each_sub_kind(judge: Judge, draw:
     names = SCENES[draw]
     kinds: Counter[tuple[str, str]] = Counter()
     for seeds in RUNS:
-        found, counted = compare(judge, drawn(draw, seeds), names)
+        problems, counted = compare(judge, drawn(draw, seeds), names)
         kinds += counted
-        assert found == []
+        assert problems == []
     covered = {(name, kind) for name in names for kind in GUARANTEES[name].compared_sub_kinds}
     assert covered - kinds.keys() == set()
 
@@ -136,8 +144,8 @@ def test_acknowledgements_of_one_millisecond_count_each_from_its_own_time(judge:
              "query": "latest", "offset": 5, "leader_epoch": 0, "error": None}  # fmt: skip
     scene.add("offset_answers", **scene.place(), **asked)
     scene.add("answers", p=0, kind="latest", **asked)
-    found = compare(judge, scene.tables, ["end_below_ack"])
-    assert found == ([], Counter({("end_below_ack", "behind"): 1}))
+    outcome = compare(judge, scene.tables, ["end_below_ack"])
+    assert outcome == ([], Counter({("end_below_ack", "behind"): 1}))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from urteil.harness.verify.synthetic import Shape
 def test_every_damage_is_found_in_a_run_of_several_partitions(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=3)
     result = judged(tmp_path, healthy(shape), shape=shape, canary=True)
-    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
     assert result.verdict is Verdict.PASS
 
 
@@ -35,7 +35,7 @@ def test_every_damage_is_found_in_any_row_order(tmp_path: Path) -> None:
     for rows in tables.values():
         random.Random(4).shuffle(rows)
     result = judged(tmp_path, tables, shape=shape, canary=True)
-    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
     assert result.verdict is Verdict.PASS
 
 
@@ -66,7 +66,7 @@ def test_hole_is_reported_at_its_first_offset() -> None:
         for offset in kept
         for broker in (1, 2)
     ]
-    tables = {"replicas": rows, "logs": [{"broker": one, "topic_id": "t"} for one in (1, 2)]}
+    tables = {"replicas": rows, "logs": [{"broker": broker, "topic_id": "t"} for broker in (1, 2)]}
     copy = Copy(tables, victims=[row for row in rows if row["broker"] == 1])
     assert open_hole(copy).offset == 8
     assert {(row["broker"], row["offset"]) for row in copy.rows("replicas")} == {
@@ -81,7 +81,7 @@ def test_leader_epoch_of_records_without_epochs_is_not_changed() -> None:
         for offset in range(10)
         for broker in (1, 2)
     ]
-    logs = [{"broker": one, "topic_id": "t"} for one in (1, 2)]
+    logs = [{"broker": broker, "topic_id": "t"} for broker in (1, 2)]
     with pytest.raises(Untried, match="no leader epochs"):
         change_leader_epoch(Copy({"replicas": rows, "logs": logs}, victims=rows[::2]))
 
@@ -118,7 +118,7 @@ def test_self_test_works_on_a_host_that_has_just_started(tmp_path: Path) -> None
     ]
     run_facts = msgspec.structs.replace(facts, phases=phases)
     result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
-    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
 
 
 def test_self_test_works_where_one_broker_is_no_minority(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_self_test_works_where_one_broker_is_no_minority(tmp_path: Path) -> None
     two = msgspec.structs.replace(scenario.cluster, brokers=2)
     small = msgspec.structs.replace(scenario, cluster=two)
     result = judged(tmp_path, healthy(shape), shape=shape, scenario=small, canary=True)
-    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
 
 
 def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> N
     for name in ("logs", "replicas"):
         tables[name] = [row for row in tables.get(name, []) if row["broker"] != 3]
     for row in tables["states"]:
-        row["isr"] = json.dumps([one for one in json.loads(row["isr"]) if one != 3])
+        row["isr"] = json.dumps([broker for broker in json.loads(row["isr"]) if broker != 3])
     facts = synthetic.facts(shape)
     topics = [msgspec.structs.replace(topic, replication_factor=2) for topic in facts.topics]
     run_facts = msgspec.structs.replace(facts, topics=topics)
     result = judged(tmp_path, tables, shape=shape, facts=run_facts, canary=True)
-    assert result.canary == {one.name: "found" for one in DAMAGES}
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
 
 
 def test_self_test_works_with_final_readers_of_committed_records(tmp_path: Path) -> None:

@@ -78,19 +78,19 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Cluster, str]]:
     """A cluster of two workers with a core each, and its master's URL."""
     folder = tmp_path / "spark"
     folder.mkdir()
-    found = Cluster(folder)
+    spark = Cluster(folder)
     here = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
     deploy = "org.apache.spark.deploy"
     try:
-        log = found.start("master", f"{deploy}.master.Master", *here)
+        log = spark.start("master", f"{deploy}.master.Master", *here)
         url = until(lambda: re.search(r"Starting Spark master at (spark://\S+)", log.read_text()))
         for name in ("worker1", "worker2"):
             worker = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
-            found.start(name, f"{deploy}.worker.Worker", *here, *worker, url[1])
+            spark.start(name, f"{deploy}.worker.Worker", *here, *worker, url[1])
         until(lambda: log.read_text().count("Registering worker") == 2)
-        yield found, url[1]
+        yield spark, url[1]
     finally:
-        found.stop()
+        spark.stop()
 
 
 @pytest.mark.spark_long
@@ -99,8 +99,8 @@ def test_two_workers_agree_with_one_process(cluster: tuple[Cluster, str], tmp_pa
     spark, url = cluster
     run = tmp_path / "run"
     copy = copy_of(healthy())
-    for one in DAMAGES[::8]:
-        one(copy)
+    for damage in DAMAGES[::8]:
+        damage(copy)
     synthetic.write_run(run, copy.tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     here = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
     command = [sys.executable, "-c", JUDGE, str(run), url]

@@ -72,11 +72,11 @@ def test_leader_from_the_eligible_replicas_is_clean() -> None:
 
 def test_floors_are_where_later_epochs_start() -> None:
     spans = _spans((0, 1, 0, [1, 2]), (10, 2, 1, [2]), (20, 1, 2, [1]))
-    found = floors(spans, {0: 0, 1: 100, 2: 150}, 200)
+    spans_of_floor = floors(spans, {0: 0, 1: 100, 2: 150}, 200)
 
     def at(second: float) -> tuple[int, int]:
         time_ns = int(second * S) + CLOCK_SLACK_NS
-        (floor,) = [one for one in found if one.from_ns <= time_ns < one.to_ns]
+        (floor,) = [span for span in spans_of_floor if span.from_ns <= time_ns < span.to_ns]
         return floor.any_floor, floor.unclean_floor
 
     assert at(-5) == at(1 - CLOCK_SLACK_NS / S) == (100, 150)  # made then: nothing was there before

@@ -31,12 +31,12 @@ def broken(folder: Path, reads: int) -> GuaranteeResult:
 
 
 def test_all_findings_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> None:
-    found = broken(tmp_path, MANY)
-    assert (found.violations, len(found.findings)) == (MANY, FINDINGS)
+    result = broken(tmp_path, MANY)
+    assert (result.violations, len(result.findings)) == (MANY, FINDINGS)
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
     assert len(rows) == MANY
     places = {(row["p"], row["off"], row["sub_kind"]) for row in rows}
-    shown = {(finding.offset, finding.sub_kind) for finding in found.findings}
+    shown = {(finding.offset, finding.sub_kind) for finding in result.findings}
     assert shown <= {(offset, kind) for _, offset, kind in places}
     query = (tmp_path / "findings" / "corrupt.sql").read_text()
     assert query.startswith("SELECT")
@@ -44,8 +44,8 @@ def test_all_findings_are_rows_of_parquet_beside_the_query(tmp_path: Path) -> No
 
 
 def test_findings_complete_in_the_result_are_not_stored_again(tmp_path: Path) -> None:
-    found = broken(tmp_path, 3)
-    assert found.violations == len(found.findings) == 3
+    result = broken(tmp_path, 3)
+    assert result.violations == len(result.findings) == 3
     assert not (tmp_path / "findings").exists()
 
 
@@ -74,16 +74,16 @@ def test_first_hundred_findings_need_no_file(tmp_path: Path, violations: int) ->
 
 def test_stored_findings_have_each_sub_kind_with_its_first_time(tmp_path: Path) -> None:
     """The first hundred by place have neither every kind nor the earliest of one."""
-    found = broken(tmp_path, MANY)
+    result = broken(tmp_path, MANY)
     rows = ds.dataset(tmp_path / "findings" / "corrupt").to_table().to_pylist()
-    assert violated_sub_kinds(tmp_path, found) == {"served": min(row["at_ns"] for row in rows)}
+    assert violated_sub_kinds(tmp_path, result) == {"served": min(row["at_ns"] for row in rows)}
     more = [
         {"sub_kind": "stored", "permitted": None, "at_ns": None},
         {"sub_kind": "served", "permitted": None, "at_ns": 7},
         {"sub_kind": "batch", "permitted": "acks=1", "at_ns": 1},
     ]
     pq.write_table(pa.Table.from_pylist(more), tmp_path / "findings" / "corrupt" / "more.parquet")
-    assert violated_sub_kinds(tmp_path, found) == {"served": 7, "stored": None}
-    whole = msgspec.structs.replace(found, violations=len(found.findings))
-    first_ns = min(finding.at_ns for finding in found.findings if finding.at_ns is not None)
-    assert violated_sub_kinds(tmp_path, whole) == {"served": first_ns}
+    assert violated_sub_kinds(tmp_path, result) == {"served": 7, "stored": None}
+    truncated = msgspec.structs.replace(result, violations=len(result.findings))
+    first_ns = min(finding.at_ns for finding in result.findings if finding.at_ns is not None)
+    assert violated_sub_kinds(tmp_path, truncated) == {"served": first_ns}

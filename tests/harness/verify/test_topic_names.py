@@ -35,8 +35,8 @@ def test_deleted_records_of_one_topic_excuse_no_other(
         {"run": "r", "act": "delete records", "subject": subject, "outcome": "ok", "before": "{}"}
         | {"after": json.dumps(asked), "invoke_ns": END_NS, "complete_ns": END_NS + S}
     )
-    found = alone("retained_too_short", tmp_path, tables)
-    assert found.violations == (0 if is_ours else START)
+    result = alone("retained_too_short", tmp_path, tables)
+    assert result.violations == (0 if is_ours else START)
 
 
 @pytest.mark.parametrize(("before_s", "status"), [(9, Status.HOLDS), (1, Status.VIOLATED)])

@@ -48,7 +48,7 @@ def _moved_back(tables: Tables, **place: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "found"),
+    ("place", "expected"),
     [
         ({"topic_id": None}, set()),
         ({"partition": None}, set()),
@@ -57,9 +57,9 @@ def _moved_back(tables: Tables, **place: Any) -> None:
     ],
 )
 def test_reader_moved_to_an_unknown_position_yields_no_finding(
-    place: dict[str, Any], found: set[str], tmp_path: Path
+    place: dict[str, Any], expected: set[str], tmp_path: Path
 ) -> None:
     tables = healthy()
     _moved_back(tables, **place)
     findings = alone("nonmonotonic_poll", tmp_path, tables).findings
-    assert {finding.sub_kind for finding in findings} == found
+    assert {finding.sub_kind for finding in findings} == expected

@@ -32,7 +32,9 @@ def test_lists_and_times_in_number_columns_are_a_reason(
     rows = pq.read_table(part)
     at, have = rows.schema.get_field_index(column), rows.column(column)
     kind = pa.timestamp("ns") if finer else pa.list_(pa.int64())
-    converted = have.cast(pa.int64()) if finer else pa.array([[one] for one in have.to_pylist()])
+    converted = (
+        have.cast(pa.int64()) if finer else pa.array([[value] for value in have.to_pylist()])
+    )
     pq.write_table(rows.set_column(at, column, converted.cast(kind)), part)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
@@ -61,15 +63,15 @@ def judge(run_dir: Path) -> Result:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     synthetic.write_run(folder, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
     return folder
 
 
 @pytest.fixture
-def run_dir(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "run"))
+def run_dir(judged_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(judged_run, tmp_path / "run"))
 
 
 def _cut(part: Path) -> None:

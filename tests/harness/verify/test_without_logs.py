@@ -37,7 +37,7 @@ def _judged(run_dir: Path, tables: Tables) -> dict[str, GuaranteeResult]:
 @pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
 def test_aborted_record_is_not_missing(alone: bool, tmp_path: Path) -> None:
     result = _judged(tmp_path, _without_logs(committed_alone=alone))
-    assert [one.findings for one in result.values()] == [[], [], []]
+    assert [outcome.findings for outcome in result.values()] == [[], [], []]
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["both", "committed"])
@@ -48,8 +48,8 @@ def test_missing_committed_record_is_found(alone: bool, tmp_path: Path) -> None:
         for row in tables["reads"]
         if row["offset"] != 1 or row["client"] not in (READER, "final")
     ]
-    for name, one in _judged(tmp_path, tables).items():
-        assert [finding.offset for finding in one.findings] == [1], name
+    for name, result in _judged(tmp_path, tables).items():
+        assert [finding.offset for finding in result.findings] == [1], name
 
 
 FOUND = {
@@ -64,10 +64,10 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_record_read_by_any_client_existed(name: str, tmp_path: Path) -> None:
     copy = copy_of(healthy())
-    next(one for one in DAMAGES if one.name == name)(copy)
+    next(damage for damage in DAMAGES if damage.name == name)(copy)
     facts = synthetic.facts(ONE, withheld=list(WITHHELD))
     for what, tables in (("healthy", healthy()), ("damaged", copy.tables)):
         for table in (*WITHHELD, "indexes"):
             tables[table] = []
-        found = alone(FOUND[name], tmp_path / what, tables, facts=facts)
-        assert (found.violations > 0) is (what == "damaged"), what
+        result = alone(FOUND[name], tmp_path / what, tables, facts=facts)
+        assert (result.violations > 0) is (what == "damaged"), what

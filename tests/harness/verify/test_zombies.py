@@ -31,7 +31,7 @@ def _amid(outcome: str, asked_s: float) -> Tables:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "asked_s", "found"),
+    ("outcome", "asked_s", "expected"),
     [
         ("committed", 3, ["unstable"]),
         ("committed", 0.5, []),
@@ -40,22 +40,22 @@ def _amid(outcome: str, asked_s: float) -> Tables:
     ],
 )
 def test_position_pending_in_a_transaction_is_unstable(
-    outcome: str, asked_s: float, found: list[str], tmp_path: Path
+    outcome: str, asked_s: float, expected: list[str], tmp_path: Path
 ) -> None:
     result = groups.judge_groups(tmp_path, _amid(outcome, asked_s))["commit_register"]
     values = [finding for finding in result.findings if finding.sub_kind == "unstable"]
-    assert [value.sub_kind for value in values] == found
+    assert [value.sub_kind for value in values] == expected
     for value in values:
         assert "requested stable offsets and 700 was part of" in value.sentence
 
 
 @pytest.mark.parametrize(
-    ("outcome", "kept_s", "found"),
+    ("outcome", "kept_s", "expected"),
     [("ok", 5, ["of nobody"]), ("fail", 5, []), ("ok", None, []), ("ok", 0.5, [])],
     ids=["taken", "refused", "the member may be gone", "before"],
 )
 def test_a_commit_without_a_generation_beside_a_member(
-    outcome: str, kept_s: float | None, found: list[str], tmp_path: Path
+    outcome: str, kept_s: float | None, expected: list[str], tmp_path: Path
 ) -> None:
     tables = groups.healthy()
     times = [(AT_NS, "assigned")]
@@ -66,7 +66,7 @@ def test_a_commit_without_a_generation_beside_a_member(
     groups.add_commit(tables, WHO, -1, 7, AT_NS + S, outcome)
     tables["commits"][-1]["group"] = "its own"
     result = groups.judge_groups(tmp_path, tables)["zombie_commit"]
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert (
             "in no generation and was acknowledged, though the group had a member"
@@ -87,7 +87,7 @@ def _given(*epochs: tuple[float, int], **more: Any) -> Tables:
 
 
 @pytest.mark.parametrize(
-    ("epochs", "found"),
+    ("epochs", "expected"),
     [
         ([(0, 1), (2, 2), (4, 3)], []),
         ([(0, 1), (2, 1)], ["same epoch"]),
@@ -96,13 +96,13 @@ def _given(*epochs: tuple[float, int], **more: Any) -> Tables:
     ],
 )
 def test_epoch_is_assigned_once(
-    epochs: list[tuple[float, int]], found: list[str], tmp_path: Path
+    epochs: list[tuple[float, int]], expected: list[str], tmp_path: Path
 ) -> None:
     result = transactions.judged(tmp_path, _given(*epochs), "zombie_write")["zombie_write"]
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert "another producer had been given" in finding.sentence
-    assert result.status is (Status.VIOLATED if found else result.status)
+    assert result.status is (Status.VIOLATED if expected else result.status)
 
 
 def test_log_without_epochs_is_not_judged_by_them(tmp_path: Path) -> None:

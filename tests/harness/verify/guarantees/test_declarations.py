@@ -31,18 +31,18 @@ def _tables(query: str) -> set[str]:
     return {table.name for table in tree.find_all(exp.Table) if id(table) not in hints} - own
 
 
-@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
-def test_reads_are_the_tables_of_the_queries(one: Guarantee) -> None:
-    tables = {name for name in _declared(one) if "." not in name}
-    assert tables == _tables(one.judged_violations()) | _tables(one.opportunities)
+@pytest.mark.parametrize("guarantee", GUARANTEES.values(), ids=lambda guarantee: guarantee.name)
+def test_reads_are_the_tables_of_the_queries(guarantee: Guarantee) -> None:
+    tables = {name for name in _declared(guarantee) if "." not in name}
+    assert tables == _tables(guarantee.judged_violations()) | _tables(guarantee.opportunities)
     assert tables <= {*SCHEMAS, *DERIVED, *STAGES}
 
 
-@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
-def test_reads_are_the_columns_with_sources_of_their_own(one: Guarantee) -> None:
-    tree = sqlglot.parse_one(one.judged_violations(), read="spark")
+@pytest.mark.parametrize("guarantee", GUARANTEES.values(), ids=lambda guarantee: guarantee.name)
+def test_reads_are_the_columns_with_sources_of_their_own(guarantee: Guarantee) -> None:
+    tree = sqlglot.parse_one(guarantee.judged_violations(), read="spark")
     columns = {column.name for column in tree.find_all(exp.Column)} & WITH_SOURCES
-    declared = [name.split(".") for name in _declared(one) if "." in name]
+    declared = [name.split(".") for name in _declared(guarantee) if "." in name]
     assert {column for _, column in declared} == columns
     assert all(column in DERIVED[table].columns_made_of for table, column in declared)
 
@@ -54,19 +54,19 @@ def test_sources_of_derived_tables_are_tables_of_evidence() -> None:
         assert {*table.made_of, *sources} <= SCHEMAS.keys()
 
 
-@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
-def test_excuses_name_declared_sub_kinds(one: Guarantee) -> None:
-    assert all(meaning and not meaning.endswith(".") for meaning in one.sub_kinds.values())
-    conditions = " ".join(excuse.when for excuse in one.excuses)
+@pytest.mark.parametrize("guarantee", GUARANTEES.values(), ids=lambda guarantee: guarantee.name)
+def test_excuses_name_declared_sub_kinds(guarantee: Guarantee) -> None:
+    assert all(meaning and not meaning.endswith(".") for meaning in guarantee.sub_kinds.values())
+    conditions = " ".join(excuse.when for excuse in guarantee.excuses)
     named = re.findall(r"x\.sub_kind (?:=|<>) '([^']+)'", conditions)
-    assert set(named) <= one.sub_kinds.keys()
+    assert set(named) <= guarantee.sub_kinds.keys()
 
 
-@pytest.mark.parametrize("one", GUARANTEES.values(), ids=lambda one: one.name)
-def test_fields_of_a_declaration_agree(one: Guarantee) -> None:
-    assert all(excuse.reason and "'" not in excuse.reason for excuse in one.excuses)
-    assert not one.copies_lost_elsewhere or one.excused_by_times
-    assert not (one.failed_lab_excuses and one.host_load_excuses)
+@pytest.mark.parametrize("guarantee", GUARANTEES.values(), ids=lambda guarantee: guarantee.name)
+def test_fields_of_a_declaration_agree(guarantee: Guarantee) -> None:
+    assert all(excuse.reason and "'" not in excuse.reason for excuse in guarantee.excuses)
+    assert not guarantee.copies_lost_elsewhere or guarantee.excused_by_times
+    assert not (guarantee.failed_lab_excuses and guarantee.host_load_excuses)
 
 
 def test_ranks_are_unique_within_a_subject() -> None:
@@ -76,7 +76,7 @@ def test_ranks_are_unique_within_a_subject() -> None:
 
 
 def test_every_occasion_is_that_of_a_guarantee() -> None:
-    assert {one.occasion for one in GUARANTEES.values()} == {None, *Occasion}
+    assert {guarantee.occasion for guarantee in GUARANTEES.values()} == {None, *Occasion}
 
 
 def test_no_scenario_requires_what_it_may_not_show() -> None:

@@ -21,8 +21,8 @@ Change = Callable[[Piece], object]
 def _other(piece: Piece, table: str, column: str, row: Row) -> Any:
     """The value of another row."""
     return piece.pick(
-        one[column] for one in piece.rows(table)
-        if one[column] not in (None, row[column]) and one["partition"] == row["partition"]
+        other[column] for other in piece.rows(table)
+        if other[column] not in (None, row[column]) and other["partition"] == row["partition"]
     )  # fmt: skip
 
 
@@ -62,9 +62,9 @@ def alter(table: str, column: str, value: Callable[..., Any], *, copies: bool, p
         if row.get(column) is not None and (column != "offset" or not row.get("control"))
     )  # fmt: skip
     new, mark = value(piece, table, column, row), (row["partition"], row.get("offset"))
-    for one in piece.rows(table) if copies else [row]:
-        if (one["partition"], one.get("offset")) == mark:
-            one[column] = new
+    for copy in piece.rows(table) if copies else [row]:
+        if (copy["partition"], copy.get("offset")) == mark:
+            copy[column] = new
     return f"{table}.{column}"
 
 
@@ -119,12 +119,13 @@ def move_to_other_partition(piece: Piece) -> None:
 
 def swap_records(piece: Piece) -> None:
     """Two records of a partition have each other's offset, for all."""
-    one = piece.pick(row for row in piece.rows("replicas") if row["value_id"])
+    first = piece.pick(row for row in piece.rows("replicas") if row["value_id"])
     other = piece.pick(
         row for row in piece.rows("replicas")
-        if row["value_id"] not in (None, one["value_id"]) and row["partition"] == one["partition"]
+        if row["value_id"] not in (None, first["value_id"])
+        and row["partition"] == first["partition"]
     )  # fmt: skip
-    offsets = {one["value_id"]: other["offset"], other["value_id"]: one["offset"]}
+    offsets = {first["value_id"]: other["offset"], other["value_id"]: first["offset"]}
     for table in ("sends", "reads", "replicas"):
         for row in piece.rows(table):
             if row["value_id"] in offsets and row["offset"] is not None:
@@ -241,7 +242,7 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
 
 
 def _alterations(tables: dict[str, dict[str, tuple[Callable[..., Any], ...]]]) -> dict[str, Change]:
-    found = {
+    appliers = {
         f"{table}.{column} {n}{' on all' if copies else ''}": partial(
             alter, table, column, value, copies=copies
         )
@@ -250,7 +251,9 @@ def _alterations(tables: dict[str, dict[str, tuple[Callable[..., Any], ...]]]) -
         for n, value in enumerate(values)
         for copies in ((False, True) if table == "replicas" else (False,))
     }
-    return {name: (lambda piece, apply=apply: apply(piece=piece)) for name, apply in found.items()}
+    return {
+        name: (lambda piece, apply=apply: apply(piece=piece)) for name, apply in appliers.items()
+    }
 
 
 OF_GROUPS: dict[str, Change] = {**_alterations(_GROUPS), **GROUP_CHANGES}
@@ -266,7 +269,7 @@ CHANGES: dict[str, Change] = {
     "send forgotten": lambda piece: drop_record("sends", piece=piece),
     "send failed": partial(withdraw, "fail"),
     "send unknown": partial(withdraw, "info"),
-    **{one.__name__: one for one in (double_read, append_again, move_record, swap_records,
+    **{change.__name__: change for change in (double_read, append_again, move_record, swap_records,
                                      move_to_other_partition, acknowledge, read_as_producer,
                                      lose_what_a_producer_read, fail_unread,
                                      acknowledge_twice_unread)},
@@ -277,8 +280,8 @@ CHANGES: dict[str, Change] = {
 
 def apply(name: str, piece: Piece) -> None:
     """Change a topic; nothing where it has nothing to be changed so."""
-    damages: dict[str, Change] = {one.__name__: one for one in OF_KIND["plain"]}
-    damages |= {one.__name__: one for some in OF_KIND.values() for one in some}
+    damages: dict[str, Change] = {change.__name__: change for change in OF_KIND["plain"]}
+    damages |= {change.__name__: change for some in OF_KIND.values() for change in some}
     try:
         ({**damages, **CHANGES})[name](piece)
     except Unfit:

@@ -82,10 +82,16 @@ def replace_static(piece: Piece) -> None:
         client["instance"] = f"i-{client['client']}"
         if client["client"] == row["client"]:
             piece.rows("clients").append(client | {"session": 1})
-    own = [one for one in piece.rows("assignments") if one["client"] == row["client"]]
+    own = [
+        assignment
+        for assignment in piece.rows("assignments")
+        if assignment["client"] == row["client"]
+    ]
     last_ns = max(row["at_ns"] for row in own)
     piece.rows("assignments").append(row | {"session": 1, "at_ns": last_ns + S})
-    commit = piece.pick(one for one in piece.rows("commits") if one["client"] == row["client"])
+    commit = piece.pick(
+        commit_row for commit_row in piece.rows("commits") if commit_row["client"] == row["client"]
+    )
     commit["invoke_ns"] = last_ns + piece.random.choice((-1, 2)) * S
 
 
@@ -269,7 +275,7 @@ def _outcome(table: str) -> Change:
 
 
 GROUP_CHANGES: dict[str, Change] = {
-    **{one.__name__: one for one in (
+    **{change.__name__: change for change in (
         assign_to_mate, assign_again, commit_as_mate, lead_group, make_static, replace_static,
         keep_member, seek_past, process_nothing, commit_beyond, serve_deleted,
         delete_from_compacted, clean_active, take_over, commit_late, end_otherwise,

@@ -308,10 +308,13 @@ class History:
         entries = [e for e in log.entries if log.start <= e.offset < log.high]
         if entries and self.random.random() < 0.6:
             asked_ms = self.random.choice(entries).timestamp_ms + self.random.randint(-2, 2)
-            found = next((e for e in entries if e.timestamp_ms >= asked_ms), None)
-            answer |= {"query": f"time:{asked_ms}", "offset": -1 if found is None else found.offset}
-            answer["timestamp_ms"] = None if found is None else found.timestamp_ms
-            answer["leader_epoch"] = -1 if found is None else found.epoch
+            answered = next((e for e in entries if e.timestamp_ms >= asked_ms), None)
+            answer |= {
+                "query": f"time:{asked_ms}",
+                "offset": -1 if answered is None else answered.offset,
+            }
+            answer["timestamp_ms"] = None if answered is None else answered.timestamp_ms
+            answer["leader_epoch"] = -1 if answered is None else answered.epoch
         self.answers.append(answer)
         if log.start:
             self.answers.append(

@@ -142,15 +142,15 @@ class Log:
 
     def aborted(self) -> set[int]:
         """Offsets of records whose producer's next marker is an abort."""
-        found: set[int] = set()
+        producer_ids: set[int] = set()
         open_: dict[int, list[int]] = {}
         for entry in self.entries:
             if entry.control is None and entry.transactional:
                 open_.setdefault(entry.producer_id, []).append(entry.offset)
             elif entry.control is not None:
                 ended = open_.pop(entry.producer_id, [])
-                found.update(ended if entry.control == "abort" else ())
-        return found
+                producer_ids.update(ended if entry.control == "abort" else ())
+        return producer_ids
 
     def stable(self) -> int:
         """The last stable offset: below it no transaction is open."""

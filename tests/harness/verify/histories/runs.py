@@ -46,15 +46,15 @@ def damaged(seeds: Iterable[int]) -> tuple[list[History], Tables, list[Damaged]]
     """Every damage done to a history of its own, `seeds` times, as one run."""
     asked = [(kind, apply, s) for s in seeds for kind in KINDS for apply in OF_KIND[kind]]
     played: list[History] = []
-    found: list[Damaged] = []
-    whole: Tables = defaultdict(list)
+    damaged_histories: list[Damaged] = []
+    tables: Tables = defaultdict(list)
     for number, (kind, apply, seed) in enumerate(asked):
         history, piece, trace = _damaged(number, kind, apply, seed)
         played.append(history)
-        found.append(Damaged(history.topic, apply.__name__, trace))
+        damaged_histories.append(Damaged(history.topic, apply.__name__, trace))
         for name, rows in piece.items():
-            whole[name] = rows if name == "faults" else whole[name] + rows
-    return played, whole, found
+            tables[name] = rows if name == "faults" else tables[name] + rows
+    return played, tables, damaged_histories
 
 
 def _damaged(number: int, kind: str, apply: Apply, seed: int) -> tuple[History, Tables, Trace]:
@@ -85,14 +85,14 @@ def judged(
     return judge_run(run_dir, engine=engine, master=None, session=session, canary=False)
 
 
-def findings(result: Result, one: Damaged) -> list[Finding]:
+def findings(result: Result, damaged: Damaged) -> list[Finding]:
     """Those that the damage of a topic must have."""
     return [
         finding
         for guarantee in result.guarantees
-        if guarantee.name == one.trace.guarantee
+        if guarantee.name == damaged.trace.guarantee
         for finding in guarantee.findings
-        if finding.topic == one.topic and not finding.permitted
-        if finding.sub_kind.startswith(one.trace.sub_kind)
-        if one.trace.offset in (None, finding.offset)
+        if finding.topic == damaged.topic and not finding.permitted
+        if finding.sub_kind.startswith(damaged.trace.sub_kind)
+        if damaged.trace.offset in (None, finding.offset)
     ]

@@ -123,8 +123,8 @@ def _of(history: History) -> Tables:
         tables["txns"] += producer.txns
         about = {"acks": producer.acks, "idempotent": producer.idempotent}
         for session in range(producer.session + 1):
-            whole = session == producer.session
-            _client(tables, producer.name, session, "producer", whole=whole, **about)
+            is_last = session == producer.session
+            _client(tables, producer.name, session, "producer", is_complete=is_last, **about)
     for reader in history.readers:
         isolation = "read_committed" if reader.committed else "read_uncommitted"
         for session in range(reader.session + 1):
@@ -146,15 +146,15 @@ def _of(history: History) -> Tables:
 
 
 def _client(
-    tables: Tables, name: str, session: int, kind: str, *, whole: bool = True, **reported: Any
+    tables: Tables, name: str, session: int, kind: str, *, is_complete: bool = True, **reported: Any
 ) -> None:
     library = {"library": "kafka-python", "version": "3.0", "boot_id": "boot", "pid": 4000}
     tables["clients"].append(
         {"client": name, "session": session, "kind": kind} | library | reported
     )
     journal = f"journal/{name}.jsonl"
-    tables["manifest"].append({"file": journal, "kind": "journal", "ended_properly": whole})
-    if not whole:
+    tables["manifest"].append({"file": journal, "kind": "journal", "ended_properly": is_complete})
+    if not is_complete:
         act = {"act": "kill client", "subject": name, "outcome": "ok"}
         tables["admin_ops"].append(act | {"invoke_ns": BEGIN_NS, "complete_ns": BEGIN_NS})
 

@@ -134,8 +134,8 @@ class Scene:
 
     def times(self, count: int, least_s: int, most_s: int) -> list[int]:
         """Different times in order, whole tenths of seconds."""
-        found = self.random.sample(range(least_s * 10, most_s * 10), count)
-        return [tenth * (S // 10) for tenth in sorted(found)]
+        tenths = self.random.sample(range(least_s * 10, most_s * 10), count)
+        return [tenth * (S // 10) for tenth in sorted(tenths)]
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share

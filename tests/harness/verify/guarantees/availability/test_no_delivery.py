@@ -112,7 +112,7 @@ def test_final_reader_without_records_is_a_violation(begun: bool, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "one",
+    "fault_row",
     [
         fault("latency", "b1->b2", LED_NS + 20 * S, LED_NS + 41 * S),  # 21 s are left
         fault("crash", "b1", LED_NS + 50 * S, OVER_NS),  # what came before is too short
@@ -121,12 +121,12 @@ def test_final_reader_without_records_is_a_violation(begun: bool, tmp_path: Path
         fault("slow_poll", "g9", LED_NS, OVER_NS),
         fault("quota", "g9", LED_NS + S, LED_NS + 2 * S),
     ],
-    ids=lambda one: str(one["fault"]),
+    ids=lambda fault: str(fault["fault"]),
 )
-def test_disturbed_group_may_wait(tmp_path: Path, one: dict[str, Any]) -> None:
+def test_disturbed_group_may_wait(tmp_path: Path, fault_row: dict[str, Any]) -> None:
     tables = waiting()
-    tables["faults"].append(one)
-    if one["fault"] == "crash":
+    tables["faults"].append(fault_row)
+    if fault_row["fault"] == "crash":
         tables["faults"].append(fault("pause", "b2", LED_NS + S, LED_NS + 40 * S))
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
@@ -202,16 +202,16 @@ def test_eviction_of_a_polling_member_is_a_violation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "fault_row",
     [
         fault("crash", "b1", LED_NS + 16 * S, LED_NS + 17 * S),
         fault("pause_client", "g9", LED_NS + 1 * S, LED_NS + 2 * S),
     ],
-    ids=lambda one: str(one["fault"]),
+    ids=lambda fault: str(fault["fault"]),
 )
-def test_fault_may_evict_a_member(one: dict[str, Any], tmp_path: Path) -> None:
+def test_fault_may_evict_a_member(fault_row: dict[str, Any], tmp_path: Path) -> None:
     tables = put_out(3)
-    tables["faults"].append(one)
+    tables["faults"].append(fault_row)
     assert not findings(judged(tmp_path, tables, "member_expelled"))
 
 
@@ -225,11 +225,13 @@ def test_late_polling_member_may_be_evicted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "found"),
+    ("outcomes", "expected"),
     [("info info fail", 1), ("info ok fail", 0), ("fail fail", 0)],
     ids=["none", "one", "too few to judge"],
 )
-def test_group_unable_to_commit_is_a_violation(outcomes: str, found: int, tmp_path: Path) -> None:
+def test_group_unable_to_commit_is_a_violation(
+    outcomes: str, expected: int, tmp_path: Path
+) -> None:
     tables = waiting()
     for n, outcome in enumerate(outcomes.split()):
         fields = {"group": "late", "outcome": outcome, "offset": 0}
@@ -239,17 +241,17 @@ def test_group_unable_to_commit_is_a_violation(outcomes: str, found: int, tmp_pa
     sentences = [
         finding.sentence for finding in result.findings if finding.sub_kind == "commits stand still"
     ]
-    assert len(sentences) == found
+    assert len(sentences) == expected
     for sentence in sentences:
         assert "late could commit no offset" in sentence
         assert "its members tried 3 times" in sentence
 
 
 @pytest.mark.parametrize(
-    ("reported", "last_s", "found"), [([7], 40, 1), ([7], 18, 0), ([7, 8], 40, 0), ([6], 40, 0)]
+    ("reported", "last_s", "expected"), [([7], 40, 1), ([7], 18, 0), ([7, 8], 40, 0), ([6], 40, 0)]
 )
 def test_log_start_that_the_same_broker_rejects_is_a_violation(
-    reported: list[int], last_s: int, found: int, tmp_path: Path
+    reported: list[int], last_s: int, expected: int, tmp_path: Path
 ) -> None:
     """A final reader asks for the begin, is refused there, and asks again."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
@@ -267,7 +269,7 @@ def test_log_start_that_the_same_broker_rejects_is_a_violation(
     sentences = [
         finding.sentence for finding in result.findings if finding.sub_kind == "turned away"
     ]
-    assert len(sentences) == found
+    assert len(sentences) == expected
     for sentence in sentences:
         assert sentence.startswith(
             "g9 received 7 as log start of urteil-0 for 39.9 s, and an out-of-range error there "

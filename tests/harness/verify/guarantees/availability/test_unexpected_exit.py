@@ -45,9 +45,9 @@ def test_broker_that_may_have_been_killed_yields_no_finding(code: int, tmp_path:
     assert not _judged(tmp_path, _end(code)).violations
 
 
-@pytest.mark.parametrize(("fault_on", "found"), [("b1", 1), ("zk1", 0)])
+@pytest.mark.parametrize(("fault_on", "expected"), [("b1", 1), ("zk1", 0)])
 def test_faults_on_other_nodes_excuse_an_exit_at_start(
-    fault_on: str, found: int, tmp_path: Path
+    fault_on: str, expected: int, tmp_path: Path
 ) -> None:
     end = _end(1, starting=True, at_ns=CRASH_NS + S)
-    assert _judged(tmp_path, end, fault_on=fault_on).violations == found
+    assert _judged(tmp_path, end, fault_on=fault_on).violations == expected

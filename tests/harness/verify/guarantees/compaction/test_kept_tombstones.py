@@ -52,13 +52,13 @@ def test_tombstone_above_its_retention_is_found(
 
 
 @pytest.mark.parametrize(
-    ("policy", "found"), [("compact", {"compacted"}), ("compact,delete", set())]
+    ("policy", "expected"), [("compact", {"compacted"}), ("compact,delete", set())]
 )
-def test_compacted_log_keeps_its_start(policy: str, found: set[str], tmp_path: Path) -> None:
+def test_compacted_log_keeps_its_start(policy: str, expected: set[str], tmp_path: Path) -> None:
     tables = _tables(ONE.records)
     for log in tables["logs"]:
         log["log_start"] = 60
     facts = synthetic.facts(ONE, topics=topic(**BRIEF | {"cleanup_policy": policy}))
     result = alone("retained_too_short", tmp_path, tables, facts=facts)
-    assert {finding.sub_kind for finding in result.findings} == found
-    assert result.violations == (60 if found else 0)
+    assert {finding.sub_kind for finding in result.findings} == expected
+    assert result.violations == (60 if expected else 0)

@@ -78,10 +78,10 @@ def _found(run_dir: Path, tables: Tables) -> dict[str, list[Any]]:
     with asked_for(*NAMES):
         result = judged(run_dir, tables, facts=facts)
     assert all(guarantee.status is not Status.UNKNOWN for guarantee in result.guarantees)
-    found = {name: named(result, name).findings for name in NAMES}
+    findings_of = {name: named(result, name).findings for name in NAMES}
     return {
-        name: [(one.sub_kind, one.offset) for one in some if not one.permitted]
-        for name, some in found.items() if some
+        name: [(finding.sub_kind, finding.offset) for finding in some if not finding.permitted]
+        for name, some in findings_of.items() if some
     }  # fmt: skip
 
 
@@ -105,8 +105,8 @@ def test_single_later_send_is_the_last_of_its_key(tmp_path: Path) -> None:
     tables = _made(idempotent=True)
     _copied(tables)
     _clean(tables, NEWER)
-    found = _found(tmp_path, tables)
-    assert found["latest_value_lost"] == [("older shown", NEWER)]
+    findings = _found(tmp_path, tables)
+    assert findings["latest_value_lost"] == [("older shown", NEWER)]
 
 
 def test_possibly_late_tombstone_yields_no_finding(tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def test_late_copy_is_not_the_first_one(gone: str, tmp_path: Path) -> None:
     scenario = synthetic.scenario(ONE)
     load = msgspec.structs.replace(scenario.workload, in_flight=1)
     config = DAY if gone == "cleaned" else {}
-    found = alone(
+    result = alone(
         "reordered_send", tmp_path, tables,
         scenario=msgspec.structs.replace(scenario, workload=load),
         facts=synthetic.facts(ONE, topics=topic(**config)),
     )  # fmt: skip
-    assert found.status is Status.HOLDS
+    assert result.status is Status.HOLDS
 
 
 @pytest.mark.parametrize("gone", ["cleaned", "deleted"])
@@ -169,8 +169,8 @@ def test_acknowledged_copy_may_be_gone_after_several_attempts(
         log["log_start"] = OLDER + 1 if gone == "deleted" else 0
     config = DAY if gone == "cleaned" else {}
     facts = synthetic.facts(ONE, topics=topic(**config))
-    found = alone("misplaced_ack", tmp_path, tables, facts=facts)
-    assert found.status is status
-    assert [(finding.sub_kind, finding.offset) for finding in found.findings] == [
+    result = alone("misplaced_ack", tmp_path, tables, facts=facts)
+    assert result.status is status
+    assert [(finding.sub_kind, finding.offset) for finding in result.findings] == [
         ("elsewhere", OLDER)
     ]

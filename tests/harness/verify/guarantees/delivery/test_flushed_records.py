@@ -42,7 +42,7 @@ def _lost(run_dir: Path, brokers: dict[str, str], **config: str) -> tuple[int, i
 
 
 @pytest.mark.parametrize(
-    ("brokers", "config", "found"),
+    ("brokers", "config", "expected"),
     [
         (FLUSHING, {"flush_ms": str(EVERY_MS)}, (1, 1)),
         (FLUSHING | {"log.flush.interval.ms": str(EVERY_MS)}, {}, (1, 1)),
@@ -53,9 +53,9 @@ def _lost(run_dir: Path, brokers: dict[str, str], **config: str) -> tuple[int, i
     ids=["topic", "brokers", "never", "seldom", "by nobody"],
 )
 def test_flushed_record_must_survive(
-    brokers: dict[str, str], config: dict[str, str], found: tuple[int, int], tmp_path: Path
+    brokers: dict[str, str], config: dict[str, str], expected: tuple[int, int], tmp_path: Path
 ) -> None:
-    assert _lost(tmp_path, brokers, **config) == found
+    assert _lost(tmp_path, brokers, **config) == expected
 
 
 def _span(begin_ns: int, end_ns: int, *isr: int) -> Span:

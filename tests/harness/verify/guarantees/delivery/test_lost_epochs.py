@@ -67,9 +67,9 @@ def test_records_of_a_forgotten_epoch_may_be_lost(stored: bool, tmp_path: Path) 
     _lead(tables, stored=stored)
     _write(tables)
     for name in ("lost_write", "loss_not_a_suffix", "inconsistent_offset", "stale_append"):
-        found = _judged(name, tmp_path / name, tables)
-        assert bool(found.violations) is not stored, name
-        assert not stored or found.permitted == (0 if name == "loss_not_a_suffix" else 3), name
+        result = _judged(name, tmp_path / name, tables)
+        assert bool(result.violations) is not stored, name
+        assert not stored or result.permitted == (0 if name == "loss_not_a_suffix" else 3), name
 
 
 def test_a_lost_epoch_permits_nothing_below_its_own_first_record(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_a_lost_epoch_permits_nothing_below_its_own_first_record(tmp_path: Path)
     _write(tables)
     for name in ("reads", "replicas"):
         tables[name] = [row for row in tables[name] if row["offset"] != LOST - 5]
-    found = _judged("lost_write", tmp_path, tables)
-    assert (found.violations, found.permitted) == (1, 3)
+    result = _judged("lost_write", tmp_path, tables)
+    assert (result.violations, result.permitted) == (1, 3)
 
 
 @pytest.mark.parametrize("start", [0, HALF + 100], ids=["whole", "cut"])
@@ -95,5 +95,5 @@ def test_start_of_an_epoch_deleted_by_retention_is_unknown(start: int, tmp_path:
     early = {"client": "p0", "op": 900, "value_id": "r/p0/900"}
     times = {"invoke_ns": LED_NS - 4 * S, "complete_ns": LED_NS - 3 * S}
     tables["sends"].append(table | early | times)
-    found = _judged("inconsistent_offset", tmp_path, tables)
-    assert (found.violations, found.permitted) == (0, 1)
+    result = _judged("inconsistent_offset", tmp_path, tables)
+    assert (result.violations, result.permitted) == (0, 1)

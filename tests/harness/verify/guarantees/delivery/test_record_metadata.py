@@ -92,9 +92,9 @@ def test_acknowledgement_has_the_time_of_its_record(most: bool, tmp_path: Path) 
     reported_rows = tables["sends"][100 : 300 if most else 101]
     for row in reported_rows:
         row["timestamp_ms"] = 7
-    found = judged(tmp_path, tables)
-    assert {kind for _, kind, _ in _accused(found)} == {"another time"}
-    assert named(found, "misplaced_ack").violations == len(reported_rows)
+    result = judged(tmp_path, tables)
+    assert {kind for _, kind, _ in _accused(result)} == {"another time"}
+    assert named(result, "misplaced_ack").violations == len(reported_rows)
 
 
 def test_single_send_is_acknowledged_with_an_offset(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_read_has_the_leader_epoch_of_the_log(offset: int, shown: int, tmp_path:
     tables = healthy()
     row = _rows(tables, "reads", offset)[0]
     row["leader_epoch"] += shown
-    found = _accused(judged(tmp_path, tables))
+    accused = _accused(judged(tmp_path, tables))
     is_reported = (
         row["leader_epoch"] >= 0 and shown != 1
     )  # a client without a reported epoch has none
-    assert found == ({("epoch_lineage", "read", offset)} if is_reported else set())
+    assert accused == ({("epoch_lineage", "read", offset)} if is_reported else set())
 
 
 def test_foreign_times_of_sends_yield_no_finding(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_epoch_with_cleaned_first_records_may_begin_later(tmp_path: Path) -> Non
         row["epochs"] = row["epochs"].replace("200", "207")
     tables["replicas"] = [row for row in tables["replicas"] if not 200 <= row["offset"] < 207]
     facts = synthetic.facts(ONE, topics=example_runs.topic(cleanup_policy="compact"))
-    found = _accused(judged(tmp_path, tables, facts=facts))
-    assert "epoch_lineage" not in {name for name, _, _ in found}
+    accused = _accused(judged(tmp_path, tables, facts=facts))
+    assert "epoch_lineage" not in {name for name, _, _ in accused}
 
 
 def _lost_at_the_tail(tables: Tables) -> None:

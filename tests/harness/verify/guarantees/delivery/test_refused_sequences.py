@@ -19,19 +19,19 @@ def refused(error: str, **row: Any) -> Tables:
     tables = healthy()
     (send,) = (table for table in tables["sends"] if table["offset"] == AT)
     for table in ("reads", "replicas"):
-        for one in tables[table]:
-            if one["value_id"] == send["value_id"]:
-                one |= {"value_id": None, "sequence": None}
+        for table_row in tables[table]:
+            if table_row["value_id"] == send["value_id"]:
+                table_row |= {"value_id": None, "sequence": None}
     send |= {"outcome": "fail", "error": error, "offset": None} | row
     return tables
 
 
 def permissions_of_refusals(run_dir: Path, tables: Tables, **asked: Any) -> list[str | None]:
     """Of each refusal that was found, why it is permitted."""
-    found = named(
+    result = named(
         judged(run_dir, tables, scenario=synthetic.scenario(ONE, **asked)), "sequence_gap"
     )
-    return [finding.permitted for finding in found.findings if finding.sub_kind == "refused"]
+    return [finding.permitted for finding in result.findings if finding.sub_kind == "refused"]
 
 
 @pytest.mark.parametrize(

@@ -42,5 +42,5 @@ def test_record_on_no_replica_is_lost(tmp_path: Path) -> None:
 
 def test_replica_without_a_log_may_hold_the_record(tmp_path: Path) -> None:
     for name, replicas in (("away", "[1, 2, 3]"), ("new", "[1, 2, 4]")):
-        found = alone("lost_write", tmp_path / name, moved({1: 0, 2: 0}, replicas))
-        assert found.status is not Status.VIOLATED
+        result = alone("lost_write", tmp_path / name, moved({1: 0, 2: 0}, replicas))
+        assert result.status is not Status.VIOLATED

@@ -12,7 +12,7 @@ from urteil.harness.verify.damage.copy import S
 
 
 @pytest.mark.parametrize(
-    ("moved", "found"),
+    ("moved", "expected"),
     [
         ({}, ["deposed controller"]),
         ({"leader_epoch": -1}, []),  # the ISR alone changed
@@ -21,11 +21,11 @@ from urteil.harness.verify.damage.copy import S
     ],
 )
 def test_former_controller_elects_no_leader(
-    moved: dict[str, int], found: list[str], tmp_path: Path
+    moved: dict[str, int], expected: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()
     elect_by_deposed(copy_of(tables))
     for name, by in moved.items():
         tables["states"][-1][name] += by
-    one = alone("epoch_went_back", tmp_path, tables)
-    assert [finding.sub_kind for finding in one.findings] == found
+    result = alone("epoch_went_back", tmp_path, tables)
+    assert [finding.sub_kind for finding in result.findings] == expected

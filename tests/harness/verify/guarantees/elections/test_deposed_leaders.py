@@ -79,9 +79,9 @@ def test_fault_may_delay_the_metadata(tmp_path: Path) -> None:
     assert _judged(tmp_path, tables).violations == 0
 
 
-@pytest.mark.parametrize(("later_ns", "found"), [(S // 4, False), (S, True)])
+@pytest.mark.parametrize(("later_ns", "expected"), [(S // 4, False), (S, True)])
 def test_leader_that_reported_its_successor_before_is_found(
-    later_ns: int, found: bool, tmp_path: Path
+    later_ns: int, expected: bool, tmp_path: Path
 ) -> None:
     """Also while a fault acts: it knew."""
     tables = healthy()
@@ -97,7 +97,7 @@ def test_leader_that_reported_its_successor_before_is_found(
         (finding.sub_kind, finding.records[0]["value_id"])
         for finding in _judged(tmp_path, tables).findings
     ]
-    assert values == ([("knew better", value_id)] if found else [])
+    assert values == ([("knew better", value_id)] if expected else [])
 
 
 def test_follower_with_a_record_in_another_epoch_deposes_no_leader(tmp_path: Path) -> None:

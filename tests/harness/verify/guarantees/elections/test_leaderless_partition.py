@@ -16,8 +16,8 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, S
 
 AWAY_NS, UNTIL_NS = END_NS + 10 * S, END_NS + 60 * S
 LED = healthy()["states"][-1]["leader"]
-OTHERS = tuple(one for one in (1, 2, 3) if one != LED)
-HERE = tuple({"path": f"/brokers/ids/{one}", "at_ns": BEGIN_NS} for one in (1, 2, 3))
+OTHERS = tuple(broker for broker in (1, 2, 3) if broker != LED)
+HERE = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
 OFFICE = {"path": "/controller", "at_ns": BEGIN_NS}
 GONE = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": AWAY_NS}
 ALLOWED: dict[str, Any] = {

@@ -23,10 +23,10 @@ MENDED = {
 }
 LED = healthy()["states"][2]["leader"]
 """Who leads from the crash's end on; all three are in sync."""
-OTHERS = tuple(one for one in (1, 2, 3) if one != LED)
+OTHERS = tuple(broker for broker in (1, 2, 3) if broker != LED)
 LEFT_NS = END_NS + 3 * S
 PRESENT: dict[str, Any] = {"version": 0, "at_ns": CRASH_NS - S}
-HERE = tuple(PRESENT | {"path": f"/brokers/ids/{one}"} for one in (1, 2, 3))
+HERE = tuple(PRESENT | {"path": f"/brokers/ids/{broker}"} for broker in (1, 2, 3))
 LEFT = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": LEFT_NS}
 POLITE = {"fault": "shutdown", "targets": f'["b{LED}"]', "proof": "pid 7 is gone, exit 143",
           "begin_ns": LEFT_NS - S, "end_ns": LEFT_NS + S, "healed_ns": LEFT_NS + S}  # fmt: skip

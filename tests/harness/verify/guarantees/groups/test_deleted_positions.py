@@ -46,8 +46,8 @@ def committed(until_ns: int = LED_NS) -> Tables:
 
 def assert_only(run_dir: Path, tables: Tables, *broken: str) -> None:
     names = ("commit_went_back", "commit_register")
-    found = judge(run_dir, tables, synthetic.scenario(ONE), synthetic.facts(ONE), names)
-    assert {name for name in names if found[name].status is Status.VIOLATED} == set(broken)
+    results = judge(run_dir, tables, synthetic.scenario(ONE), synthetic.facts(ONE), names)
+    assert {name for name in names if results[name].status is Status.VIOLATED} == set(broken)
 
 
 def append_answer(tables: Tables, offset: int | None, at_ns: int) -> None:

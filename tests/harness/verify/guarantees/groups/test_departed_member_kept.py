@@ -46,12 +46,12 @@ def _sub_kinds(run_dir: Path, tables: Tables, session_timeout_ms: str = "20000")
 
 
 @pytest.mark.parametrize(
-    ("taken_s", "found"), [(2, []), (9, []), (15, ["left behind"]), (None, ["left behind"])]
+    ("taken_s", "expected"), [(2, []), (9, []), (15, ["left behind"]), (None, ["left behind"])]
 )
 def test_partition_of_a_departed_member_is_taken_over(
-    taken_s: float | None, found: list[str], tmp_path: Path
+    taken_s: float | None, expected: list[str], tmp_path: Path
 ) -> None:
-    assert _sub_kinds(tmp_path, _left(taken_s)) == found
+    assert _sub_kinds(tmp_path, _left(taken_s)) == expected
 
 
 def test_sentence_names_the_departed_member(tmp_path: Path) -> None:
@@ -106,14 +106,14 @@ def _kept(run_dir: Path, tables: Tables, session_timeout_ms: str = "6000") -> li
 
 
 @pytest.mark.parametrize(
-    ("taken_s", "session_ms", "found"),
+    ("taken_s", "session_ms", "expected"),
     [(8, "6000", 0), (15, "6000", 1), (None, "6000", 1), (15, "10000", 0), (None, "20000", 1)],
 )
 def test_partition_of_a_killed_member_is_taken_over(
-    taken_s: float | None, session_ms: str, found: int, tmp_path: Path
+    taken_s: float | None, session_ms: str, expected: int, tmp_path: Path
 ) -> None:
     sentences = _kept(tmp_path, _killed(taken_s), session_ms)
-    assert len(sentences) == found
+    assert len(sentences) == expected
     assert all(sentence.startswith("g9 was killed, and for ") for sentence in sentences)
 
 

@@ -82,13 +82,13 @@ def add_assignment(tables: Tables, client: str, generation: int, at_ns: int, eve
 
 
 def assert_only(result: Judged, *broken: str) -> None:
-    violated = {name for name, one in result.items() if one.status is Status.VIOLATED}
+    violated = {name for name, outcome in result.items() if outcome.status is Status.VIOLATED}
     assert violated == set(broken), [(n, result[n].reason, result[n].findings) for n in GROUPS]
 
 
 def test_group_that_hands_over_partitions_has_no_finding(tmp_path: Path) -> None:
     result = judge_groups(tmp_path, healthy())
-    assert {one.status for one in result.values()} == {Status.HOLDS}
+    assert {outcome.status for outcome in result.values()} == {Status.HOLDS}
 
 
 @pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
@@ -111,7 +111,7 @@ def test_run_without_a_group_is_not_judged(tmp_path: Path) -> None:
     for name in ("commits", "commit_reads", "assignments"):
         del tables[name]
     result = judge_groups(tmp_path, tables)
-    assert {one.status for one in result.values()} == {Status.NOT_JUDGED}
+    assert {outcome.status for outcome in result.values()} == {Status.NOT_JUDGED}
 
 
 def test_healthy_groups_have_no_finding(tmp_path: Path) -> None:

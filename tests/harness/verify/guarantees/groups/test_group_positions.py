@@ -43,24 +43,26 @@ def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
     tables["reads"] = kept
 
 
-@pytest.mark.parametrize(("skipped", "found"), [(0, []), (2, [("after a rebalance", HALF + 50)])])
+@pytest.mark.parametrize(
+    ("skipped", "expected"), [(0, []), (2, [("after a rebalance", HALF + 50)])]
+)
 def test_member_continues_at_its_last_fetched_position(
-    skipped: int, found: list[tuple[str, int]], tmp_path: Path
+    skipped: int, expected: list[tuple[str, int]], tmp_path: Path
 ) -> None:
     tables = healthy()
     assigned_again(tables, HALF + 50, skipped)
     scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
-    assert [(finding.sub_kind, finding.offset) for finding in one.findings] == found
+    result = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
+    assert [(finding.sub_kind, finding.offset) for finding in result.findings] == expected
 
 
 @pytest.mark.parametrize(
-    ("partition", "later_ns", "found"),
+    ("partition", "later_ns", "expected"),
     [(0, 0, []), (None, 0, []), (1, 0, [HALF + 50]), (0, -2 * S, [HALF + 50])],
     ids=["there", "everywhere", "elsewhere", "long before"],
 )
 def test_only_moves_after_the_fetched_position_excuse_a_member(
-    partition: int | None, later_ns: int, found: list[int], tmp_path: Path
+    partition: int | None, later_ns: int, expected: list[int], tmp_path: Path
 ) -> None:
     tables = healthy()
     assigned_again(tables, HALF + 50, 2)
@@ -73,8 +75,8 @@ def test_only_moves_after_the_fetched_position_excuse_a_member(
     moved = {"partition": partition, "poll": poll, "event": "seek", "position_before": None}
     tables["polls"].append(model | at | place | moved)
     scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    one = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
-    assert [finding.offset for finding in one.findings] == found
+    result = judge(tmp_path, tables, scenario, run_facts, ("poll_skip",))["poll_skip"]
+    assert [finding.offset for finding in result.findings] == expected
 
 
 def test_position_below_the_log_start_skips_nothing(tmp_path: Path) -> None:
@@ -151,8 +153,10 @@ def test_a_position_moves_with_its_transactions_marker(
     add_commit_read(tables, ONE.records, at_ns + later_s * S)
     value = {"commit_beyond_processed", "commit_register"}
     result = judge_groups(tmp_path, tables)
-    found = {name for name, one in result.items() if one.status is Status.VIOLATED} - value
-    assert found == set(broken)
+    violated = {
+        name for name, outcome in result.items() if outcome.status is Status.VIOLATED
+    } - value
+    assert violated == set(broken)
     assert bool(result["commit_register"].violations) == bool(broken)
 
 
@@ -176,8 +180,8 @@ def test_absent_position_is_null_or_minus_one(reported: int | None, tmp_path: Pa
     add_commit_read(tables, reported, first_ns - S)
     assert_only(judge_groups(tmp_path / "before", tables))
     add_commit_read(tables, reported, END_NS + 60 * S)
-    found = judge_groups(tmp_path, tables)
-    assert_only(found, "commit_register", "commit_went_back")
+    results = judge_groups(tmp_path, tables)
+    assert_only(results, "commit_register", "commit_went_back")
     for name in ("commit_register", "commit_went_back"):
-        (finding,) = found[name].findings
+        (finding,) = results[name].findings
         assert "received no offset" in finding.sentence

@@ -44,13 +44,13 @@ def _put_out(run_dir: Path, tables: Tables) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("lost_s", "given_s", "found"), [(1, -20, 1), (4, -20, 0), (-1, -20, 0), (1, -4, 0)]
+    ("lost_s", "given_s", "expected"), [(1, -20, 1), (4, -20, 0), (-1, -20, 0), (1, -4, 0)]
 )
 def test_member_that_loses_its_partition_without_cause_is_found(
-    lost_s: float, given_s: float, found: int, tmp_path: Path
+    lost_s: float, given_s: float, expected: int, tmp_path: Path
 ) -> None:
     """A session lasts six seconds, of which three are nobody's; what it had it had for five."""
-    assert len(_put_out(tmp_path, _taken_over(lost_s, given_s))) == found
+    assert len(_put_out(tmp_path, _taken_over(lost_s, given_s))) == expected
 
 
 def test_the_sentence_names_the_new_coordinator(tmp_path: Path) -> None:

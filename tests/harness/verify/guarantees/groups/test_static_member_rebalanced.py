@@ -53,12 +53,13 @@ def _rebalanced(run_dir: Path, tables: Tables) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("after_s", "generation", "found"), [(3, 1, 0), (3, 2, 1), (8, 3, 1), (9.5, 2, 0), (20, 2, 0)]
+    ("after_s", "generation", "expected"),
+    [(3, 1, 0), (3, 2, 1), (8, 3, 1), (9.5, 2, 0), (20, 2, 0)],
 )
 def test_static_member_back_in_time_causes_no_rebalance(
-    after_s: float, generation: int, found: int, tmp_path: Path
+    after_s: float, generation: int, expected: int, tmp_path: Path
 ) -> None:
-    assert len(_rebalanced(tmp_path, _back(after_s, generation))) == found
+    assert len(_rebalanced(tmp_path, _back(after_s, generation))) == expected
 
 
 def test_sentence_names_the_dead_broker(tmp_path: Path) -> None:
@@ -86,9 +87,9 @@ def test_other_causes_of_a_generation_yield_no_finding(tmp_path: Path) -> None:
     assert not _rebalanced(tmp_path / "moving", moving)
 
 
-@pytest.mark.parametrize(("begun_s", "found"), [(-4, 1), (4, 0)])
+@pytest.mark.parametrize(("begun_s", "expected"), [(-4, 1), (4, 0)])
 def test_death_of_a_replaced_member_yields_no_finding(
-    begun_s: float, found: int, tmp_path: Path
+    begun_s: float, expected: int, tmp_path: Path
 ) -> None:
     tables = _back(3, 2)
     other = tables["clients"][-2] | {"client": "g7", "instance": "i7", "end_ns": None}
@@ -99,4 +100,4 @@ def test_death_of_a_replaced_member_yields_no_finding(
     tables["admin_ops"].append(
         kill | {"subject": "g7", "invoke_ns": before_ns, "complete_ns": before_ns}
     )
-    assert len(_rebalanced(tmp_path, tables)) == found
+    assert len(_rebalanced(tmp_path, tables)) == expected

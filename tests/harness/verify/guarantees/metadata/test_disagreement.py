@@ -38,9 +38,9 @@ def test_epoch_reported_by_one_source_alone_is_named(tmp_path: Path) -> None:
     assert finding.sentence.endswith("in epoch 1, but broker 2 reports epoch 0."), finding.sentence
 
 
-@pytest.mark.parametrize(("sooner_s", "found"), [(1, 0), (9, 0), (11, 1)])
+@pytest.mark.parametrize(("sooner_s", "expected"), [(1, 0), (9, 0), (11, 1)])
 def test_restarted_broker_has_ten_seconds_to_learn_leaders(
-    sooner_s: int, found: int, tmp_path: Path
+    sooner_s: int, expected: int, tmp_path: Path
 ) -> None:
     """Apache Kafka needed 6.7 of them on a crowded machine."""
     tables = healthy()
@@ -49,12 +49,12 @@ def test_restarted_broker_has_ten_seconds_to_learn_leaders(
         row["value"] = {"metadata_leader": -1.0}.get(row["metric"], row["value"] - 1)
     came = {"path": "/brokers/ids/2", "at_ns": views[0]["at_ns"] - sooner_s * S, "version": 1}
     tables["states"].append({"run": "r", "zxid": 90} | came)
-    assert alone("disagreement", tmp_path, tables).violations == found
+    assert alone("disagreement", tmp_path, tables).violations == expected
 
 
-@pytest.mark.parametrize(("target", "found"), [("b1", 1), ("b2", 0), ("b3", 0), ("b1->b3", 0)])
+@pytest.mark.parametrize(("target", "expected"), [("b1", 1), ("b2", 0), ("b3", 0), ("b1->b3", 0)])
 def test_starved_client_during_another_brokers_absence_is_named(
-    target: str, found: int, tmp_path: Path
+    target: str, expected: int, tmp_path: Path
 ) -> None:
     """b3 reports no leader; b2 leads."""
     tables = healthy()
@@ -64,7 +64,7 @@ def test_starved_client_during_another_brokers_absence_is_named(
         row["value"] = -1.0 if row["metric"] == "metadata_leader" else row["value"]
     fault |= {"targets": f'["{target}"]', "end_ns": END_NS + 60 * S, "healed_ns": END_NS + 60 * S}
     result = alone("disagreement", tmp_path, tables)
-    assert result.violations == found
+    assert result.violations == expected
 
 
 def test_source_with_too_small_an_isr_is_named(tmp_path: Path) -> None:

@@ -78,13 +78,13 @@ def test_later_fault_excuses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reported", "found"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
+    ("reported", "expected"), [("no refusal", ["not done"]), ("TimeoutError: late", [])]
 )
-def test_accepted_act_must_be_completed(reported: str, found: list[str], tmp_path: Path) -> None:
+def test_accepted_act_must_be_completed(reported: str, expected: list[str], tmp_path: Path) -> None:
     after = json.dumps({"failure": f"not done after 30 s; {reported}", "partitions": 5})
     op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
     result = _judged(tmp_path, HERE, ops=(op,), acted=False)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
 @pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
@@ -124,7 +124,7 @@ def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("cancel", "found"),
+    ("cancel", "expected"),
     [
         (_cancel(1, 2, 3), []),
         (_cancel(3, 2, 1), []),
@@ -135,11 +135,11 @@ def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
     ids=["done", "in another order", "ignored", "not known", "refused"],
 )
 def test_cancelled_move_is_undone_in_time(
-    cancel: dict[str, Any], found: list[str], tmp_path: Path
+    cancel: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     """They had been asked for before, and none of them has to end any more."""
     result = _judged(tmp_path, HERE, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert (
             "be back on [1, 2, 4], its move cancelled, but it is on [1, 2, 3]" in finding.sentence

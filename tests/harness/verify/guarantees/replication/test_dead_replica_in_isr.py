@@ -15,7 +15,7 @@ from urteil.harness.verify.result import GuaranteeResult
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
 LED = healthy()["states"][-1]["leader"]
-NEXT, THIRD = (one for one in (1, 2, 3) if one != LED)
+NEXT, THIRD = (broker for broker in (1, 2, 3) if broker != LED)
 LEFT_NS = END_NS + 10 * S
 GONE = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": LEFT_NS}
 BACK = {"path": f"/brokers/ids/{LED}", "version": 0, "at_ns": LEFT_NS}

@@ -17,5 +17,5 @@ def test_min_isr_is_capped_by_the_replica_count(
     for row in tables["states"]:
         if row["leader"] == 2:
             row |= {"isr": "[2]", "replicas": replicas}
-    found = alone("ack_below_min_isr", tmp_path, tables)
-    assert (found.violations > 0) is is_broken
+    result = alone("ack_below_min_isr", tmp_path, tables)
+    assert (result.violations > 0) is is_broken

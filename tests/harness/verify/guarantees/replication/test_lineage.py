@@ -14,7 +14,7 @@ from urteil.harness.verify.result import Status
 
 
 @pytest.mark.parametrize(
-    ("one", "one_end", "other", "other_end", "agreed"),
+    ("epochs", "end", "other", "other_end", "agreed"),
     [
         ({0: 0}, 10, {0: 0}, 12, 10),
         ({0: 0}, 15, {0: 0, 1: 12}, 20, 12),
@@ -25,10 +25,10 @@ from urteil.harness.verify.result import Status
     ],
 )
 def test_logs_agree_to_the_end_of_their_last_shared_epoch(
-    one: dict[int, int], one_end: int, other: dict[int, int], other_end: int, agreed: int
+    epochs: dict[int, int], end: int, other: dict[int, int], other_end: int, agreed: int
 ) -> None:
-    assert agreed_end(one, one_end, other, other_end) == agreed
-    assert agreed_end(other, other_end, one, one_end) == agreed
+    assert agreed_end(epochs, end, other, other_end) == agreed
+    assert agreed_end(other, other_end, epochs, end) == agreed
 
 
 def deposed(tables: Tables) -> Tables:

@@ -13,7 +13,7 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, HEALED_NS, S
 
-HERE = tuple({"path": f"/brokers/ids/{one}", "at_ns": BEGIN_NS} for one in (1, 2, 3))
+HERE = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
 UNTIL_NS = END_NS + 60 * S
 
 

@@ -27,7 +27,7 @@ def _found(run_dir: Path, noted: int | None, over_s: int, broker: int = 2) -> li
 
 
 @pytest.mark.parametrize(
-    ("noted", "over_s", "found"),
+    ("noted", "over_s", "expected"),
     [
         (LAST + 1, 40, []),
         (LAST, 40, [LAST]),
@@ -37,9 +37,9 @@ def _found(run_dir: Path, noted: int | None, over_s: int, broker: int = 2) -> li
     ],
 )
 def test_outdated_stored_high_watermark_is_found(
-    noted: int | None, over_s: int, found: list[int], tmp_path: Path
+    noted: int | None, over_s: int, expected: list[int], tmp_path: Path
 ) -> None:
-    assert _found(tmp_path, noted, over_s) == found
+    assert _found(tmp_path, noted, over_s) == expected
 
 
 def test_the_sentence_names_the_broker(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ def _begins_at(tables: Tables, start: int) -> None:
         row["log_start"] = start
 
 
-@pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
+@pytest.mark.parametrize(("start", "expected"), [(START, [START]), (0, [*range(LOW, START + 1)])])
 def test_group_need_not_process_deleted_records(
-    start: int, found: list[int], tmp_path: Path
+    start: int, expected: list[int], tmp_path: Path
 ) -> None:
     tables = healthy()
     _begins_at(tables, start)
@@ -30,23 +30,23 @@ def test_group_need_not_process_deleted_records(
         if not (row["client"] == "g1" and LOW <= row["offset"] <= START)
     ]  # fmt: skip
     findings = judge_groups(tmp_path, tables)["commit_beyond_processed"].findings
-    assert [finding.offset for finding in findings] == found
+    assert [finding.offset for finding in findings] == expected
 
 
-@pytest.mark.parametrize(("start", "found"), [(START, [START]), (0, [*range(LOW, START + 1)])])
+@pytest.mark.parametrize(("start", "expected"), [(START, [START]), (0, [*range(LOW, START + 1)])])
 def test_application_need_not_copy_deleted_records(
-    start: int, found: list[int], tmp_path: Path
+    start: int, expected: list[int], tmp_path: Path
 ) -> None:
-    whole = pipeline.values()
-    tables = pipeline.copied(whole[:LOW] + whole[START + 1 :])
+    values = pipeline.values()
+    tables = pipeline.copied(values[:LOW] + values[START + 1 :])
     _begins_at(tables, start)
     findings = pipeline.judged(tmp_path, tables)["unprocessed"].findings
-    assert [finding.offset for finding in findings] == found
+    assert [finding.offset for finding in findings] == expected
 
 
 def test_later_deleted_record_is_copied_once(tmp_path: Path) -> None:
-    whole = pipeline.values()
-    tables = pipeline.copied([*whole[: LOW + 1], *whole[LOW:]])
+    values = pipeline.values()
+    tables = pipeline.copied([*values[: LOW + 1], *values[LOW:]])
     _begins_at(tables, START)
     findings = pipeline.judged(tmp_path, tables, promise="exactly-once")["processed_twice"].findings
     assert [finding.offset for finding in findings] == [LOW]

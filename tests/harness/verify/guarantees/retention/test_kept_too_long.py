@@ -144,9 +144,9 @@ def test_pass_with_a_clock_jump_does_not_follow_the_deletion(tmp_path: Path) -> 
     for row in tables["passes"]:
         row["begin_ns"] += 3600 * S
         row["end_ns"] += 3600 * S
-    one = alone("undeleted_records", tmp_path / "leapt", tables)
-    assert one.findings
-    assert (one.status, one.reason) == (
+    result = alone("undeleted_records", tmp_path / "leapt", tables)
+    assert result.findings
+    assert (result.status, result.reason) == (
         Status.UNKNOWN,
         "evidence/passes/part-0.parquet: begin_ns is 3561 s after the run: a clock leapt",
     )
@@ -174,7 +174,7 @@ def test_size_limit_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("policy", "looks", "found"),
+    ("policy", "looks", "expected"),
     [
         ("compact,delete", {"log.cleaner.backoff.ms": "1000"}, ["too old"]),
         ("compact", {"log.cleaner.backoff.ms": "1000"}, []),
@@ -182,11 +182,11 @@ def test_size_limit_that_was_not_reached_excuses_nothing(tmp_path: Path) -> None
     ],
 )
 def test_closed_segment_of_a_compacted_log_is_cleaned(
-    policy: str, looks: dict[str, str], found: list[str], tmp_path: Path
+    policy: str, looks: dict[str, str], expected: list[str], tmp_path: Path
 ) -> None:
     config = {"retention_ms": "4000", "cleanup_policy": policy}
     result = kept(tmp_path, of_segments(), LOOKS | looks, **config)
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
 
 
 def test_cleaner_may_have_stopped_on_a_failed_disk(tmp_path: Path) -> None:

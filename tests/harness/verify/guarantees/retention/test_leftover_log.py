@@ -24,14 +24,14 @@ STRAY = {"file": f"nodes/b4/data/{TOPIC}-0", "kind": "stray_log", "rows": 0, "en
 
 
 def _rows(*nodes: dict[str, Any], **tables: list[dict[str, Any]]) -> dict[str, Any]:
-    found = healthy()
-    blank = dict.fromkeys(found["states"][0])
+    evidence = healthy()
+    blank = dict.fromkeys(evidence["states"][0])
     here = [{"path": f"/brokers/ids/{n}", "version": 0, "at_ns": BEGIN_NS} for n in (1, 2, 3, 4)]
     for n, node in enumerate((*here, *nodes)):
-        found["states"].append(blank | {"zxid": 1 + n} | node)
+        evidence["states"].append(blank | {"zxid": 1 + n} | node)
     for name, rows in tables.items():
-        found[name] = [*found.get(name, []), *({"run": "r"} | row for row in rows)]
-    return found
+        evidence[name] = [*evidence.get(name, []), *({"run": "r"} | row for row in rows)]
+    return evidence
 
 
 def _scenario(**config: str) -> Scenario:
@@ -41,8 +41,8 @@ def _scenario(**config: str) -> Scenario:
 def _late(run_dir: Path, tables: dict[str, Any], scenario: Scenario | None = None) -> list[Row]:
     asked, facts = scenario or _scenario(**SOON), synthetic.facts(ONE)
     synthetic.write_run(run_dir, tables, asked, facts)
-    found = leftover_rows(run_dir, read(run_dir, facts), asked, facts)
-    return [row for row in found if row["late"]]
+    rows = leftover_rows(run_dir, read(run_dir, facts), asked, facts)
+    return [row for row in rows if row["late"]]
 
 
 def _on(*brokers: int, at_ns: int) -> dict[str, Any]:

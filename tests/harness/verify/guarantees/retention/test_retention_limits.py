@@ -40,7 +40,7 @@ def _moved(by_ms: int) -> Tables:
 
 
 @pytest.mark.parametrize(
-    ("by_ms", "found"),
+    ("by_ms", "expected"),
     [
         (0, []),
         (-HOUR_MS - 1, []),
@@ -50,9 +50,9 @@ def _moved(by_ms: int) -> Tables:
     ],
 )
 def test_timestamp_too_far_away_is_rejected(
-    by_ms: int, found: list[tuple[str, int]], tmp_path: Path
+    by_ms: int, expected: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    assert _found(tmp_path / "limited", _moved(by_ms), **LIMITS) == found
+    assert _found(tmp_path / "limited", _moved(by_ms), **LIMITS) == expected
     assert _found(tmp_path / "free", _moved(by_ms)) == []
 
 

@@ -41,7 +41,7 @@ def _judged(
 
 
 @pytest.mark.parametrize(
-    ("acts", "fault", "found"),
+    ("acts", "fault", "offsets"),
     [
         ((_act(SET_NS, SHORT), _act(BACK_NS, BACK)), {}, [7]),
         ((_act(SET_NS, SHORT), _act(SET_NS + 6 * S, BACK)), {}, []),
@@ -55,7 +55,7 @@ def _judged(
          "beside a fault"],
 )  # fmt: skip
 def test_record_too_old_for_a_while_may_be_deleted(
-    acts: tuple[dict[str, Any], ...], fault: dict[str, Any], found: list[int], tmp_path: Path
+    acts: tuple[dict[str, Any], ...], fault: dict[str, Any], offsets: list[int], tmp_path: Path
 ) -> None:
     tables = of_segments()
     tables["admin_ops"] = list(acts)
@@ -65,13 +65,15 @@ def test_record_too_old_for_a_while_may_be_deleted(
         when = {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
         tables["offset_answers"].append(asked | when | {"query": "earliest", "offset": offset})
     result = _judged(tmp_path, tables, "kept_too_long")
-    assert [finding.offset for finding in result.findings if finding.sub_kind == "kept on"] == found
+    assert [
+        finding.offset for finding in result.findings if finding.sub_kind == "kept on"
+    ] == offsets
     expected = "reported that urteil-0 begins at 7, although retention.ms was 2 s for a while"
     assert all(expected in finding.sentence for finding in result.findings)
 
 
 @pytest.mark.parametrize(
-    ("config", "found"),
+    ("config", "expected"),
     [
         ({"segment_ms": "4000"}, [0, 200]),
         ({"segment_ms": "60000"}, []),
@@ -83,12 +85,12 @@ def test_record_too_old_for_a_while_may_be_deleted(
     ],
 )
 def test_segment_must_be_closed_in_time(
-    config: dict[str, str], found: list[int], tmp_path: Path
+    config: dict[str, str], expected: list[int], tmp_path: Path
 ) -> None:
     tables = of_segments()
     for row in tables["replicas"]:  # so long do the records of a segment last
         row["timestamp_ms"] += row["offset"] % 200 * 100
     result = _judged(tmp_path, tables, "segment_not_rolled", **config)
     assert [(finding.sub_kind, finding.offset) for finding in result.findings] == [
-        ("not rolled", at) for at in found
+        ("not rolled", at) for at in expected
     ]

@@ -92,11 +92,11 @@ def test_broker_that_never_applies_a_revocation_is_found(tmp_path: Path) -> None
 def test_unanswered_change_may_have_been_made(tmp_path: Path) -> None:
     """Each attempt counts: one that is stuck may take effect after all that came later."""
     events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]
-    seen = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
-    assert judged(tmp_path, events + seen).status is Status.HOLDS
+    attempts = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
+    assert judged(tmp_path, events + attempts).status is Status.HOLDS
     refused = [(1.5, "grant refused", 0) if event == (2.0, "grant", 0) else event
                for event in events]  # fmt: skip
-    assert judged(tmp_path / "refused", refused + seen).status is Status.VIOLATED
+    assert judged(tmp_path / "refused", refused + attempts).status is Status.VIOLATED
 
 
 def test_without_users_nothing_is_judged(tmp_path: Path) -> None:

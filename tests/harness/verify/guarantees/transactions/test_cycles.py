@@ -72,11 +72,11 @@ def test_aborted_transaction_is_in_no_cycle(tmp_path: Path) -> None:
 def test_components_are_strongly_connected_components() -> None:
     nodes = {name: number for number, name in enumerate("abcdef")}
     edges = {"a": "b", "b": "c", "c": "ad", "d": "e", "e": "d", "f": "a"}
-    after = {nodes[one]: [nodes[other] for other in others] for one, others in edges.items()}
-    found = components(after)
-    assert found[nodes["a"]] == found[nodes["b"]] == found[nodes["c"]]
-    assert found[nodes["d"]] == found[nodes["e"]] != found[nodes["a"]]
-    assert found[nodes["f"]] not in (found[nodes["a"]], found[nodes["d"]])
+    after = {nodes[node]: [nodes[other] for other in others] for node, others in edges.items()}
+    component_of = components(after)
+    assert component_of[nodes["a"]] == component_of[nodes["b"]] == component_of[nodes["c"]]
+    assert component_of[nodes["d"]] == component_of[nodes["e"]] != component_of[nodes["a"]]
+    assert component_of[nodes["f"]] not in (component_of[nodes["a"]], component_of[nodes["d"]])
 
 
 def _graph(edges: dict[str, list[tuple[int, int]]]) -> Graph:
@@ -90,12 +90,12 @@ def _graph(edges: dict[str, list[tuple[int, int]]]) -> Graph:
 
 def _distances(edges: Iterable[Edge], begin: Node) -> dict[Node, int]:
     """How many edges each reachable transaction is away, in plain Python."""
-    found, frontier, ones = {begin: 0}, [begin], list(edges)
+    distance, frontier, ones = {begin: 0}, [begin], list(edges)
     while frontier:
-        following = {right for left, right in ones if left in frontier} - found.keys()
-        found |= dict.fromkeys(following, found[frontier[0]] + 1)
+        following = {right for left, right in ones if left in frontier} - distance.keys()
+        distance |= dict.fromkeys(following, distance[frontier[0]] + 1)
         frontier = list(following)
-    return found
+    return distance
 
 
 EDGES = st.lists(
@@ -127,8 +127,8 @@ def test_each_component_is_within_one_interval_of_any_order(
     edges: list[Edge], order: list[Node]
 ) -> None:
     part, component = intervals(edges, order), components(successors(edges))
-    for (one, its), (other, others) in pairwise(sorted(component.items(), key=lambda at: at[1])):
-        assert its != others or part[one] == part[other]
+    for (node, its), (other, others) in pairwise(sorted(component.items(), key=lambda at: at[1])):
+        assert its != others or part[node] == part[other]
 
 
 def test_intervals_end_where_no_edge_goes_back() -> None:

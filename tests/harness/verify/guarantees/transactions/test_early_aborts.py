@@ -31,7 +31,7 @@ def _shut_out(tables: Tables, **changes: Any) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "expected"),
     [
         ({}, ["cut short"]),
         ({"outcome": "unknown", "error": "INVALID_PRODUCER_EPOCH"}, ["cut short"]),
@@ -40,12 +40,12 @@ def _shut_out(tables: Tables, **changes: Any) -> Row:
     ],
 )
 def test_transaction_aborted_before_its_timeout_is_found(
-    changes: dict[str, Any], found: list[str], tmp_path: Path
+    changes: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     tables = made()
     _shut_out(tables, **changes)
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert "id-t9 was aborted by its coordinator" in finding.sentence
 
@@ -69,7 +69,7 @@ def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "found"),
+    ("changes", "kind", "expected"),
     [
         ({"error": "error 49"}, "late", ["forgotten"]),
         ({"error": "error 49"}, "txn", []),
@@ -78,12 +78,12 @@ def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> No
     ],
 )
 def test_forgotten_transactional_id_is_found(
-    changes: dict[str, Any], kind: str, found: list[str], tmp_path: Path
+    changes: dict[str, Any], kind: str, expected: list[str], tmp_path: Path
 ) -> None:
     tables = made()
     _shut_out(tables, **({"outcome": "unknown"} | changes))
     tables["clients"][-1]["kind"] = kind
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
-    assert [finding.sub_kind for finding in result.findings] == found
+    assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert "initialised with the transactional id id-t9" in finding.sentence

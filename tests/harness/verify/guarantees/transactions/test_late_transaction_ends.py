@@ -30,7 +30,7 @@ def test_records_of_a_late_end_may_be_read_early(
     if late:
         txn["late_end_ns"] = txn["begin_ns"] + MS // 8
     result = judged(tmp_path, tables, "future_read", "precommitted_read")
-    assert {one.status for one in result.values()} == {status}
+    assert {outcome.status for outcome in result.values()} == {status}
     (finding,) = result["future_read"].findings
     assert (finding.sub_kind, finding.offset) == ("before its commit", OFFSET)
     assert ("KAFKA-17754" in str(finding.permitted)) == late

@@ -91,16 +91,16 @@ def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("retention_ms", "found"), [("86400000", [("unmarked", ONE.records)]), ("1000", [])]
+    ("retention_ms", "expected"), [("86400000", [("unmarked", ONE.records)]), ("1000", [])]
 )
 def test_marker_outlives_its_cleaned_records(
-    retention_ms: str, found: list[tuple[str, int]], tmp_path: Path
+    retention_ms: str, expected: list[tuple[str, int]], tmp_path: Path
 ) -> None:
     tables = _marked()
     _without(tables, FIRST, "marker")
     _without(tables, FIRST, "record")
     config = {"cleanup_policy": "compact", "delete_retention_ms": retention_ms}
-    assert _found(tmp_path, tables, **config) == found
+    assert _found(tmp_path, tables, **config) == expected
 
 
 def test_last_transaction_is_judged_by_the_stable_offset(tmp_path: Path) -> None:
@@ -135,5 +135,7 @@ def test_unclean_election_may_merge_a_transaction_with_the_next(
     names = ("aborted_read",) if copied else ("poll_skip", "aborted_read")
     for row in (*tables["reads"], *tables["replicas"]) if copied else ():
         row["value_id"] = None if row["value_id"] is None else f"copy/{row['value_id']}"
-    found = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, names)
-    assert {name: found[name].violations > 0 for name in names} == dict.fromkeys(names, not unclean)
+    results = judge(tmp_path, tables, synthetic.scenario(ONE), run_facts, names)
+    assert {name: results[name].violations > 0 for name in names} == dict.fromkeys(
+        names, not unclean
+    )

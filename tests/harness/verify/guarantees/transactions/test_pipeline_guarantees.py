@@ -61,7 +61,7 @@ def judged(
 
 def test_complete_single_copies_have_no_finding(tmp_path: Path) -> None:
     result = judged(tmp_path, copied(values()), promise="exactly-once")
-    assert {one.status for one in result.values()} == {Status.HOLDS}
+    assert {outcome.status for outcome in result.values()} == {Status.HOLDS}
 
 
 def test_without_an_application_nothing_is_judged(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_without_an_application_nothing_is_judged(tmp_path: Path) -> None:
 
 
 def test_record_never_copied_is_found(tmp_path: Path) -> None:
-    whole = values()
-    result = judged(tmp_path, copied(whole[:40] + whole[41:]))
+    all_values = values()
+    result = judged(tmp_path, copied(all_values[:40] + all_values[41:]))
     (finding,) = result["unprocessed"].findings
     assert (result["unprocessed"].status, finding.offset) == (Status.VIOLATED, 40)
-    assert f"{whole[40]} at urteil-0@40 was never copied" in finding.sentence
+    assert f"{all_values[40]} at urteil-0@40 was never copied" in finding.sentence
 
 
 def test_at_most_once_permits_missing_records(tmp_path: Path) -> None:
@@ -85,13 +85,13 @@ def test_at_most_once_permits_missing_records(tmp_path: Path) -> None:
 
 
 def test_record_copied_twice_is_found(tmp_path: Path) -> None:
-    whole = values()
+    all_values = values()
     for promise, status in (
         ("exactly-once", Status.VIOLATED),
         ("at-most-once", Status.VIOLATED),
         ("at-least-once", Status.PERMITTED),
     ):
-        result = judged(tmp_path / promise, copied([*whole, whole[40]]), promise=promise)
+        result = judged(tmp_path / promise, copied([*all_values, all_values[40]]), promise=promise)
         assert result["processed_twice"].status is status
         assert result["unprocessed"].status is Status.HOLDS
     (finding,) = result["processed_twice"].findings
@@ -107,17 +107,17 @@ def test_copy_of_an_unsent_record_is_a_violation(tmp_path: Path) -> None:
 
 def test_duplicate_input_may_be_duplicate_output(tmp_path: Path) -> None:
     """A producer without idempotence may send a record twice; the application cannot know."""
-    whole = values()
-    tables = copied([*whole[:40], whole[4], *whole[40:]])
+    all_values = values()
+    tables = copied([*all_values[:40], all_values[4], *all_values[40:]])
     for table in ("replicas", "reads"):
-        again = next(row for row in tables[table] if row.get("value_id") == whole[4])
+        again = next(row for row in tables[table] if row.get("value_id") == all_values[4])
         for row in tables[table]:
-            if row["offset"] == 40 and row.get("value_id") == whole[40]:
-                row |= {"value_id": whole[4], "key": again["key"]}
-    tables["sends"] = [row for row in tables["sends"] if row["value_id"] != whole[40]]
+            if row["offset"] == 40 and row.get("value_id") == all_values[40]:
+                row |= {"value_id": all_values[4], "key": again["key"]}
+    tables["sends"] = [row for row in tables["sends"] if row["value_id"] != all_values[40]]
     result = judged(tmp_path, tables, promise="exactly-once")
     assert result["processed_twice"].violations == 0
-    tables = copied([*whole[:40], whole[4], *whole[40:]])
+    tables = copied([*all_values[:40], all_values[4], *all_values[40:]])
     result = judged(tmp_path / "once", tables, promise="exactly-once")
     assert [finding.offset for finding in result["processed_twice"].findings] == [4]
 
@@ -126,9 +126,9 @@ def test_duplicate_input_may_be_duplicate_output(tmp_path: Path) -> None:
 def test_an_aborted_record_of_the_input_is_not_copied(
     commits: bool, missing: int, tmp_path: Path
 ) -> None:
-    whole = values()
-    tables = copied(whole[:40] + whole[41:])
-    (send,) = (row for row in tables["sends"] if row["value_id"] == whole[40])
+    all_values = values()
+    tables = copied(all_values[:40] + all_values[41:])
+    (send,) = (row for row in tables["sends"] if row["value_id"] == all_values[40])
     send["txn"] = 7
     end_ns = send["complete_ns"] + S
     tables["txns"] = [
@@ -152,8 +152,8 @@ def _log_of_the_output(tables: Tables, start: int, end: int) -> None:
 
 def test_copy_deleted_by_retention_counts_as_present(tmp_path: Path) -> None:
     """The run ends 90 s after its first record: what is older than 88 s then may be gone."""
-    whole = values()
-    tables = copied(whole[:300] + whole[301:])
+    all_values = values()
+    tables = copied(all_values[:300] + all_values[301:])
     _log_of_the_output(tables, 20, 399)
     findings = judged(tmp_path, tables, {"retention.ms": "88000"})["unprocessed"].findings
     assert [finding.offset for finding in findings] == [300]
@@ -164,13 +164,13 @@ def test_copy_deleted_by_retention_counts_as_present(tmp_path: Path) -> None:
 
 
 def test_copy_may_be_compacted_by_another_copy_of_its_key(tmp_path: Path) -> None:
-    whole = values()
-    tables = copied(whole[:40] + whole[41:])
+    all_values = values()
+    tables = copied(all_values[:40] + all_values[41:])
     compact = {"cleanup.policy": "compact"}
     assert judged(tmp_path, tables, compact)["unprocessed"].violations == 0
     for table in ("sends", "reads", "replicas"):
         for row in tables[table]:
-            row["key"] = "sole" if row.get("value_id") == whole[40] else row["key"]
+            row["key"] = "sole" if row.get("value_id") == all_values[40] else row["key"]
     (finding,) = judged(tmp_path / "sole", tables, compact)["unprocessed"].findings
     assert finding.offset == 40
 
@@ -178,8 +178,8 @@ def test_copy_may_be_compacted_by_another_copy_of_its_key(tmp_path: Path) -> Non
 @pytest.mark.parametrize("topic", ["urteil-out", "__consumer_offsets", "urteil-other"])
 def test_unclean_election_may_lose_output_or_positions(topic: str, tmp_path: Path) -> None:
     """Broker 2 was not in sync, and was elected; another topic's elections are no excuse."""
-    whole = values()
-    tables = copied([*whole[:40], *whole[41:], whole[50]])
+    all_values = values()
+    tables = copied([*all_values[:40], *all_values[41:], all_values[50]])
     last = {"run": "r", "topic": topic, "topic_id": "out", "partition": 0, "controller_epoch": 1}
     if topic != "urteil-out":
         last |= {"topic_id": topic}

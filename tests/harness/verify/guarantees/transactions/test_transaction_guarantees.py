@@ -360,7 +360,7 @@ def _copies(tables: Tables, position: int) -> dict[int, Row]:
         PLACE | who | {"client": "o1", "invoke_ns": ends + S, "complete_ns": ends + S + 1}
         | {"outcome": "ok"}
     )  # fmt: skip
-    return {one: sends[one] for one in inputs}
+    return {input: sends[input] for input in inputs}
 
 
 STEPS = ("offsets_not_atomic", "unprocessed", "processed_twice")
@@ -395,8 +395,8 @@ def test_incomplete_transaction_step_is_found(tmp_path: Path) -> None:
     assert [finding.offset for finding in result["processed_twice"].findings] == [sorted(inputs)[1]]
 
 
-@pytest.mark.parametrize(("steps", "found"), [(1, 0), (2, 1)])
-def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("steps", "expected"), [(1, 0), (2, 1)])
+def test_each_group_has_its_own_outputs(steps: int, expected: int, tmp_path: Path) -> None:
     """A second group copies the same input, more slowly: the group identifies the copies
     that was moved with them."""
     tables = made()
@@ -417,7 +417,7 @@ def test_each_group_has_its_own_outputs(steps: int, found: int, tmp_path: Path) 
     values = [
         (finding.sub_kind, finding.offset) for finding in result["offsets_not_atomic"].findings
     ]
-    assert values == [("consumed", offsets[1])][:found]
+    assert values == [("consumed", offsets[1])][:expected]
 
 
 def _compacted(run_dir: Path, tables: Tables) -> Judged:
@@ -489,8 +489,8 @@ def test_transaction_without_its_start_is_a_reason_and_ignored(
     assert not [reason for reason in result.reasons if "cannot be judged" in reason]
 
 
-@pytest.mark.parametrize(("shown", "found"), [(200, 0), (100, 1)])
-def test_aborted_copy_may_be_repeated(shown: int, found: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shown", "expected"), [(200, 0), (100, 1)])
+def test_aborted_copy_may_be_repeated(shown: int, expected: int, tmp_path: Path) -> None:
     """One value in an aborted transaction, at 100, and in a later one: there alone it is read."""
     tables = healthy()
     value = next(row["value_id"] for row in tables["replicas"] if row["offset"] == 100)
@@ -504,4 +504,4 @@ def test_aborted_copy_may_be_repeated(shown: int, found: int, tmp_path: Path) ->
     tables["reads"].append(read | {"offset": shown, "value_id": value})
     for client in tables["clients"]:
         client["isolation"] = "read_committed"
-    assert alone("aborted_read", tmp_path, tables).violations == found
+    assert alone("aborted_read", tmp_path, tables).violations == expected

@@ -39,7 +39,7 @@ def write_on_after_an_end_in_a_later_epoch(piece: Piece) -> Trace:
         (row, later[0])
         for n, row in enumerate(rows)
         if row["control"] is not None
-        if (later := [one for one in rows[n + 1 :] if _same_producer(row, one)])
+        if (later := [later_row for later_row in rows[n + 1 :] if _same_producer(row, later_row)])
         if later[0]["control"] is None
     )
     for row in piece.rows("replicas"):

@@ -62,7 +62,7 @@ def lose_under_acks_one(piece: Piece) -> Trace:
         row
         for row in piece.rows("sends")
         if row["acks"] == 1 and row["outcome"] == "ok" and row["value_id"] in led
-        if all(one["offset"] == row["offset"] for one in piece.of("replicas", row))
+        if all(replica["offset"] == row["offset"] for replica in piece.of("replicas", row))
         if not any(
             abs(state["at_ns"] - row["invoke_ns"]) < 3 * S
             for state in piece.states(row["partition"])

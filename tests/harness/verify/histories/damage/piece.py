@@ -51,10 +51,10 @@ class Piece:
 
     def pick(self, rows: Iterable[T]) -> T:
         """One of `rows` by the seed; Unfit without any."""
-        found = list(rows)
-        if not found:
+        candidates = list(rows)
+        if not candidates:
             raise Unfit
-        return self.random.choice(found)
+        return self.random.choice(candidates)
 
     def committed(self) -> list[Row]:
         """Sound sends of transactions whose commit was acknowledged."""

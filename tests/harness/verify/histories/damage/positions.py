@@ -12,11 +12,11 @@ from urteil.harness.verify.damage import Trace
 
 def _tails(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
     """Reads of live readers by client, session and pass, in order."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    passes: dict[tuple[Any, ...], list[Row]] = {}
     for row in piece.rows("reads"):
         if "-c" in row["client"]:
-            found.setdefault((row["client"], row["session"], row["pass"]), []).append(row)
-    return found
+            passes.setdefault((row["client"], row["session"], row["pass"]), []).append(row)
+    return passes
 
 
 def skip_first_of_a_new_process(piece: Piece) -> Trace:
@@ -40,8 +40,8 @@ def skip_after_a_seek(piece: Piece) -> Trace:
     for reads in _tails(piece).values():
         for number, row in enumerate(reads[2:-1], 2):
             sought = any(
-                one["client"] == row["client"] and one["session"] == row["session"]
-                and one["poll"] < reads[number - 1]["poll"] for one in seeks
+                seek["client"] == row["client"] and seek["session"] == row["session"]
+                and seek["poll"] < reads[number - 1]["poll"] for seek in seeks
             )  # fmt: skip
             before = reads[number - 1]
             follows = before["offset"] + 1 == row["offset"] and before["poll"] == row["poll"]
@@ -82,19 +82,19 @@ def go_back_in_a_poll(piece: Piece) -> Trace:
 
 def tell_an_older_position(piece: Piece) -> Trace:
     polls = [row for row in piece.rows("polls") if row["event"] is None and "-c" in row["client"]]
-    for one, two in pairwise(polls):
-        same = all(one[name] == two[name] for name in ("client", "session", "partition"))
-        same = same and one["poll"] < two["poll"] and not _moved_between(piece, one, two)
-        if same and one["position_after"] == two["position_before"] > 0:
+    for first, two in pairwise(polls):
+        same = all(first[name] == two[name] for name in ("client", "session", "partition"))
+        same = same and first["poll"] < two["poll"] and not _moved_between(piece, first, two)
+        if same and first["position_after"] == two["position_before"] > 0:
             two["position_before"] -= 1
             return Trace("nonmonotonic_poll", "position", two["position_before"])
     raise Unfit
 
 
-def _moved_between(piece: Piece, one: Row, two: Row) -> bool:
+def _moved_between(piece: Piece, first: Row, two: Row) -> bool:
     return any(
-        row["event"] and row["client"] == one["client"] and row["session"] == one["session"]
-        and one["poll"] <= row["poll"] <= two["poll"]
+        row["event"] and row["client"] == first["client"] and row["session"] == first["session"]
+        and first["poll"] <= row["poll"] <= two["poll"]
         for row in piece.rows("polls")
     )  # fmt: skip
 

@@ -109,7 +109,7 @@ def lower_a_producer_epoch(piece: Piece) -> Trace:
     for row in piece.rows("replicas"):
         if row["producer_epoch"] > 0 and row["control"] is None and not row["transactional"]:
             key = (row["partition"], row["producer_id"])
-            ends[key] = max(row, ends.get(key, row), key=lambda one: int(one["offset"]))
+            ends[key] = max(row, ends.get(key, row), key=lambda end: int(end["offset"]))
     last = piece.pick(ends.values())
     before = [
         row

@@ -21,17 +21,17 @@ def _state(piece: Piece, partition: int, **reported: Any) -> Row:
 def acknowledge_below_min_isr(piece: Piece) -> Trace:
     """Acknowledged by a leader that had long been alone, as its state says."""
     alone = [
-        (one, two)
+        (before, two)
         for partition in (0, 1)
-        for one, two in pairwise(piece.states(partition))
-        if "," not in one["isr"] and two["at_ns"] - one["at_ns"] > S + 300 * MS
+        for before, two in pairwise(piece.states(partition))
+        if "," not in before["isr"] and two["at_ns"] - before["at_ns"] > S + 300 * MS
     ]
     victim, led = piece.pick(
-        (row, one["leader"])
-        for one, two in alone
+        (row, state["leader"])
+        for state, two in alone
         for row in piece.rows("sends")
-        if row["partition"] == one["partition"] and row["error"] == "NOT_ENOUGH_REPLICAS"
-        if row["invoke_ns"] > one["at_ns"] + S and row["complete_ns"] < two["at_ns"] - 250 * MS
+        if row["partition"] == state["partition"] and row["error"] == "NOT_ENOUGH_REPLICAS"
+        if row["invoke_ns"] > state["at_ns"] + S and row["complete_ns"] < two["at_ns"] - 250 * MS
     )
     victim |= {"outcome": "ok", "error": None, "offset": 7, "node": led}
     return Trace("ack_below_min_isr", "acknowledged", 7)

@@ -23,9 +23,9 @@ def test_failing_fault_is_healed_and_reported(
         return ask(node)
 
     monkeypatch.setattr(cluster, "cpu_throttling", ask_later)
-    found = check_fault(cluster, "starve")
-    assert not found.acted
-    assert "the cluster is busy" in found.proof
+    check = check_fault(cluster, "starve")
+    assert not check.acted
+    assert "the cluster is busy" in check.proof
     assert not cluster.starved
     assert cluster.held == {0: False}
 

@@ -21,9 +21,9 @@ def test_host_load_is_measured_and_becomes_evidence(tmp_path: Path) -> None:
         with host_load.record_host_load(tmp_path, "r1") as rows:
             until(lambda: any(row["value"] > 6 for row in rows), "nobody saw the crowd")
     finally:
-        for one in spinning:
-            one.terminate()
-            one.wait()
+        for process in spinning:
+            process.terminate()
+            process.wait()
     stored_rows = pq.read_table(tmp_path / "evidence" / "samples").to_pylist()
     assert [row["value"] for row in stored_rows] == [row["value"] for row in rows]
     assert {(row["source"], row["metric"]) for row in stored_rows} == {

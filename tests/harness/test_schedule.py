@@ -33,13 +33,13 @@ def seeded(scenario: Scenario, seed: int) -> Scenario:
 @given(name=st.sampled_from(sorted(SCENARIOS)), seed=st.integers(0, 100_000))
 @settings(max_examples=60, deadline=None)
 def test_settled_schedule_is_not_changed(name: str, seed: int) -> None:
-    whole = seeded(SCENARIOS[name], seed)
-    assert whole == seeded(SCENARIOS[name], seed)
-    assert settle_schedule(whole) == whole
-    assert whole.draw is None
-    planned = plan_schedule(whole.faults, seed=seed + 1, topic=whole.workload.topics[0].name)
+    scenario = seeded(SCENARIOS[name], seed)
+    assert scenario == seeded(SCENARIOS[name], seed)
+    assert settle_schedule(scenario) == scenario
+    assert scenario.draw is None
+    planned = plan_schedule(scenario.faults, seed=seed + 1, topic=scenario.workload.topics[0].name)
     assert [(p.fault, p.at_s, p.arguments.seed) for p in planned] == [
-        (f.fault, f.at_s, f.choice) for f in whole.faults
+        (f.fault, f.at_s, f.choice) for f in scenario.faults
     ]
 
 
@@ -49,15 +49,15 @@ def test_saved_schedule_is_read_unchanged(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("schedule") / "schedule.json"
-    whole = seeded(CHAOS, seed)
-    save_schedule(path, schedule_of(whole))
+    scenario = seeded(CHAOS, seed)
+    save_schedule(path, schedule_of(scenario))
     again = with_schedule(msgspec.structs.replace(CHAOS, seed=seed), load_schedule(path, CHAOS))
-    assert settle_schedule(again) == whole
+    assert settle_schedule(again) == scenario
 
 
 def test_saved_schedule_has_plan_and_play(tmp_path: Path) -> None:
-    whole = seeded(SCENARIOS["leader-crash"], 3)
-    (planned,) = plan_schedule(whole.faults, seed=3, topic="urteil")
+    scenario = seeded(SCENARIOS["leader-crash"], 3)
+    (planned,) = plan_schedule(scenario.faults, seed=3, topic="urteil")
     injection = Injection(
         fault="crash",
         targets=("b2",),
@@ -67,8 +67,8 @@ def test_saved_schedule_has_plan_and_play(tmp_path: Path) -> None:
         planned=planned,
     )
     path = tmp_path / "schedule.json"
-    save_schedule(path, schedule_of(whole, injections=[injection], began_ns=1_000_000_000))
-    (entry,) = load_schedule(path, whole).faults
+    save_schedule(path, schedule_of(scenario, injections=[injection], began_ns=1_000_000_000))
+    (entry,) = load_schedule(path, scenario).faults
     assert entry.played is not None
     assert (entry.played.begin_s, entry.played.healed_s) == (5.5, 8.0)
     assert (entry.played.targets, entry.played.acted) == (["b2"], True)
@@ -189,9 +189,9 @@ def test_unreadable_schedule_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_file_may_have_every_fault_that_a_scenario_has(tmp_path: Path, name: str) -> None:
     path = tmp_path / "schedule.json"
-    whole = settle_schedule(SCENARIOS[name])
-    save_schedule(path, schedule_of(whole))
-    assert load_schedule(path, whole).faults == schedule_of(whole).faults
+    scenario = settle_schedule(SCENARIOS[name])
+    save_schedule(path, schedule_of(scenario))
+    assert load_schedule(path, scenario).faults == schedule_of(scenario).faults
 
 
 def test_entry_specs_equal_their_scenarios() -> None:

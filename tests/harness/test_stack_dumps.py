@@ -39,14 +39,14 @@ class Child:
 @pytest.fixture
 def children(tmp_path: Path) -> Iterator[dict[str, Child]]:
     codes = {"listens": LISTENS, "deaf": DEAF, "stopped": LISTENS, "gone": LISTENS}
-    found = {name: Child(tmp_path, name, code) for name, code in codes.items()}
-    stopped = found["stopped"].process
+    running = {name: Child(tmp_path, name, code) for name, code in codes.items()}
+    stopped = running["stopped"].process
     stopped.send_signal(signal.SIGSTOP)
     until(lambda: psutil.Process(stopped.pid).status() == psutil.STATUS_STOPPED)
-    found["gone"].process.kill()
-    found["gone"].process.wait()
-    yield found
-    for child in found.values():
+    running["gone"].process.kill()
+    running["gone"].process.wait()
+    yield running
+    for child in running.values():
         child.process.kill()
         child.process.wait()
 

@@ -32,11 +32,11 @@ def test_incomplete_line_is_not_read(tmp_path):
     with JournalWriter(path) as journal:
         journal.write(Send(0, 0, "t", 0, None, 0))
         journal.write(done(Ok, 0, 100, offset=7))
-    whole = path.read_bytes()
+    content = path.read_bytes()
     grown = tmp_path / "grown.jsonl"
     tails = Tails([grown])
     counts = []
-    for length in range(len(whole) + 1):
-        grown.write_bytes(whole[:length])
+    for length in range(len(content) + 1):
+        grown.write_bytes(content[:length])
         counts.append(tails.progress().acked)
-    assert counts == [0] * len(whole) + [1]
+    assert counts == [0] * len(content) + [1]

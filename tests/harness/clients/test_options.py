@@ -84,6 +84,6 @@ def test_each_option_is_declared_once_with_sentence_and_possible_values() -> Non
 
 def test_defaults_are_possible_values() -> None:
     for options in declared_options():
-        known = {one.name: one.default for one in describe(options) if one.default}
+        known = {option.name: option.default for option in describe(options) if option.default}
         assert options.of(WorkloadSpec(options=known)) == options()
         assert msgspec.structs.fields(options)

@@ -66,13 +66,13 @@ def fault(name: str, target: str = "leader", topic: str = TOPIC) -> Fault:
 def test_admin_fault_acts_heals_and_is_logged(cluster: Cluster, name: str) -> None:
     controls = cluster.controls()
     before = len(acts(cluster))
-    one = fault(name)
-    proof = one.begin(controls)
+    act = fault(name)
+    proof = act.begin(controls)
     print(proof.text)
     assert proof.acted, proof.text
-    print(one.heal(controls))
+    print(act.heal(controls))
     controls.await_healthy(deadline_s=60)
-    assert one.find_residual_effects(controls) == ""
+    assert act.find_residual_effects(controls) == ""
     assert controls.admin.record_count(TOPIC) == RECORDS
     noted = acts(cluster)[before:]
     assert {row["act"] for row in noted} == ACTS_OF[name]
@@ -83,24 +83,24 @@ def test_admin_fault_acts_heals_and_is_logged(cluster: Cluster, name: str) -> No
 def test_topic_deletion_is_not_awaited_while_a_replica_is_down(cluster: Cluster) -> None:
     """Healing does not wait for a broker that another fault's healing is to start."""
     controls = cluster.controls()
-    one = fault("topic_churn")
-    assert one.begin(controls).acted
+    act = fault("topic_churn")
+    assert act.begin(controls).acted
     controls.kill("b4")
-    one.heal(controls)
+    act.heal(controls)
     controls.start("b4")
     controls.await_healthy(deadline_s=60)
-    assert one.find_residual_effects(controls) == ""
+    assert act.find_residual_effects(controls) == ""
 
 
 def test_deleted_records_are_logged(cluster: Cluster) -> None:
     controls, topic = cluster.controls(), "shortened"
     controls.admin.create_topic(topic, partitions=1, replication_factor=3)
     controls.admin.fill(topic, RECORDS)
-    one = fault("delete_records", topic=topic)
-    assert one.begin(controls).text == f"{topic}: log starts 0 before, {RECORDS // 2} now"
+    act = fault("delete_records", topic=topic)
+    assert act.begin(controls).text == f"{topic}: log starts 0 before, {RECORDS // 2} now"
     after = json.loads(acts(cluster)[-1]["after"])
     assert after == {name: {"0": RECORDS // 2} for name in ("offsets", "low_watermarks")}
-    assert one.heal(controls).endswith("37 now")
+    assert act.heal(controls).endswith("37 now")
 
 
 def test_unfinished_reassignment_is_cancelled(cluster: Cluster) -> None:
@@ -134,8 +134,8 @@ def test_unclean_election_elects_a_living_replica(cluster: Cluster) -> None:
     until(lambda: controls.partition(topic, 0).isr == (view.leader,))  # type: ignore[union-attr]
     controls.kill(view.leader)
     controls.start(follower)
-    one = fault("elect_unclean", topic=topic)
-    proof = one.begin(controls)
+    act = fault("elect_unclean", topic=topic)
+    proof = act.begin(controls)
     assert proof.acted, proof.text
     assert acts(cluster)[-1]["act"] == "elect unclean"
     assert acts(cluster)[-1]["subject"] == f"{topic}-0"

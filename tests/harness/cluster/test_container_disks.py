@@ -65,7 +65,7 @@ def test_local_volume_can_be_changed_under_a_live_broker(box: Box) -> None:
     with disks(box).open_log_directories("b1") as log_dirs:
         (log_dirs[0] / "file").unlink()
         log_dirs[1].rename(log_dirs[1].with_name("away"))
-    assert {one.name for one in (box.folder / "data").rglob("*")} == {"disk1", "away", "file"}
+    assert {path.name for path in (box.folder / "data").rglob("*")} == {"disk1", "away", "file"}
 
 
 def test_archive_cannot_remove_files_of_a_running_broker(box: Box) -> None:

@@ -155,8 +155,8 @@ class Keeper:
         }
         text = f"[nodes.{node}]\n"
         for name, command in commands.items():
-            whole = command if name == "direct" else shlex.join(["sh", "-c", command])
-            text += f"{name} = {json.dumps(whole)}\n"
+            script = command if name == "direct" else shlex.join(["sh", "-c", command])
+            text += f"{name} = {json.dumps(script)}\n"
         return text
 
 
@@ -268,9 +268,9 @@ def test_urteil_heal_heals_remaining_faults(keeper: Keeper, tmp_path: Path) -> N
 
 def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: Path) -> None:
     lame = tmp_path / "lame.toml"
-    whole = keeper.file.read_text()
-    stop = next(line for line in whole.splitlines() if line.startswith("stop"))
-    lame.write_text(whole.replace(stop, 'stop = "false"', 1))
+    text = keeper.file.read_text()
+    stop = next(line for line in text.splitlines() if line.startswith("stop"))
+    lame.write_text(text.replace(stop, 'stop = "false"', 1))
     cluster = ExternalCluster(lame, tmp_path)
     cluster.start()
     with pytest.raises(LabFailure, match="stop of b1 failed"):
@@ -326,7 +326,7 @@ def test_missing_evidence_is_not_judged(keeper: Keeper, tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_fault_without_its_command_does_not_act(keeper: Keeper, tmp_path: Path) -> None:
     lame = tmp_path / "lame.toml"
-    lines = [one for one in keeper.file.read_text().splitlines() if not one.startswith("kill")]
+    lines = [line for line in keeper.file.read_text().splitlines() if not line.startswith("kill")]
     lame.write_text("\n".join(lines))
     scenario = msgspec.structs.replace(
         SCENARIO, faults=SCENARIO.faults[1:], target=f"external:{lame}", runtime="external"

@@ -38,10 +38,10 @@ def controls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controls]:
     folder: Path = tmp_path_factory.mktemp("faults")
     spec = ClusterSpec(brokers=BROKERS, zookeepers=ZOOKEEPERS)
     with Cluster(spec, parse_target("urteil"), folder) as cluster:
-        found = cluster.controls()
-        prepare(cluster.bootstrap, found.topics())
-        found.await_healthy(deadline_s=RECOVERY_S)
-        yield found
+        its_controls = cluster.controls()
+        prepare(cluster.bootstrap, its_controls.topics())
+        its_controls.await_healthy(deadline_s=RECOVERY_S)
+        yield its_controls
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -141,9 +141,9 @@ def leader_of(cluster: Cluster, partition: int) -> str | None:
 def lower_first(value: Any) -> Any:
     """Names as Kafka's JSON has them."""
     if isinstance(value, list):
-        return [lower_first(one) for one in value]
+        return [lower_first(element) for element in value]
     if isinstance(value, dict):
-        return {name[0].lower() + name[1:]: lower_first(one) for name, one in value.items()}
+        return {name[0].lower() + name[1:]: lower_first(element) for name, element in value.items()}
     return value
 
 
@@ -157,13 +157,16 @@ def read_snapshot(file: Path, version: str) -> Iterator[MetadataRecord]:
         yield from parse_records(batch, release_schemas(version), MetadataLog(file.parent))
 
 
-def is_part(part: Any, whole: Any) -> bool:
+def is_part(part: Any, container: Any) -> bool:
     """Whether every field of `part` stands in `whole`; Kafka's JSON leaves out defaults."""
     if isinstance(part, dict):
-        return all(name in whole and is_part(one, whole[name]) for name, one in part.items())
+        return all(
+            name in container and is_part(element, container[name])
+            for name, element in part.items()
+        )
     if isinstance(part, list):
-        return len(part) == len(whole) and all(map(is_part, part, whole))
-    return bool(part == whole)
+        return len(part) == len(container) and all(map(is_part, part, container))
+    return bool(part == container)
 
 
 def dumped_records(folder: Path, version: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -33,10 +33,10 @@ FOLDERS = 20
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:
-    found = [tmp_path / f"disk{number}" for number in range(FOLDERS)]
-    for one in found:
-        one.mkdir()
-    return found
+    paths = [tmp_path / f"disk{number}" for number in range(FOLDERS)]
+    for path in paths:
+        path.mkdir()
+    return paths
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_disk_turns_read_only_although_its_broker_opens_files(folders: list[Path
             assert process.stdout is not None
             process.stdout.readline()
             pid = process.pid
-            disks = ProcessDisks(lambda _, one=folder: [one], lambda _, pid=pid: pid)
+            disks = ProcessDisks(lambda _, path=folder: [path], lambda _, pid=pid: pid)
             try:
                 assert disks.make_read_only("b1") == [f"{folder} is mounted ro"]
                 process.wait(timeout=10)

@@ -155,12 +155,12 @@ def test_evidence_has_the_committed_states_only(tmp_path: Path, log) -> None:
 def test_evidence_has_each_copy_and_what_was_seen_committed(
     tmp_path: Path, schemas: RecordSchemas, log
 ) -> None:
-    seen = tmp_path / METADATA_COMMITTED
-    state = QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas, seen)
+    committed = tmp_path / METADATA_COMMITTED
+    state = QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas, committed)
     store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1))
     assert leader_of(state) == "b2"
     store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
-    with seen.open("a") as file:
+    with committed.open("a") as file:
         file.write('{"base": 9')  # the lab was killed
     assert not states_of(tmp_path, {KRAFT: VERSION})[1]
     rows = pq.read_table(tmp_path / "evidence" / "metadata_logs").to_pylist()

@@ -218,7 +218,7 @@ def with_librdkafka(user: User, topic: str) -> None:
     consumer = Consumer({**config, **earliest})
     consumer.subscribe([topic])
     try:
-        read = [one.value() for one in consumer.consume(len(RECORDS), ANSWER_S)]
+        read = [message.value() for message in consumer.consume(len(RECORDS), ANSWER_S)]
     finally:
         consumer.close()
     assert sorted(read) == [value.encode() for value in RECORDS]

@@ -102,11 +102,11 @@ def test_faults_are_checked_on_a_standing_cluster(
 ) -> None:
     names = ["reset", "pause", "unplug", "zookeeper_from_zookeeper"]
     code = exit_code(["faults", "check", *names, "--cluster", NAME, "--json"])
-    found = {one["fault"]: one for one in json.loads(capsys.readouterr().out)}
-    assert found["reset"]["acted"]
-    assert found["pause"]["healed"]
-    assert "--runtime docker" in found["unplug"]["why"]
-    alone = found["zookeeper_from_zookeeper"]
+    reports = {row["fault"]: row for row in json.loads(capsys.readouterr().out)}
+    assert reports["reset"]["acted"]
+    assert reports["pause"]["healed"]
+    assert "--runtime docker" in reports["unplug"]["why"]
+    alone = reports["zookeeper_from_zookeeper"]
     assert not alone["acted"]
     assert "selects all ZooKeeper servers" in alone["proof"]
     assert code == 1

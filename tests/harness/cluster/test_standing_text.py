@@ -57,10 +57,10 @@ def test_a_shell_evaluates_the_exported_lines() -> None:
 
 
 def test_json_has_everything_but_the_key_of_faults() -> None:
-    found = json.loads(json.dumps(text.as_json(CLUSTER)))
-    assert found["bootstrap"] == CLUSTER.bootstrap
-    assert found["users"][1]["rights"] == "none"
-    assert "c0ffee" not in json.dumps(found)
+    document = json.loads(json.dumps(text.as_json(CLUSTER)))
+    assert document["bootstrap"] == CLUSTER.bootstrap
+    assert document["users"][1]["rights"] == "none"
+    assert "c0ffee" not in json.dumps(document)
 
 
 def test_text_names_ports_settings_and_users() -> None:

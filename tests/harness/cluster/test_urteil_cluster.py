@@ -52,12 +52,12 @@ def test_two_clusters_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
     )  # a JVM on a busy machine takes longer
     monkeypatch.setattr(stack_dumps, "QUIET_S", 2.0)
     spec = ClusterSpec(brokers=1)
-    with Cluster(spec, UrteilTarget(), tmp_path / "a") as one:
+    with Cluster(spec, UrteilTarget(), tmp_path / "a") as cluster:
         with Cluster(spec, UrteilTarget(), tmp_path / "b") as other:
-            assert one.plan.address("b1") != other.plan.address("b1")
-            assert one.state.cluster_id() != other.state.cluster_id()
-            assert one.controls().controller() == other.controls().controller() == "b1"
-            check_stacks(one)
+            assert cluster.plan.address("b1") != other.plan.address("b1")
+            assert cluster.state.cluster_id() != other.state.cluster_id()
+            assert cluster.controls().controller() == other.controls().controller() == "b1"
+            check_stacks(cluster)
 
 
 def check_stacks(cluster: Cluster) -> None:

@@ -30,7 +30,7 @@ def started(*options: str, classpath: str, main: str) -> str:
 )
 def test_a_server_loads_its_classes_from_the_file(options, classpath, main: str) -> None:  # type: ignore[no-untyped-def]
     said = started("-Xlog:class+load", *options(), classpath=classpath(), main=main)
-    line, *_ = [one for one in said.splitlines() if f" {main} source:" in one]
+    line, *_ = [line for line in said.splitlines() if f" {main} source:" in line]
     assert line.endswith("source: shared objects file (top)")
 
 

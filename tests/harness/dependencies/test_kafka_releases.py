@@ -50,7 +50,7 @@ def test_kind_of_a_release_follows_its_metadata_planes(line: ReleaseLine) -> Non
 def test_profiles_of_releases_exist_in_the_pom() -> None:
     pom = ElementTree.parse(compose_pom("kafka"))
     names = {"m": "http://maven.apache.org/POM/4.0.0"}
-    profiles = {one.text for one in pom.iterfind("m:profiles/m:profile/m:id", names)}
+    profiles = {profile.text for profile in pom.iterfind("m:profiles/m:profile/m:id", names)}
     assert {name for line in LINES for name in line.profiles} == profiles
 
 

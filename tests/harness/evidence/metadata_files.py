@@ -43,8 +43,8 @@ def _fields(schemas: tuple[FieldSchema, ...], values: dict, version: int, flexib
             tagged[schema.tag] = _field(schema, value, version, flexible)
     if not flexible:
         return plain
-    parts = [varint(tag) + varint(len(part)) + part for tag, part in sorted(tagged.items())]
-    return plain + varint(len(parts)) + b"".join(parts)
+    fields = [varint(tag) + varint(len(part)) + part for tag, part in sorted(tagged.items())]
+    return plain + varint(len(fields)) + b"".join(fields)
 
 
 def _field(schema: FieldSchema, value: Any, version: int, flexible: bool) -> bytes:
@@ -53,7 +53,7 @@ def _field(schema: FieldSchema, value: Any, version: int, flexible: bool) -> byt
         return _value(schema, value, version, flexible, nullable=nullable)
     if value is None:
         return _length(-1, "i", flexible)
-    elements = [_value(schema, one, version, flexible) for one in value]
+    elements = [_value(schema, element, version, flexible) for element in value]
     return _length(len(value), "i", flexible) + b"".join(elements)
 
 

@@ -133,22 +133,22 @@ def test_old_messages_are_evidence_and_no_problem(run_dir):
     data += old_messages(1, 2, [Row(n, 1000 + n, None, b"v") for n in range(3, 5)])
     (folder / f"{0:020d}.log").write_bytes(data)
     collected = collect(run_dir)
-    found = [row for row in rows(run_dir, "replicas") if row["topic"] == "clicks"]
-    assert [row["offset"] for row in found] == list(range(5))
-    assert [row["timestamp_ms"] for row in found] == [-1, -1, -1, 1003, 1004]
+    stored = [row for row in rows(run_dir, "replicas") if row["topic"] == "clicks"]
+    assert [row["offset"] for row in stored] == list(range(5))
+    assert [row["timestamp_ms"] for row in stored] == [-1, -1, -1, 1003, 1004]
     assert not [problem for problem in collected.problems if "clicks" in problem]
 
 
 def test_sends_keep_their_outcome(run_dir):
     collect(run_dir)
-    found = {row["op"]: row for row in rows(run_dir, "sends")}
-    assert [found[op]["outcome"] for op in range(4)] == ["ok", "fail", "info", "info"]
-    assert found[3]["complete_ns"] is None
-    assert found[3]["ambiguous"]
-    assert found[0]["value_id"] == "r1/p1/0"
-    assert (found[0]["offset"], found[0]["node"], found[0]["sequence"]) == (0, 2, 0)
-    assert (found[0]["topic_id"], found[0]["acks"], found[0]["idempotent"]) == (TOPIC_ID, -1, True)
-    assert all(row["run"] == "r1" for row in found.values())
+    sends = {row["op"]: row for row in rows(run_dir, "sends")}
+    assert [sends[op]["outcome"] for op in range(4)] == ["ok", "fail", "info", "info"]
+    assert sends[3]["complete_ns"] is None
+    assert sends[3]["ambiguous"]
+    assert sends[0]["value_id"] == "r1/p1/0"
+    assert (sends[0]["offset"], sends[0]["node"], sends[0]["sequence"]) == (0, 2, 0)
+    assert (sends[0]["topic_id"], sends[0]["acks"], sends[0]["idempotent"]) == (TOPIC_ID, -1, True)
+    assert all(row["run"] == "r1" for row in sends.values())
 
 
 def test_readers(run_dir):
@@ -170,8 +170,8 @@ def test_final_pass_with_a_lost_position_is_incomplete(run_dir):
         PassEnd(0, "orders", 0, 8, 2, True, 1),
     ])  # fmt: skip
     collect(run_dir)
-    (found,) = [row for row in rows(run_dir, "passes") if row["client"] == "final-1"]
-    assert (found["to_offset"], found["complete"]) == (9, False)
+    (final_pass,) = [row for row in rows(run_dir, "passes") if row["client"] == "final-1"]
+    assert (final_pass["to_offset"], final_pass["complete"]) == (9, False)
 
 
 def test_without_journals_and_nodes_the_evidence_stays(run_dir):

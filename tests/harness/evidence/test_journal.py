@@ -46,10 +46,10 @@ polls = st.builds(Poll, st.integers(0), st.integers(0), st.integers(0), st.just(
 entries = st.lists(sends | completions | polls, max_size=8)
 
 
-def write(path, found, *, end=True):
+def write(path, entries, *, end=True):
     path.unlink(missing_ok=True)
     with JournalWriter(path) as journal:
-        for entry in found:
+        for entry in entries:
             journal.write(entry)
         if end:
             journal.end(99)
@@ -57,11 +57,11 @@ def write(path, found, *, end=True):
 
 @settings(max_examples=50)
 @given(entries)
-def test_written_entries_are_read(tmp_path_factory, found):
+def test_written_entries_are_read(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("journal") / "p1.jsonl"
-    write(path, [BEGIN, *found])
+    write(path, [BEGIN, *written])
     reader = JournalReader(path)
-    assert list(reader) == [BEGIN, *found]
+    assert list(reader) == [BEGIN, *written]
     assert reader.state.ended_properly
     assert reader.state.end_ns == 99
 
@@ -80,17 +80,17 @@ def test_entries_written_together_are_read_one_by_one(tmp_path):
 
 def test_journal_cut_at_any_byte_loses_the_last_entry_alone(tmp_path):
     path = tmp_path / "p1.jsonl"
-    found = [BEGIN, *(Send(n, n, "t", 0, "kä", n) for n in range(4))]
-    write(path, found)
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
+    entries = [BEGIN, *(Send(n, n, "t", 0, "kä", n) for n in range(4))]
+    write(path, entries)
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
         reader = JournalReader(path)
         kept = list(reader)
-        lines = whole[:length].count(b"\n")
-        assert kept == found[:lines]
+        lines = content[:length].count(b"\n")
+        assert kept == entries[:lines]
         assert not reader.state.ended_properly
-        assert reader.state.unfinished == (not whole[:length].endswith(b"\n") and length > 0)
+        assert reader.state.unfinished == (not content[:length].endswith(b"\n") and length > 0)
         assert not reader.state.damaged
 
 

@@ -198,14 +198,14 @@ def test_change_of_a_partition_that_nothing_created_is_damage(log, schemas) -> N
 def test_cut_tail_ends_the_log_with_file_and_position(log, schemas) -> None:
     writer = SegmentWriter(schemas)
     writer.write(TOPIC, partition())
-    whole = len(writer.data)
+    length = len(writer.data)
     writer.write(change(Leader=3))
     writer.data = writer.data[:-1]
     store(log, writer)
     rows = states(log, schemas)
     assert [row["version"] for row in rows] == [0, 0]
     (damage,) = log.damage
-    assert damage.startswith(f"{0:020}.log: the batch at {whole} is cut")
+    assert damage.startswith(f"{0:020}.log: the batch at {length} is cut")
 
 
 def test_rotten_batch_ends_its_segment(log, schemas) -> None:

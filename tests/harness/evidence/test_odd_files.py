@@ -25,7 +25,7 @@ def test_odd_file_hides_no_record_from_the_lab(tmp_path, magics):
 def test_damaged_epochs_count_as_damaged_evidence(tmp_path):
     where = place(tmp_path, whole_log(2), clean=True)
     (where.folder / "leader-epoch-checkpoint").write_bytes(b"0\n2\n0 0\n\xff x\n")
-    (found,) = find_logs(1, where.data, {})
-    assert list(read_log(found, "r1"))
-    assert found.row["epochs"] == '{"0":0}'
-    assert found.damage == ["leader-epoch-checkpoint: the line '\ufffd x' is no entry"]
+    (log,) = find_logs(1, where.data, {})
+    assert list(read_log(log, "r1"))
+    assert log.row["epochs"] == '{"0":0}'
+    assert log.damage == ["leader-epoch-checkpoint: the line '\ufffd x' is no entry"]

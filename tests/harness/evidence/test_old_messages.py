@@ -52,27 +52,27 @@ def test_old_messages_are_read_in_every_codec(folder, magic, codec):
     rows = sent((3, 4, 7, 9), magic)
     data = old_messages(magic, codec, rows)
     (folder / "00000000000000000003.log").write_bytes(data)
-    log, found = read(folder)
+    log, records = read(folder)
     assert log.damage == []
-    assert [row["offset"] for row in found] == [3, 4, 7, 9]
-    assert [row["value_id"] for row in found] == [f"r1/p1/{n}" for n in range(4)]
-    assert [row["timestamp_ms"] for row in found] == [row.time_ms for row in rows]
-    assert {(row["leader_epoch"], row["producer_id"], row["transactional"]) for row in found} == {
+    assert [row["offset"] for row in records] == [3, 4, 7, 9]
+    assert [row["value_id"] for row in records] == [f"r1/p1/{n}" for n in range(4)]
+    assert [row["timestamp_ms"] for row in records] == [row.time_ms for row in rows]
+    assert {(row["leader_epoch"], row["producer_id"], row["transactional"]) for row in records} == {
         (-1, None, False)
     }
-    assert all(row["intact"] and row["key"] == "k" and "sequence" not in row for row in found)
-    assert [row["batch_base"] for row in found] == ([3] * 4 if codec else [3, 4, 7, 9])
-    assert sum({row["batch_base"]: row["batch_bytes"] for row in found}.values()) == len(data)
+    assert all(row["intact"] and row["key"] == "k" and "sequence" not in row for row in records)
+    assert [row["batch_base"] for row in records] == ([3] * 4 if codec else [3, 4, 7, 9])
+    assert sum({row["batch_base"]: row["batch_bytes"] for row in records}.values()) == len(data)
     assert log.row["log_end"] == 10
 
 
 def test_formats_mixed_in_one_segment_are_read_in_order(folder):
     data = old_messages(0, 1, sent((0, 1), 0)) + old_messages(1, 2, sent((2, 3), 1))
     (folder / NAME).write_bytes(data + batch(4, values(4, 2), epoch=3))
-    log, found = read(folder)
-    assert [row["offset"] for row in found] == list(range(6))
-    assert [row["leader_epoch"] for row in found] == [-1] * 4 + [3] * 2
-    assert all(row["intact"] for row in found)
+    log, records = read(folder)
+    assert [row["offset"] for row in records] == list(range(6))
+    assert [row["leader_epoch"] for row in records] == [-1] * 4 + [3] * 2
+    assert all(row["intact"] for row in records)
     assert (log.row["log_end"], log.damage) == (6, [])
 
 
@@ -83,9 +83,9 @@ def test_drawn_folders_without_damage_are_read_whole(folder):
             continue
         target = folder.parent / f"drawn-{read_folders}"
         log.write(target)
-        (found,) = [log for log in find_logs(1, folder.parent, {}) if log.folder == target]
-        rows = list(read_log(found, "r1"))
-        assert found.damage == [], log.what
+        (replica,) = [log for log in find_logs(1, folder.parent, {}) if log.folder == target]
+        rows = list(read_log(replica, "r1"))
+        assert replica.damage == [], log.what
         assert [(row["offset"], row["timestamp_ms"]) for row in rows] == [
             (row.offset, row.time_ms) for row in log.rows
         ], log.what
@@ -96,9 +96,9 @@ def test_drawn_folders_without_damage_are_read_whole(folder):
 def test_append_time_of_a_compressed_message_holds_for_its_records(folder):
     wrapper = old_messages(1, 1, sent((0, 1), 1))
     (folder / NAME).write_bytes(recoded(wrapper, attributes=1 | 8, time_ms=5))
-    log, found = read(folder)
-    assert [row["timestamp_ms"] for row in found] == [5, 5]
-    assert all(row["intact"] for row in found)
+    log, records = read(folder)
+    assert [row["timestamp_ms"] for row in records] == [5, 5]
+    assert all(row["intact"] for row in records)
     assert log.damage == []
 
 
@@ -108,32 +108,32 @@ def test_old_messages_within_a_newer_wrapper_are_read(folder):
     value = zlib.compress(inner, wbits=31)
     wrapper = old_messages(1, 0, [Row(8, 1001, None, value)])
     (folder / NAME).write_bytes(recoded(wrapper, attributes=1))
-    log, found = read(folder)
-    assert [row["offset"] for row in found] == [7, 8]
+    log, records = read(folder)
+    assert [row["offset"] for row in records] == [7, 8]
     assert log.damage == []
 
 
 @pytest.mark.parametrize(("magic", "codec"), CASES)
 def test_damaged_old_message_is_named_and_never_intact(folder, magic, codec):
     first = old_messages(magic, codec, sent((0, 1, 2), magic))
-    whole = first + old_messages(magic, 0, sent((3,), magic))
+    data = first + old_messages(magic, 0, sent((3,), magic))
     for position in range(len(first)):
-        changed = bytearray(whole)
+        changed = bytearray(data)
         changed[position] ^= 0x5A
         (folder / NAME).write_bytes(changed)
-        log, found = read(folder)
-        wrong = [row for row in found if row.get("intact") is False]
-        moved = [row["offset"] for row in found] != [0, 1, 2, 3]
+        log, records = read(folder)
+        wrong = [row for row in records if row.get("intact") is False]
+        moved = [row["offset"] for row in records] != [0, 1, 2, 3]
         assert log.damage or wrong or moved, position
 
 
 def test_cut_old_message_ends_the_log_at_every_byte(folder):
-    whole = old_messages(0, 0, sent((0,), 0))
+    data = old_messages(0, 0, sent((0,), 0))
     last = old_messages(0, 2, sent((1, 2), 0))
     for length in range(1, len(last)):
-        (folder / NAME).write_bytes(whole + last[:length])
-        log, found = read(folder)
-        assert [row["offset"] for row in found] == [0]
+        (folder / NAME).write_bytes(data + last[:length])
+        log, records = read(folder)
+        assert [row["offset"] for row in records] == [0]
         assert len(log.damage) == 1
         assert log.row["log_end"] == 1
 

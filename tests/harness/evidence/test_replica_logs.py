@@ -89,9 +89,9 @@ def test_empty_segment_defines_the_log_end(data):
 
 def test_cut_tail_is_reported_at_every_byte(data):
     segment = data / "orders-0" / "00000000000000000004.log"
-    whole = segment.read_bytes()
-    for length in range(1, len(whole)):
-        segment.write_bytes(whole[:length])
+    content = segment.read_bytes()
+    for length in range(1, len(content)):
+        segment.write_bytes(content[:length])
         log, rows = read(data)
         assert [row["offset"] for row in rows] == [0, 1, 2, 3]
         assert len(log.damage) == 1
@@ -109,9 +109,9 @@ def test_record_has_its_producers_timestamp(data, off_ms):
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4], ids=["none", "gzip", "snappy", "lz4", "zstd"])
 def test_damaged_bytes_never_raise_and_are_never_intact(data, codec):
     segment = data / "orders-0" / "00000000000000000000.log"
-    whole = batch(0, values(0, 3), codec=codec) + batch(3, values(3, 1), sequence=3)
-    for position in range(len(whole)):
-        changed = bytearray(whole)
+    log_bytes = batch(0, values(0, 3), codec=codec) + batch(3, values(3, 1), sequence=3)
+    for position in range(len(log_bytes)):
+        changed = bytearray(log_bytes)
         changed[position] ^= 0x5A
         segment.write_bytes(changed)
         log, rows = read(data)

@@ -37,22 +37,22 @@ def rows() -> dict[str, list[Row]]:
 
 
 def test_transaction_row_names_its_records_and_offsets() -> None:
-    found = rows()
-    first, second = found["txns"]
+    tables = rows()
+    first, second = tables["txns"]
     assert (first["txn"], first["outcome"], first["transactional_id"]) == (1, "committed", "g-t1")
     assert (first["begin_ns"], first["commit_invoke_ns"], first["end_ns"]) == (10, 15, 20)
     assert (first["init_invoke_ns"], first["init_ns"]) == (5, 6)
-    (send,), (read,), (commit,) = (found[name] for name in ("sends", "reads", "commits"))
+    (send,), (read,), (commit,) = (tables[name] for name in ("sends", "reads", "commits"))
     assert {send["txn"], read["txn"], commit["txn"]} == {1}
     assert send["source"] == "r/t2/7"
     assert (second["outcome"], second["commit_invoke_ns"]) == ("unknown", 31)
     assert "end_ns" not in second
-    assert found["clients"][0]["transactional_id"] == "g-t1"
+    assert tables["clients"][0]["transactional_id"] == "g-t1"
 
 
 def test_deleted_offsets_are_an_act() -> None:
-    made, found = JournalRows("r"), []
-    place = [j.CommitEntry("a", one, 7, 7) for one in (0, 1)]
+    made, table_rows = JournalRows("r"), []
+    place = [j.CommitEntry("a", partition, 7, 7) for partition in (0, 1)]
     entries = (
         BEGIN,
         j.Commit(7, 10, None, None, place, None, "gone", True),
@@ -61,9 +61,9 @@ def test_deleted_offsets_are_an_act() -> None:
         j.CommitRead(14, 15, "ok", None, None, None, "a", 0, None, None, "gone"),
     )
     for entry in entries:
-        found += made.take(entry)
-    found += made.remaining_rows(None)
-    acts = [row for table, row in found if table == "admin_ops"]
+        table_rows += made.take(entry)
+    table_rows += made.remaining_rows(None)
+    acts = [row for table, row in table_rows if table == "admin_ops"]
     assert [(act["invoke_ns"], act["complete_ns"], act["outcome"]) for act in acts] == [
         (10, 12, "ok"),
         (10, 12, "ok"),
@@ -71,6 +71,6 @@ def test_deleted_offsets_are_an_act() -> None:
     ]
     assert {(act["act"], act["subject"]) for act in acts} == {("delete position", "gone")}
     assert '"partition": 1' in acts[1]["after"]
-    (read,) = (row for table, row in found if table == "commit_reads")
+    (read,) = (row for table, row in table_rows if table == "commit_reads")
     assert read["group"] == "gone"
-    assert "commits" not in {table for table, _ in found}
+    assert "commits" not in {table for table, _ in table_rows}

@@ -125,11 +125,11 @@ def test_rows(played):
 
 def test_truncated_log_keeps_earlier_records(played, tmp_path):
     (path,) = find_log_files(played[0])
-    whole = path.read_bytes().rstrip(b"\0")
+    content = path.read_bytes().rstrip(b"\0")
     everything = list(read_changes(played[0], LogFiles()))
     (tmp_path / "version-2").mkdir()
-    for length in range(16, len(whole), 37):
-        (tmp_path / "version-2" / path.name).write_bytes(whole[:length])
+    for length in range(16, len(content), 37):
+        (tmp_path / "version-2" / path.name).write_bytes(content[:length])
         changes = list(read_changes(tmp_path, LogFiles()))
         assert changes == everything[: len(changes)]
 
@@ -159,9 +159,9 @@ def test_gapless_log_is_chosen_among_equally_long_ones(played, tmp_path):
     gap = tmp_path / "gap"
     (gap / "version-2").mkdir(parents=True)
     (path,) = find_log_files(played[0])
-    whole = path.read_bytes()
-    after = 16 + 12 + int.from_bytes(whole[24:28], "big") + 1
-    (gap / "version-2" / path.name).write_bytes(whole[:16] + whole[after:])
+    content = path.read_bytes()
+    after = 16 + 12 + int.from_bytes(content[24:28], "big") + 1
+    (gap / "version-2" / path.name).write_bytes(content[:16] + content[after:])
     assert find_longest_log([gap, played[0]]) == find_longest_log([played[0], gap]) == played[0]
 
 
@@ -189,7 +189,7 @@ def test_mark_for_deletion_names_the_topic():
         change = Change(zxid=zxid, wall_ms=0, path=path, data=data, version=version)
         seen_rows += [(row["path"], row["topic_id"], row["version"]) for row in states.rows(change)]
     wish = "/admin/delete_topics/t"
-    assert [one for one in seen_rows if one[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
+    assert [row for row in seen_rows if row[0] == wish] == [(wish, "id", 0), (wish, "id", -1)]
 
 
 def test_log_of_a_moved_partition_is_stray():

@@ -19,7 +19,7 @@ def row(
     run: Path | None = None,
 ) -> Row:
     """A run of 40 s; each violated guarantee was first found 7.5 s after the load's begin."""
-    found = violated or {}
+    counts = violated or {}
     return Row(
         job=Job(scenario=scenario, seed=seed, target=target, mutant=mutant),
         verdict=verdict,
@@ -27,7 +27,7 @@ def row(
         at="2026-01-02 03:04:05",
         run="" if run is None else str(run),
         reasons=["because"] if verdict != "PASS" else [],
-        violated=found,
-        first_s=dict.fromkeys(found, 7.5),
+        violated=counts,
+        first_s=dict.fromkeys(counts, 7.5),
         mutant_ran=ran,
     )

@@ -37,9 +37,9 @@ for seed in range(100_000):
 def test_a_finding_has_a_signature() -> None:
     facts = RunFacts(run="r", seed=7, scenario="demo", target="urteil", runtime="process",
                      boot_id="b", command="")  # fmt: skip
-    found = row_of(Job(scenario="demo", seed=7), example_run.result(), facts, seconds=1.0, at="now",
+    row = row_of(Job(scenario="demo", seed=7), example_run.result(), facts, seconds=1.0, at="now",
                    run=Path("x"))  # fmt: skip
-    assert found.signatures == [LOST]
+    assert row.signatures == [LOST]
 
 
 def test_signature_ignores_the_run_in_topic_names() -> None:
@@ -62,9 +62,9 @@ def test_known_signature_is_recognised(tmp_path: Path) -> None:
     first = replace(row("kill", 3, "FAIL"), signatures=[LOST])
     assert history.add(first) == []
     again = replace(row("other", 4, "FAIL"), at="2026-01-03 00:00:00", signatures=[LOST, "new"])
-    (seen,) = Archive(tmp_path / "history.db").add(again)
-    assert (seen.signature, seen.times, seen.scenario, seen.seed) == (LOST, 1, "kill", 3)
-    assert seen.first_at == first.at
+    (known,) = Archive(tmp_path / "history.db").add(again)
+    assert (known.signature, known.times, known.scenario, known.seed) == (LOST, 1, "kill", 3)
+    assert known.first_at == first.at
     assert history.last_played(again.job) == "2026-01-03 00:00:00"
     assert history.last_played(Job(scenario="never", seed=1)) == ""
 
@@ -75,7 +75,7 @@ def test_run_is_stored_once(tmp_path: Path) -> None:
         replace(row("kill", seed, "FAIL"), at=f"2026-01-0{seed} 00:00:00", signatures=[LOST])
         for seed in (1, 2, 3)
     ]
-    known_counts = [[seen.times for seen in history.add(run)] for run in (*runs, *runs)]
+    known_counts = [[known.times for known in history.add(run)] for run in (*runs, *runs)]
     assert known_counts == [[], [1], [2]] * 2
 
 
@@ -106,7 +106,7 @@ def test_night_reports_known_signatures(tmp_path: Path) -> None:
     ]
     for job in [*jobs, Job(scenario="kill", seed=8, target="kafka")]:
         hunt._remember(play(job, tmp_path / "runs"))
-    assert [seen.times for seen in known_counts] == [1, 2], "another target's is another one"
+    assert [known.times for known in known_counts] == [1, 2], "another target's is another one"
 
 
 def test_archive_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_longest_unplayed_candidate_comes_first(tmp_path: Path) -> None:
     ):
         at = f"2026-01-02 03:00:0{at}"
         hunt.history.add(replace(row(scenario, target=target, mutant=mutant), at=at))
-    found = []
+    jobs = []
     for _ in range(5):
         job = hunt.next_job()
         assert job is not None
-        found.append((job.scenario, job.target, job.mutant))
+        jobs.append((job.scenario, job.target, job.mutant))
         hunt.ledger.add(replace(row(), job=job, at="2026-01-02 04:00:00"))
-    assert found == [("kill", "kafka", None), ("kill", "urteil", None), ("calm", "kafka", None),
+    assert jobs == [("kill", "kafka", None), ("kill", "urteil", None), ("calm", "kafka", None),
                      ("kill", "urteil", "loser"), ("calm", "urteil", None)]  # fmt: skip

@@ -35,7 +35,9 @@ def played(
     return msgspec.structs.replace(base, job=job, shows=[shows] if shows else [])
 
 
-def found(seed: int = 1, target: str = BUG.broken_target, shows: str = "lost_write/tail") -> Row:
+def shown_row(
+    seed: int = 1, target: str = BUG.broken_target, shows: str = "lost_write/tail"
+) -> Row:
     return played(target, seed, "FAIL", shows, violated=FOUND)
 
 
@@ -67,20 +69,20 @@ def test_permitted_anomaly_counts_only_where_the_bug_declares_it() -> None:
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [
-        ([found(), fixed()], "PASS"),
-        ([found(shows="lost_write/divergent"), fixed()], "PASS"),
-        ([found(shows="lost_write/tail, on some replicas"), fixed()], "PASS"),
-        ([*(found(seed) for seed in range(8)), played(BUG.broken_target, 8),
+        ([shown_row(), fixed()], "PASS"),
+        ([shown_row(shows="lost_write/divergent"), fixed()], "PASS"),
+        ([shown_row(shows="lost_write/tail, on some replicas"), fixed()], "PASS"),
+        ([*(shown_row(seed) for seed in range(8)), played(BUG.broken_target, 8),
           played(BUG.broken_target, 9), fixed()], "PASS"),
-        ([*(found(seed) for seed in range(7)), played(BUG.broken_target, 8),
+        ([*(shown_row(seed) for seed in range(7)), played(BUG.broken_target, 8),
           played(BUG.broken_target, 9), played(BUG.broken_target, 10), fixed()], "FAIL"),
         ([played(BUG.broken_target), fixed()], "FAIL"),
-        ([found(shows="lost_write/gap"), fixed()], "FAIL"),
-        ([found(shows="duplicate/pass"), fixed()], "FAIL"),
-        ([found(), found(target=BUG.fixed_target)], "FAIL"),
-        ([found(), fixed(verdict="UNKNOWN")], "UNKNOWN"),
+        ([shown_row(shows="lost_write/gap"), fixed()], "FAIL"),
+        ([shown_row(shows="duplicate/pass"), fixed()], "FAIL"),
+        ([shown_row(), shown_row(target=BUG.fixed_target)], "FAIL"),
+        ([shown_row(), fixed(verdict="UNKNOWN")], "UNKNOWN"),
         ([played(BUG.broken_target, verdict="UNKNOWN"), fixed()], "UNKNOWN"),
-        ([found()], "UNKNOWN"),
+        ([shown_row()], "UNKNOWN"),
         ([], "UNKNOWN"),
     ],
 )  # fmt: skip
@@ -89,12 +91,14 @@ def test_found_bug_requires_a_fixed_release_without_it(rows: list[Row], verdict:
 
 
 def test_runs_of_other_bugs_and_plain_runs_are_not_counted() -> None:
-    other = msgspec.structs.replace(found(), job=Job(scenario="s", seed=1, target="kafka:1.0.0"))
+    other = msgspec.structs.replace(
+        shown_row(), job=Job(scenario="s", seed=1, target="kafka:1.0.0")
+    )
     assert of(other).lines[0].tries == []
 
 
 def test_table_and_page_name_the_findings_of_both_releases(tmp_path: Path) -> None:
-    table = of(found(), found(2), played(BUG.broken_target, 3, "UNKNOWN"), fixed())
+    table = of(shown_row(), shown_row(2), played(BUG.broken_target, 3, "UNKNOWN"), fixed())
     text, html = bug_table_text(table), write_bug_table(tmp_path, table).read_text()
     for cell in ("2 of 3, 1 UNKNOWN", "7.5 s", "0 of 1", "lost_write 2", "KAFKA-1"):
         assert cell in text
@@ -108,7 +112,7 @@ def test_night_plays_the_fixed_release_after_a_finding(tmp_path: Path) -> None:
     )  # fmt: skip
     job = night.next_job()
     assert job == Job(scenario="s", seed=1, target="kafka:1.0.0", bug="kafka-1")
-    night.ledger.add(found())
+    night.ledger.add(shown_row())
     assert night.next_job() == Job(scenario="s", seed=1, target="kafka:1.0.1", bug="kafka-1")
     night.ledger.add(fixed())
     assert night.next_job() == Job(scenario="s", seed=2, target="kafka:1.0.0", bug="kafka-1")

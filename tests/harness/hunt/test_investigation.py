@@ -50,10 +50,10 @@ class Lab:
         at = f"2026-01-02 03:{len(self.played):02}:00"
         if job.scenario != "kill" or ("failures" in out.parts and not self.left()):
             return replace(row(job.scenario, job.seed, target=job.target, run=run), at=at)
-        found = {"torn_txn": 1, "lost_write": 2, "stale_append": 1}
+        counts = {"torn_txn": 1, "lost_write": 2, "stale_append": 1}
         return replace(
             row("kill", job.seed, "FAIL", target=job.target, mutant=job.mutant, run=run,
-                violated=found, ran=True),
+                violated=counts, ran=True),
             at=at, signatures=[TORN, LOST, STALE],
             shows=["lost_write/prefix", "lost_write/tail", "stale_append", "torn_txn"],
             first_s={"lost_write": 3.0, "stale_append": 4.0},
@@ -112,7 +112,7 @@ def test_failing_seed_is_replayed_ten_times_and_shrunk(lab: Lab) -> None:
     assert known
     assert (known.hits, known.tries, known.ended) == (9, 10, "smallest")
     assert known.shortest == "crash leader for 1.5 s: 4 of 5"
-    assert [one.name for one in first.into.glob("tries/*")] == ["best"]
+    assert [path.name for path in first.into.glob("tries/*")] == ["best"]
     table = (lab.folder / "table.md").read_text()
     assert "9 of 10 (at least 61%)" in table.partition("## Failures")[2]
 
@@ -122,7 +122,7 @@ def test_investigated_failure_is_not_shrunk_again(lab: Lab) -> None:
     played, shrunk = len(lab.played), len(lab.shrunk)
     rates: list[str] = []
     again = lab.night(
-        on_known_signature=lambda seen: rates.append(f"{seen.failure and seen.failure.rate}")
+        on_known_signature=lambda known: rates.append(f"{known.failure and known.failure.rate}")
     )
     fail(again, Job(scenario="kill", seed=8))
     assert (len(lab.played), len(lab.shrunk)) == (played + 1, shrunk)
@@ -148,7 +148,9 @@ def test_unreproducible_failure_is_not_shrunk(lab: Lab) -> None:
     night = lab.night()
     fail(night, SEED_7)
     assert lab.shrunk == []
-    assert {one.shortest for one, _ in night.failures()} == {"not shown again in 10 runs"}
+    assert {investigation.shortest for investigation, _ in night.failures()} == {
+        "not shown again in 10 runs"
+    }
 
 
 def test_interrupted_investigation_continues_in_the_next_call(lab: Lab) -> None:
@@ -162,7 +164,7 @@ def test_interrupted_investigation_continues_in_the_next_call(lab: Lab) -> None:
     again = lab.night(scenarios=[])
     again.hunt(time.monotonic() + 3600)
     assert lab.played == [SEED_7] * 11
-    assert [one.tries for one, _ in again.failures()] == [10, 10, 10]
+    assert [investigation.tries for investigation, _ in again.failures()] == [10, 10, 10]
     lab.night(scenarios=[]).hunt(time.monotonic() + 3600)
     assert len(lab.played) == 11
 
@@ -184,8 +186,8 @@ def test_shrinking_cut_by_the_end_of_the_night_is_repeated(lab: Lab) -> None:
     assert night.inspector
     with pytest.raises(OutOfTime):
         night.inspector.investigate(failed, [LOST], time.monotonic() + 1000)
-    (found,) = night.inspector.investigate(failed, [LOST], time.monotonic() + 3600)
-    assert found.shortest == "crash leader for 1.5 s: 4 of 5 (budget)"
+    (investigation,) = night.inspector.investigate(failed, [LOST], time.monotonic() + 3600)
+    assert investigation.shortest == "crash leader for 1.5 s: 4 of 5 (budget)"
 
 
 def test_uncaught_mutant_makes_the_night_unknown(lab: Lab) -> None:

@@ -22,8 +22,8 @@ def test_written_rows_are_read(tmp_path: Path) -> None:
 def test_cut_line_does_not_count_as_a_run(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     Ledger(path).add(row(seed=1))
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[:40])
+    content = path.read_bytes()
+    path.write_bytes(content + content[:40])
     ledger = Ledger(path)
     ledger.add(row(seed=3))
     assert [row.job.seed for row in Ledger(path).rows] == [1, 3]

@@ -68,8 +68,8 @@ def test_enough_is_five_of_five_or_nine_of_ten() -> None:
 
 
 def test_finding_in_logs_on_disk_is_timed_at_the_end() -> None:
-    found = msgspec.structs.replace(caught(), first_s={})
-    assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), found))
+    without_times = msgspec.structs.replace(caught(), first_s={})
+    assert "| 1 of 1 | 5%       | at the end" in text_of(of(row(), without_times))
 
 
 def test_matrix_has_one_column_per_guarantee() -> None:
@@ -87,9 +87,9 @@ def test_matrix_has_one_column_per_guarantee() -> None:
 
 
 def test_page_shows_caught_and_unplayed_mutants(tmp_path: Path) -> None:
-    found = row(mutant="<b>loser", verdict="FAIL", violated={"lost_write": 3}, ran=True)
+    escaped = row(mutant="<b>loser", verdict="FAIL", violated={"lost_write": 3}, ran=True)
     meant = [msgspec.structs.replace(LOSER, name="<b>loser"), DOUBLER]
-    text = write_matrix(tmp_path, matrix_of(meant, [row(), found])).read_text()
+    text = write_matrix(tmp_path, matrix_of(meant, [row(), escaped])).read_text()
     assert "&lt;b&gt;loser" in text
     assert '<td class="meant">1 of 1</td>' in text
     assert "7.5 s" in text

@@ -42,18 +42,18 @@ class Topic:
     @cached_property
     def read_at(self) -> dict[str, set[int]]:
         """Each value that was read, with its offsets."""
-        found: dict[str, set[int]] = defaultdict(set)
+        offsets: dict[str, set[int]] = defaultdict(set)
         for row in self.reads:
-            found[row["value_id"]].add(row["offset"])
-        return dict(found)
+            offsets[row["value_id"]].add(row["offset"])
+        return dict(offsets)
 
     @cached_property
     def given(self) -> dict[PassKey, set[tuple[int, str]]]:
         """What each pass was given."""
-        found: dict[PassKey, set[tuple[int, str]]] = defaultdict(set)
+        records: dict[PassKey, set[tuple[int, str]]] = defaultdict(set)
         for row in self.reads:
-            found[row["client"], row["pass"]].add((row["offset"], row["value_id"]))
-        return found
+            records[row["client"], row["pass"]].add((row["offset"], row["value_id"]))
+        return records
 
     @cached_property
     def proving(self) -> list[Row]:

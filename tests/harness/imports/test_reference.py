@@ -100,8 +100,8 @@ def move(random: Random, ops: list[Op]) -> None:
 
 def swap(random: Random, ops: list[Op]) -> None:
     pairs = random.choice(_polls(ops))
-    one, other = random.choice(pairs), random.choice(pairs)
-    one[1], other[1] = other[1], one[1]
+    first, other = random.choice(pairs), random.choice(pairs)
+    first[1], other[1] = other[1], first[1]
 
 
 def repeat(random: Random, ops: list[Op]) -> None:
@@ -151,8 +151,8 @@ def entangle(random: Random, ops: list[Op]) -> None:
     }  # fmt: skip
     sends = [(op, step) for op in ops if op[Keyword("type")] != "fail" for step in _steps(op)
              if step[0] == SEND]  # fmt: skip
-    (one, sent), (other, answer) = random.choice(sends), random.choice(sends)
-    for op, (_, key, mismatches) in ((one, answer), (other, sent)):
+    (first, sent), (other, answer) = random.choice(sends), random.choice(sends)
+    for op, (_, key, mismatches) in ((first, answer), (other, sent)):
         offset, value = (
             mismatches
             if isinstance(mismatches, list)
@@ -171,16 +171,16 @@ DAMAGES = {False: PLAIN, True: (*PLAIN, entangle)}
 def _renamed(op: Op, number: int) -> Op:
     """An operation with keys, process and time of its history in a batch."""
     value, process = op[Keyword("value")], op[Keyword("process")]
-    found = dict(op)
-    found[Keyword("time")] = op[Keyword("time")] + number * APART_NS
+    copy = dict(op)
+    copy[Keyword("time")] = op[Keyword("time")] + number * APART_NS
     if isinstance(process, int):
-        found[Keyword("process")] = process + 1000 * number
-        found[Keyword("value")] = _value(value, number)
+        copy[Keyword("process")] = process + 1000 * number
+        copy[Keyword("value")] = _value(value, number)
     log = op.get(Keyword("rebalance-log"))
     if log:
         keys = [key + KEYS * number for key in log[0][Keyword("keys")]]
-        found[Keyword("rebalance-log")] = [{Keyword("keys"): keys}]
-    return found
+        copy[Keyword("rebalance-log")] = [{Keyword("keys"): keys}]
+    return copy
 
 
 def _value(value: Any, number: int) -> Any:
@@ -188,15 +188,15 @@ def _value(value: Any, number: int) -> Any:
         return value
     if value and isinstance(value[0], int):
         return [key + KEYS * number for key in value]
-    found = []
+    steps = []
     for step in value:
         if step[0] == SEND:
-            found.append([SEND, step[1] + KEYS * number, step[2]])
+            steps.append([SEND, step[1] + KEYS * number, step[2]])
         elif len(step) > 1:
-            found.append([POLL, {key + KEYS * number: pairs for key, pairs in step[1].items()}])
+            steps.append([POLL, {key + KEYS * number: pairs for key, pairs in step[1].items()}])
         else:
-            found.append(step)
-    return found
+            steps.append(step)
+    return steps
 
 
 def judged(tmp_path: Path, histories: list[list[Op]], isolation: str) -> tuple[Result, History]:
@@ -240,25 +240,27 @@ def _judged(run: Path, isolation: str) -> tuple[Result, History]:
     topics = topics_of(tables, mismatches)
     txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
     derived = judgement.prepare(run, load_scenario(run), load_facts(run)).tables
-    parts = [
+    partitions = [
         dict.fromkeys(DERIVED["partitions"].schema.names) | row for row in derived["partitions"]
     ]
-    small = SmallHistory.of(tables, {}, derived={"partitions": parts})
+    small = SmallHistory.of(tables, {}, derived={"partitions": partitions})
     return result, History(topics, isolation, txns, small)
 
 
 def differences(result: Result, history: History) -> list[str]:
     """Sentences that one of both has and the other has not, and topics of which only one says that
     records are unread."""
-    found = {guarantee.name: guarantee for guarantee in result.guarantees}
+    judged_guarantees = {guarantee.name: guarantee for guarantee in result.guarantees}
     topics = history.topics
     mismatches = [
-        text for name in SHARED for text in of_reference_check(found[name], history.small)
+        text
+        for name in SHARED
+        for text in of_reference_check(judged_guarantees[name], history.small)
     ]
     for name in (*GUARANTEES, *SENTENCES):
         sources = topics.values() if name in GUARANTEES else [history]
         want = [sentence for source in sources for sentence in getattr(source, name)()]
-        have = [finding.sentence for finding in found[name].findings]
+        have = [finding.sentence for finding in judged_guarantees[name].findings]
         if len(have) < 100:
             mismatches += [
                 f"{name}, reference alone: {sentence}" for sentence in sorted({*want} - {*have})
@@ -267,30 +269,32 @@ def differences(result: Result, history: History) -> list[str]:
     unread = {name for name, topic in topics.items() if topic.unread()}
     reasons = {reason.split("-0: ")[0] for reason in result.reasons if "no reader" in reason}
     mismatches += [f"unread, reference alone: {name}" for name in sorted(unread - reasons)]
-    mismatches += of_cycles(found, history)
+    mismatches += of_cycles(judged_guarantees, history)
     return mismatches + [f"unread, SQL alone: {reason}" for reason in sorted(reasons - unread)]
 
 
 def of_reference_check(result: GuaranteeResult, small: SmallHistory) -> Iterator[str]:
     """Violations that only the query of a guarantee or only its reference check finds."""
-    one = JUDGED[result.name]
-    assert one.reference is not None
+    guarantee = JUDGED[result.name]
+    assert guarantee.reference is not None
     have = {
         Violation(finding.sub_kind, finding.topic, finding.partition, finding.offset)
         for finding in result.findings
-        if finding.sub_kind in one.compared_sub_kinds
+        if finding.sub_kind in guarantee.compared_sub_kinds
     }
-    want = {found._replace(value_id=None, subject=None) for found in one.reference(small)}
+    want = {
+        violation._replace(value_id=None, subject=None) for violation in guarantee.reference(small)
+    }
     have = {
         min(want & {violation, violation._replace(sub_kind=None)}, default=violation)
         for violation in have
     }
     if len(result.findings) < 100:
-        yield from (f"{one.name}, reference alone: {place}" for place in want - have)
-    yield from (f"{one.name}, SQL alone: {place}" for place in have - want)
+        yield from (f"{guarantee.name}, reference alone: {place}" for place in want - have)
+    yield from (f"{guarantee.name}, SQL alone: {place}" for place in have - want)
 
 
-def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
+def of_cycles(results: dict[str, GuaranteeResult], history: History) -> list[str]:
     """Circles of transactions that only one of both has, and circles that are none."""
     kinds = {"g0": ("g0", ("ww",), "ww"), "g1c": ("g1c", ("wr",), "wr")}
     kinds["g1c with writes"] = ("g1c", ("ww", "wr"), "wr")
@@ -299,16 +303,18 @@ def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
         kinds["g1c uncommitted"] = ("g1c", ("wr",), "wr")
     mismatches = []
     for kind, (name, edges, closing) in kinds.items():
-        have = [_circle(f) for f in found[name].findings if f.sub_kind == kind]
+        have = [_circle(f) for f in results[name].findings if f.sub_kind == kind]
         knots = history.knots(*edges, closing=closing)
-        within = {next((knot for knot in knots if knot.issuperset(one)), None) for one in have}
+        within = {
+            next((knot for knot in knots if knot.issuperset(component)), None) for component in have
+        }
         if within != knots or len(have) != len(knots):
             mismatches.append(f"{kind}: SQL {have}, reference {knots}")
-    skews = bool(found["g_single"].findings)
+    skews = bool(results["g_single"].findings)
     if skews != history.has_read_skew():
         mismatches.append(f"g_single: SQL {skews}")
     for name, edges in (("g0", "ww"), ("g1c", "ww wr"), ("g_single", "ww wr rw")):
-        for finding in found[name].findings:
+        for finding in results[name].findings:
             allowed = "wr" if finding.sub_kind in ("g1c", "g1c uncommitted") else edges
             for left, right in pairwise(_circle(finding)):
                 if not any(right in history.edges[kind][left] for kind in allowed.split()):
@@ -318,7 +324,7 @@ def of_cycles(found: dict[str, GuaranteeResult], history: History) -> list[str]:
 
 def _circle(finding: Finding) -> list[Txn]:
     (record,) = [record for record in finding.records if "txns" in record]
-    names = [one.rsplit("/", 1) for one in record["txns"].split(" -> ") if "/" in one]
+    names = [txn.rsplit("/", 1) for txn in record["txns"].split(" -> ") if "/" in txn]
     return [(client, int(number)) for client, number in names]
 
 
@@ -340,10 +346,10 @@ def test_correct_history_passes_only_when_fully_read(
 ) -> None:
     for seed in range(SEEDS):
         histories = batch(seed, transactional=transactional)
-        result, found = judged(tmp_path / f"{seed}", histories, isolation)
+        result, model = judged(tmp_path / f"{seed}", histories, isolation)
         broken = {g.name: g.findings[0].sentence for g in result.guarantees if g.violations}
-        assert (broken, differences(result, found)) == ({}, [])
-        unread = any(topic.unread() for topic in found.topics.values())
+        assert (broken, differences(result, model)) == ({}, [])
+        unread = any(topic.unread() for topic in model.topics.values())
         assert (str(result.verdict) == "PASS") == (not unread)
 
 
@@ -363,5 +369,5 @@ def test_damaged_histories_have_the_findings_of_the_reference(
             if _polls(ops):
                 damages = DAMAGES[transactional]
                 damages[number % len(damages)](random, ops)
-        result, found = FORMS[form](tmp_path / f"{seed}", histories, "read_committed")
-        assert differences(result, found) == []
+        result, model = FORMS[form](tmp_path / f"{seed}", histories, "read_committed")
+        assert differences(result, model) == []

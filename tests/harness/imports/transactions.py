@@ -194,26 +194,26 @@ class History:
     def log(self, topic: Topic) -> list[tuple[int, Txn]]:
         """The records of transactions whose places are known: by their acknowledgement, or by a
         reader, who proves a commit only if it reads committed records."""
-        found = []
+        readers = []
         for send in topic.sends:
             txn = self.wrote.get(send["value_id"])
             if txn is None:
                 continue
             if send["outcome"] == "ok" and send["offset"] is not None:
-                found.append((send["offset"], txn))
+                readers.append((send["offset"], txn))
             elif self.reads_committed or self.fate(txn) == "committed":
                 at = topic.read_at.get(send["value_id"])
-                found += [(min(at), txn)] if at else []
-        return sorted(found)
+                readers += [(min(at), txn)] if at else []
+        return sorted(readers)
 
     @cached_property
     def edges(self) -> dict[str, Edges]:
         """`ww`, `wr`, `rw`: from one transaction to others."""
-        found: dict[str, Edges] = {kind: defaultdict(set) for kind in ("ww", "wr", "rw")}
+        edges_by_kind: dict[str, Edges] = {kind: defaultdict(set) for kind in ("ww", "wr", "rw")}
         for topic in self.topics.values():
             log = self.log(topic)
             for n, (_, before) in enumerate(log):
-                found["ww"][before] |= {after for _, after in log[n + 1 :]} - {before}
+                edges_by_kind["ww"][before] |= {after for _, after in log[n + 1 :]} - {before}
             last: dict[Txn, int] = {}
             for row in topic.reads:
                 reader = row["client"], row["txn"]
@@ -224,10 +224,10 @@ class History:
                 last[reader] = max(last.get(reader, -1), row["offset"])
                 writer = self.wrote.get(row["value_id"])
                 if writer is not None and writer != reader:
-                    found["wr"][writer].add(reader)
+                    edges_by_kind["wr"][writer].add(reader)
             for reader, offset in last.items():
-                found["rw"][reader] |= {txn for at, txn in log if at > offset} - {reader}
-        return found
+                edges_by_kind["rw"][reader] |= {txn for at, txn in log if at > offset} - {reader}
+        return edges_by_kind
 
     def knots(self, *kinds: str, closing: str) -> set[frozenset[Txn]]:
         """Sets of transactions that reach each other by edges of `kinds`, one of `closing` among
@@ -237,13 +237,13 @@ class History:
             for txn, others in self.edges[kind].items():
                 after[txn] |= others
         reach = {txn: reached(after, txn) for txn in list(after)}
-        found = set()
+        components = set()
         for left, others in self.edges[closing].items():
             for right in others:
                 if left in reach.get(right, ()):
-                    both = reach[right] & {one for one in reach if right in reach[one]}
-                    found.add(frozenset(both))
-        return found
+                    both = reach[right] & {txn for txn in reach if right in reach[txn]}
+                    components.add(frozenset(both))
+        return components
 
     def has_read_skew(self) -> bool:
         """Whether one `rw` edge closes a circle of the others."""
@@ -259,10 +259,10 @@ class History:
 
 def reached(after: Edges, begin: Txn) -> Set[Txn]:
     """All that lies one edge and more behind a transaction."""
-    found: set[Txn] = set()
+    reached_txns: set[Txn] = set()
     left = [begin]
     while left:
-        new = after.get(left.pop(), set()) - found
-        found |= new
+        new = after.get(left.pop(), set()) - reached_txns
+        reached_txns |= new
         left += new
-    return found
+    return reached_txns

@@ -62,31 +62,35 @@ def expected(published_history: PublishedHistory) -> set[str]:
 
 
 def test_each_published_finding_is_found(tmp_path: Path) -> None:
-    result = judged_together((one.broken for one in PUBLISHED_HISTORIES), tmp_path)
-    found = violations(result)
+    result = judged_together((history.broken for history in PUBLISHED_HISTORIES), tmp_path)
+    reported = violations(result)
     assert result.verdict is Verdict.FAIL
-    for number, one in enumerate(PUBLISHED_HISTORIES, start=100):
-        own = {(name, kind) for topic, name, kind in found if topic.startswith(f"k{number}00")}
-        assert (one.guarantee, one.sub_kind) in own, one.name
-        assert {name for name, _ in own} == expected(one), one.name
+    for number, history in enumerate(PUBLISHED_HISTORIES, start=100):
+        own = {(name, kind) for topic, name, kind in reported if topic.startswith(f"k{number}00")}
+        assert (history.guarantee, history.sub_kind) in own, history.name
+        assert {name for name, _ in own} == expected(history), history.name
 
 
 def test_histories_without_the_bugs_pass(tmp_path: Path) -> None:
-    result = judged_together((one.fixed for one in PUBLISHED_HISTORIES), tmp_path)
+    result = judged_together((history.fixed for history in PUBLISHED_HISTORIES), tmp_path)
     assert (violations(result), result.verdict) == (set(), Verdict.PASS)
 
 
 def test_each_history_of_the_folder_is_declared() -> None:
     files = set(FOLDER.rglob("history.edn"))
-    assert files == {path for one in PUBLISHED_HISTORIES for path in (one.broken, one.fixed)}
+    assert files == {
+        path for history in PUBLISHED_HISTORIES for path in (history.broken, history.fixed)
+    }
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("one", PUBLISHED_HISTORIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("history", PUBLISHED_HISTORIES, ids=lambda history: history.name)
 def test_a_published_history_alone_is_found_and_its_twin_passes(
-    one: PublishedHistory, tmp_path: Path
+    history: PublishedHistory, tmp_path: Path
 ) -> None:
-    broken = judged(one.broken, tmp_path / "broken")
-    assert {name for _, name, _ in violations(broken)} == expected(one)
-    assert (one.guarantee, one.sub_kind) in {violation[1:] for violation in violations(broken)}
-    assert judged(one.fixed, tmp_path / "fixed").verdict is Verdict.PASS
+    broken = judged(history.broken, tmp_path / "broken")
+    assert {name for _, name, _ in violations(broken)} == expected(history)
+    assert (history.guarantee, history.sub_kind) in {
+        violation[1:] for violation in violations(broken)
+    }
+    assert judged(history.fixed, tmp_path / "fixed").verdict is Verdict.PASS

@@ -31,8 +31,8 @@ _DELETED = m.OffsetDeleteResponse
         (requests.fetch_request("g", "t", [0, 2]), m.OffsetFetchRequest,
          _FETCHED(error_code=14, topics=[_FETCHED.OffsetFetchResponseTopic(name="t", partitions=[
              _FETCHED.OffsetFetchResponsePartition(
-                 partition_index=one, committed_offset=offset, metadata="")
-             for one, offset in ((0, 7), (2, -1))])]),
+                 partition_index=partition, committed_offset=offset, metadata="")
+             for partition, offset in ((0, 7), (2, -1))])]),
          requests.read_fetch, (14, {0: 7, 2: None})),
         (requests.offset_delete_request("g", "t", [0]), m.OffsetDeleteRequest,
          _DELETED(topics=[_DELETED.OffsetDeleteResponseTopic(name="t", partitions=[

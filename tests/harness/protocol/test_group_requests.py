@@ -105,11 +105,13 @@ def test_marker_of_a_coordinator(version: int) -> None:
 
 @pytest.mark.parametrize("client", ["p1", None])
 def test_quota_of_a_client_id(client: str | None) -> None:
-    wanted = {"producer_byte_rate": 5000.0, "consumer_byte_rate": None}
-    request = client_quotas.alter_request(client, wanted)
+    quotas = {"producer_byte_rate": 5000.0, "consumer_byte_rate": None}
+    request = client_quotas.alter_request(client, quotas)
     decoded = AlterClientQuotasRequest.decode(0, memoryview(_body(request)), 0)[0]
     (entry,) = decoded.entries
-    assert [(one.entity_type, one.entity_name) for one in entry.entity] == [("client-id", client)]
+    assert [(part.entity_type, part.entity_name) for part in entry.entity] == [
+        ("client-id", client)
+    ]
     ops = [(op.key, op.value, op.remove) for op in entry.ops]
     assert ops == [("producer_byte_rate", 5000.0, False), ("consumer_byte_rate", 0.0, True)]
     assert not decoded.validate_only

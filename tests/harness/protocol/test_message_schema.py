@@ -86,12 +86,12 @@ def test_message_that_a_release_removed_has_no_version() -> None:
 
 def test_cut_message_is_refused_with_its_name_and_version(schemas) -> None:
     schema = schemas["TopicRecord"]
-    whole = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
-    for size in range(len(whole)):
+    encoded = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
+    for size in range(len(encoded)):
         with pytest.raises(UnreadableMessage, match="TopicRecord version 0"):
-            schema.decode(whole[:size], 0)
+            schema.decode(encoded[:size], 0)
     with pytest.raises(UnreadableMessage, match="1 bytes are left over"):
-        schema.decode(whole + b"\0", 0)
+        schema.decode(encoded + b"\0", 0)
 
 
 def test_version_beyond_the_release_is_refused(schemas) -> None:
@@ -101,6 +101,6 @@ def test_version_beyond_the_release_is_refused(schemas) -> None:
 
 def test_unknown_tag_is_passed_over(schemas) -> None:
     schema = schemas["TopicRecord"]
-    whole = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
-    tagged = whole[:-1] + b"\x01\x63\x02ab"
-    assert schema.decode(tagged, 0) == schema.decode(whole, 0)
+    encoded = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
+    tagged = encoded[:-1] + b"\x01\x63\x02ab"
+    assert schema.decode(tagged, 0) == schema.decode(encoded, 0)

@@ -132,7 +132,9 @@ def test_join_and_sync_of_the_only_member() -> None:
         syncs, end = SyncGroupRequest.decode(1, body, 0)
         assert end == len(body)
         assert (syncs.group_id, syncs.generation_id, syncs.member_id) == ("g", 7, "m")
-        assignments = [(one.member_id, bytes(one.assignment)) for one in syncs.assignments]
+        assignments = [
+            (assignment.member_id, bytes(assignment.assignment)) for assignment in syncs.assignments
+        ]
         assert assignments == ([("m", assignment)] if given else [])
     kept = SyncGroupResponse(assignment=assignment)
     assert read_sync(struct.pack(">i", 1) + b"".join(kept.encode(1))) == assignment

@@ -37,7 +37,7 @@ def test_repeated_phase_adds_up() -> None:
         pass
     with suppress(ZeroDivisionError), watch("stop"):
         raise ZeroDivisionError
-    assert [one.phase for one in spent] == ["load", "load/faults", "stop"]
+    assert [phase.phase for phase in spent] == ["load", "load/faults", "stop"]
     assert seconds == {"load": spent[0].seconds, "stop": spent[2].seconds}
     assert spent[0].seconds >= 1.0
     assert spent[0].processor_seconds >= 0.5

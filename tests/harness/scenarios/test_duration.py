@@ -35,4 +35,4 @@ def test_length_of_a_run_changes_the_number_of_drawn_faults() -> None:
         name="x", draw=RandomSchedule(choices=(WeightedFault(fault="crash"),), count=4)
     )
     counts = [with_duration(drawing, 25.0 * n).draw for n in (0.1, 1, 2.5)]
-    assert [one.count for one in counts if one is not None] == [1, 4, 10]
+    assert [count.count for count in counts if count is not None] == [1, 4, 10]

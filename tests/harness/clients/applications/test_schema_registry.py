@@ -85,11 +85,11 @@ def test_id_that_the_registry_does_not_have_is_reported(tmp_path: Path) -> None:
 
 def test_id_that_was_assigned_twice_is_reported(tmp_path: Path) -> None:
     context = context_in(tmp_path)
-    seen = [Observation(kind="assigned", schema_id=1, fields=0),
+    observations = [Observation(kind="assigned", schema_id=1, fields=0),
             Observation(kind="assigned", schema_id=2, fields=1),
             Observation(kind="refused")]  # fmt: skip
     with registry(context, {1: schema_text(0), 2: schema_text(3)}):
-        assert list(other_schemas(context, seen)) == ["schema id 2 has another schema"]
+        assert list(other_schemas(context, observations)) == ["schema id 2 has another schema"]
 
 
 def test_observations_of_all_sessions_are_kept(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _stall(cluster: Cluster, workload: Workload) -> None:
 def read(run_dir: Path) -> int:
     """Records that the member has read so far."""
     polls = [
-        one for one in JournalReader(run_dir / "journal" / "g1.jsonl") if isinstance(one, Poll)
+        poll for poll in JournalReader(run_dir / "journal" / "g1.jsonl") if isinstance(poll, Poll)
     ]
     return sum(len(part.records) for poll in polls for part in poll.slices)
 

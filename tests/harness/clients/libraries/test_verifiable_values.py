@@ -21,6 +21,6 @@ def test_value_of_no_client_of_the_run_has_no_sender():
         "1.5",
         ".",
     ):
-        found = decode("r1", value.encode(), b"3")
-        assert (found.value_id, found.intact) == (None, False), value
-        assert found.value_id != FOREIGN
+        decoded = decode("r1", value.encode(), b"3")
+        assert (decoded.value_id, decoded.intact) == (None, False), value
+        assert decoded.value_id != FOREIGN

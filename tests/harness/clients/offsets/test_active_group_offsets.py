@@ -62,26 +62,26 @@ def client(monkeypatch: pytest.MonkeyPatch) -> tuple[ActiveMember, _Broker, list
 def test_member_reads_its_offsets(
     client: tuple[ActiveMember, _Broker, list[Any]],
 ) -> None:
-    one, broker, written = client
-    assert one.join()
+    member, broker, written = client
+    assert member.join()
     assert [type(entry) for entry in written] == [Commit, Committed]
     broker.now_ns += SILENT_NS - 1_000_000_000
-    one.keep_alive()
+    member.keep_alive()
     assert isinstance(written[-1], CommitRead)
-    assert one.is_known
+    assert member.is_known
 
 
 def test_unknown_member_journals_a_deletion(
     client: tuple[ActiveMember, _Broker, list[Any]],
 ) -> None:
-    one, broker, written = client
-    one.join()
-    one.keep_alive()
+    member, broker, written = client
+    member.join()
+    member.keep_alive()
     broker.heartbeat_error, known_ns = UNKNOWN_MEMBER_ID, broker.now_ns
     broker.now_ns += SILENT_NS
-    one.keep_alive()
-    assert not one.is_known
-    one.give_up()
+    member.keep_alive()
+    assert not member.is_known
+    member.give_up()
     deletion = written[-1]
     assert isinstance(deletion, Commit)
     assert deletion.deletes

@@ -58,17 +58,25 @@ def test_offset_expires(client_and_broker: tuple[ExpiringOffsets, _Broker, list[
     client.step()
     (first, done), request = written[:2], written[2:]
     assert (first.group, done.outcome) == ("urteil-group-brief-0", "ok")
-    assert [type(one) for one in request] == [CommitRead]
+    assert [type(entry) for entry in request] == [CommitRead]
     broker.now_ns += 1000 * MS
     client.step()
-    (deletion,) = [one for one in written if isinstance(one, Commit) and one.deletes]
+    (deletion,) = [commit for commit in written if isinstance(commit, Commit) and commit.deletes]
     assert deletion.group == first.group
     assert deletion.invoke_ns >= first.invoke_ns + 1000 * MS
-    ends = [one for one in written if isinstance(one, Committed) and one.number == deletion.number]
+    ends = [
+        committed
+        for committed in written
+        if isinstance(committed, Committed) and committed.number == deletion.number
+    ]
     assert not ends
     broker.now_ns += LATE_NS
     client.step()
-    ends = [one for one in written if isinstance(one, Committed) and one.number == deletion.number]
+    ends = [
+        committed
+        for committed in written
+        if isinstance(committed, Committed) and committed.number == deletion.number
+    ]
     assert [end.outcome for end in ends] == ["ok"]
 
 

@@ -49,8 +49,8 @@ class Guarded(Nodes):
 
 @pytest.fixture
 def nodes(tmp_path: Path, zookeeper: ZooKeeperServer, chroot: str) -> Any:
-    with Guarded(tmp_path, zookeeper, chroot, 1, **STEADY) as one:
-        yield one
+    with Guarded(tmp_path, zookeeper, chroot, 1, **STEADY) as guarded:
+        yield guarded
 
 
 def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_granted_access_succeeds_and_other_access_is_denied(nodes: Guarded, tmp_
     attempts_made = [entry for entry in entries if isinstance(entry, Access)]
     changed = [entry for entry in entries if isinstance(entry, Right)]
     assert {entry.outcome for entry in changed} == {"ok"}
-    seen = {(entry.subject.split()[0], entry.outcome) for entry in attempts_made}
-    assert ("User:stranger", "denied") in seen
-    assert ("User:stranger", "ok") not in seen
+    outcomes = {(entry.subject.split()[0], entry.outcome) for entry in attempts_made}
+    assert ("User:stranger", "denied") in outcomes
+    assert ("User:stranger", "ok") not in outcomes
     for outcome in ("ok", "denied", "shows grant", "shows none"):
-        assert ("User:visitor", outcome) in seen, seen
+        assert ("User:visitor", outcome) in outcomes, outcomes
     assert not [entry for entry in attempts_made if entry.outcome == "info"]
     assert _count_consistent(entries) > len(GUEST)
     _assert_all_revoked(changed)
@@ -107,7 +107,9 @@ def test_every_round_of_changes_changes_the_password(nodes: Guarded, tmp_path: P
         for _ in range(6):
             administrator.change()
         journal.end(1)
-    changed = [one for one in JournalReader(tmp_path / "visitor.jsonl") if isinstance(one, Right)]
+    changed = [
+        right for right in JournalReader(tmp_path / "visitor.jsonl") if isinstance(right, Right)
+    ]
     assert len({right.subject for right in changed}) == 6
 
 

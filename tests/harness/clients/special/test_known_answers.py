@@ -43,10 +43,10 @@ class _Clock(Stop):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
-    one = _Clock()
-    monkeypatch.setattr(known_answers.time, "monotonic_ns", lambda: one.now_ns)
+    own_clock = _Clock()
+    monkeypatch.setattr(known_answers.time, "monotonic_ns", lambda: own_clock.now_ns)
     monkeypatch.setattr(known_answers, "Brokers", lambda *_: None)
-    return one
+    return own_clock
 
 
 def _ask(clock: _Clock, *results: Any) -> tuple[list[Access], list[str]]:
@@ -71,8 +71,8 @@ def _ask(clock: _Clock, *results: Any) -> tuple[list[Access], list[str]]:
 
 
 def test_right_answer_may_come_late(clock: _Clock) -> None:
-    (one,), names = _ask(clock, "no", OSError(), "yes")
-    assert (one.node, one.outcome, one.error, one.complete_ns) == (2, "right", None, 3 * S)
+    (entry,), names = _ask(clock, "no", OSError(), "yes")
+    assert (entry.node, entry.outcome, entry.error, entry.complete_ns) == (2, "right", None, 3 * S)
     assert len(set(names)) == 3
 
 
@@ -93,10 +93,10 @@ def test_right_answer_may_come_late(clock: _Clock) -> None:
 def test_lasting_wrong_answer_is_journaled(
     result: Any, patience_ns: int, node: int, message: str, clock: _Clock
 ) -> None:
-    (one,), _ = _ask(clock, result)
-    assert (one.node, one.outcome) == (node, "wrong")
-    assert str(one.error).startswith(message)
-    assert one.complete_ns == patience_ns + S
+    (entry,), _ = _ask(clock, result)
+    assert (entry.node, entry.outcome) == (node, "wrong")
+    assert str(entry.error).startswith(message)
+    assert entry.complete_ns == patience_ns + S
 
 
 def test_open_question_at_the_end_is_not_journaled(clock: _Clock) -> None:
@@ -124,4 +124,4 @@ def test_our_brokers_answer_all_questions(cluster: Cluster) -> None:
     asking = KnownAnswers(spec, journal, Stop())
     for question in questions():
         asking.ask_until_right(question)
-    assert [one for one in written if one.outcome != "right"] == []
+    assert [entry for entry in written if entry.outcome != "right"] == []

@@ -21,17 +21,17 @@ MIXED = Schedule(
 
 
 def test_keeping_all_faults_changes_nothing() -> None:
-    whole = schedule(4)
-    assert keep_faults(whole, range(4)).faults == whole.faults
+    complete = schedule(4)
+    assert keep_faults(complete, range(4)).faults == complete.faults
 
 
 def test_gaps_are_closed_and_overlapping_faults_keep_their_distance() -> None:
-    found = keep_faults(MIXED, (1, 2, 3))
-    cut, kill, pause = found.faults
+    reduced = keep_faults(MIXED, (1, 2, 3))
+    cut, kill, pause = reduced.faults
     assert cut.at_s == 5.0
     assert kill.at_s == 7.0
     assert pause.at_s == 15.0 + 6.0
-    assert found.duration_s == 21.0 + 5.0 + 4.0
+    assert reduced.duration_s == 21.0 + 5.0 + 4.0
 
 
 def test_kept_fault_begins_with_its_group() -> None:
@@ -40,16 +40,16 @@ def test_kept_fault_begins_with_its_group() -> None:
 
 
 def test_faults_after_acknowledgements_stay() -> None:
-    found = keep_faults(MIXED, (3, 4))
-    assert found.faults[1] == MIXED.faults[4]
-    assert found.duration_s == 6.0 + 5.0 + 4.0
+    reduced = keep_faults(MIXED, (3, 4))
+    assert reduced.faults[1] == MIXED.faults[4]
+    assert reduced.duration_s == 6.0 + 5.0 + 4.0
 
 
 def test_a_shorter_fault_makes_a_shorter_load() -> None:
-    whole = keep_faults(schedule(2), (0,))
-    short = with_fault_duration(whole, 0, 3.0)
+    reduced = keep_faults(schedule(2), (0,))
+    short = with_fault_duration(reduced, 0, 3.0)
     assert short.faults[0].duration_s == 3.0
-    assert (whole.duration_s, short.duration_s) == (15.0, 12.0)
+    assert (reduced.duration_s, short.duration_s) == (15.0, 12.0)
 
 
 def test_without_faults_the_load_stays() -> None:

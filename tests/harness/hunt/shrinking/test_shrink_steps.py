@@ -24,8 +24,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return map(lambda n: tmp_path_factory.mktemp(f"tries{n}"), iter(range(10_000)))
 
 
-def choices(found: Schedule) -> list[str]:
-    return [fault.choice for fault in found.faults]
+def choices(reduced: Schedule) -> list[str]:
+    return [fault.choice for fault in reduced.faults]
 
 
 @given(needs=NEEDS)
@@ -106,7 +106,7 @@ def test_control_that_violates_another_guarantee_is_no_reason_to_end(tmp_path: P
 def test_control_is_also_played_under_the_last_load(tmp_path: Path) -> None:
     paper = Paper({2: 1.0})
     report = shrink(schedule(5), tries(paper, tmp_path))
-    bare = [one for one in paper.played if not one.faults]
+    bare = [scenario for scenario in paper.played if not scenario.faults]
     assert len(bare) == 2
     assert bare[1].rate_records_per_s == report.schedule.rate_records_per_s
 
@@ -133,10 +133,10 @@ def test_interrupted_shrinking_continues_without_repeated_tries(
                 return paper(asked)
 
             try:
-                found = shrink(schedule(9), tries(play, folder, hits=2, of=3))
+                shrunk = shrink(schedule(9), tries(play, folder, hits=2, of=3))
             except KeyboardInterrupt:
                 continue
-        return found, [key_of(one) for one in paper.played]
+        return shrunk, [key_of(scenario) for scenario in paper.played]
 
     assert report_of(next(folders), cuts) == report_of(next(folders), [])
 

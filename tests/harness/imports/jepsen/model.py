@@ -134,15 +134,15 @@ class Model:
             self.logs[key].append([None, "marker"])
 
     def _polled(self, process: int, most: int = 8) -> dict[int, Steps]:
-        found: dict[int, Steps] = {}
+        steps: dict[int, Steps] = {}
         for key, position in self.positions[process].items():
             ends = [at for at, (_, state) in enumerate(self.logs[key]) if state == "open"]
             upto = min([*ends, len(self.logs[key]), position + self.random.randint(0, most)])
             records = enumerate(self.logs[key][position:upto], position)
             pairs = [[at, value] for at, (value, state) in records if state == "ok"]
             self.positions[process][key] = max(position, upto)
-            found |= {key: pairs} if pairs else {}
-        return found
+            steps |= {key: pairs} if pairs else {}
+        return steps
 
     def _poll_all(self) -> None:
         """As `final-polls` does: a new process polls all keys from the beginning to the end."""

@@ -60,7 +60,7 @@ def assigned(process: int, keys: str, f: str = "assign", kind: str = "ok") -> tu
 SEEK = ", :seek-to-beginning? true"
 
 
-def whole(process: int, records: str, keys: str = ":x") -> tuple[Op, ...]:
+def full_poll(process: int, records: str, keys: str = ":x") -> tuple[Op, ...]:
     """A new process polls from the beginning."""
     assign = f"[{keys}]{SEEK}"
     return (*done(process, "assign", assign, assign), *polled(process, records))
@@ -77,44 +77,44 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
     "lost from a transaction of unknown end, of which another record was polled": (
         "lost_write", 0,
         (*sent(0, ":x :a", ":y [0 :b]", kind="info"), *sent(1, ":y :c", kind="info"),
-         *whole(2, ":x [[0 :a]]"), *whole(3, ":y [[1 :c]]", ":y"))),
+         *full_poll(2, ":x [[0 :a]]"), *full_poll(3, ":y [[1 :c]]", ":y"))),
     "two values at one offset": (
         "inconsistent_offset", 7,
         (*sent(0, ":x [7 :a]"), *sent(1, ":x [7 :b]"))),
     "a failed send was polled": (
         "aborted_read", 0,
-        (*sent(0, ":x :a", ":y :b", kind="fail"), *whole(1, ":x [[0 :a]]"))),
+        (*sent(0, ":x :a", ":y :b", kind="fail"), *full_poll(1, ":x [[0 :a]]"))),
     "a failed send was polled in a poll that failed": (
         "aborted_read", 0,
         (*sent(0, ":x :a", kind="fail"), *polled(1, ":x [[0 :a]]", kind="fail"))),
     "skipped between two operations": (
         "poll_skip", 1,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[0 :a]]"), *polled(1, ":x [[2 :c]]"))),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[0 :a]]"), *polled(1, ":x [[2 :c]]"))),
     "skipped though the key was assigned again": (
         "poll_skip", 1,
-        (*FOUR, *whole(8, ALL), *assigned(1, ":x"), *polled(1, ":x [[0 :a]]"),
+        (*FOUR, *full_poll(8, ALL), *assigned(1, ":x"), *polled(1, ":x [[0 :a]]"),
          *assigned(1, ":x :y"), *polled(1, ":x [[2 :c]]"))),
     "skipped within one poll": (
         "poll_skip", 2,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[0 :a] [1 :b] [3 :d]]"))),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[0 :a] [1 :b] [3 :d]]"))),
     "skipped between the polls of one operation of a group": (
         "poll_skip", 2,
-        (*FOUR, *whole(8, ALL), *assigned(1, ":x", "subscribe"),
+        (*FOUR, *full_poll(8, ALL), *assigned(1, ":x", "subscribe"),
          *polled(1, ":x [[0 :a] [1 :b]]", ":x [[3 :d]]"))),
     "not rewound after a transaction that failed": (
         "poll_skip", 2,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[0 :a]]", f="txn"),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[0 :a]]", f="txn"),
          *polled(1, ":x [[1 :b] [2 :c]]", kind="fail", f="txn"),
          *polled(1, ":x [[3 :d]]", f="txn"))),
     "went back between two operations": (
         "nonmonotonic_poll", 1,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[0 :a] [1 :b]]"), *polled(1, ":x [[1 :b]]"))),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[0 :a] [1 :b]]"), *polled(1, ":x [[1 :b]]"))),
     "went back within one poll": (
         "nonmonotonic_poll", 0,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[2 :c] [0 :a]]"))),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[2 :c] [0 :a]]"))),
     "the same record twice in one operation": (
         "nonmonotonic_poll", 2,
-        (*FOUR, *whole(8, ALL), *polled(1, ":x [[1 :b] [2 :c]]", ":x [[2 :c]]"))),
+        (*FOUR, *full_poll(8, ALL), *polled(1, ":x [[1 :b] [2 :c]]", ":x [[2 :c]]"))),
     "sent in one order, written in another": (
         "reordered_send", 1,
         (*sent(0, ":x [3 :c]", ":x [4 :d]"), *sent(0, ":x [1 :a]", ":x [2 :b]"))),
@@ -124,13 +124,13 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
     "sent in one order, known from polls alone": (
         "reordered_send", 2,
         (*sent(0, ":x :d", ":x :b"), *sent(1, ":x :c", kind="info"),
-         *whole(2, ":x [[2 :b] [3 :c] [4 :d]]"))),
+         *full_poll(2, ":x [[2 :b] [3 :c] [4 :d]]"))),
     "acknowledged here, polled there": (
         "misplaced_ack", 1,
         (*sent(0, ":x [1 :a]"), *sent(1, ":x :b", kind="info"), *polled(2, ":x [[2 :b] [3 :a]]"))),
     "polled at two offsets": (
         "duplicate", 1,
-        (*sent(0, ":x [1 :a]"), *whole(1, ":x [[1 :a]]"),
+        (*sent(0, ":x [1 :a]"), *full_poll(1, ":x [[1 :a]]"),
          *polled(2, ":x [[11 :a]]", kind="fail"))),
     "a transaction polled what it sent": (
         "precommitted_read", 0,
@@ -144,11 +144,11 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
          ("ok", 1, "txn", "[[:send :y [0 :b]] [:poll {:x [[0 :a]]}]]"))),
     "the tail is gone": (
         "unseen", 3,
-        (*FOUR, *whole(1, ":x [[0 :a] [1 :b] [2 :c]]"),
+        (*FOUR, *full_poll(1, ":x [[0 :a] [1 :b] [2 :c]]"),
          *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 3}}"))),
     "nothing is left": (
         "unseen", 0,
-        (*FOUR, *whole(1, ""), *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 0}}"))),
+        (*FOUR, *full_poll(1, ""), *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 0}}"))),
 }  # fmt: skip
 
 
@@ -167,62 +167,62 @@ def renamed(text: str, n: int) -> str:
 
 def test_each_jepsen_error_is_found_at_its_place(tmp_path: Path) -> None:
     result = judged(tmp_path, together(ops for _, _, ops in ERRORS.values()))
-    found = {(f.guarantee, (f.topic or "")[2:], f.offset) for g in result.guarantees
+    findings = {(f.guarantee, (f.topic or "")[2:], f.offset) for g in result.guarantees
              for f in g.findings if f.permitted is None}  # fmt: skip
-    places = {(name, topic) for name, topic, _ in found}
+    places = {(name, topic) for name, topic, _ in findings}
     assert [
         text
         for n, (text, (guarantee, offset, _)) in enumerate(ERRORS.items())
         if (guarantee, str(n)) not in places
-        or (offset is not None and (guarantee, str(n), offset) not in found)
+        or (offset is not None and (guarantee, str(n), offset) not in findings)
     ] == []
 
 
 KILL = (("info", ":nemesis", "kill", '{"n1" :killed}'),) * 2
 START = (("info", ":nemesis", "start", '{"n1" :started}'),) * 2
 HEALTHY: dict[str, tuple[Op, ...]] = {
-    "faults at any time, and no send after them": (*FOUR, *KILL, *START, *whole(1, ALL)),
+    "faults at any time, and no send after them": (*FOUR, *KILL, *START, *full_poll(1, ALL)),
     "rewound after transactions that failed, or whose end is unknown": (
         *FOUR, *assigned(1, ":x"), *polled(1, ":x [[0 :a]]", f="txn"),
         *polled(1, ":x [[1 :b] [2 :c]]", kind="fail", f="txn"),
         *polled(1, ":x [[1 :b] [2 :c]]", kind="info", f="txn"),
-        *polled(1, ":x [[1 :b] [2 :c]]", f="txn"), *whole(2, ALL)),
+        *polled(1, ":x [[1 :b] [2 :c]]", f="txn"), *full_poll(2, ALL)),
     "a key was dropped and assigned again": (
         *FOUR, *assigned(1, ":x"), *polled(1, ":x [[0 :a]]"), *assigned(1, ":y"),
         *assigned(1, ":x"), *polled(1, ":x [[3 :d]]"), *assigned(1, ":y"),
-        *assigned(1, ":x"), *polled(1, ":x [[1 :b]]"), *whole(2, ALL)),
+        *assigned(1, ":x"), *polled(1, ":x [[1 :b]]"), *full_poll(2, ALL)),
     "a group between two operations": (
         *FOUR, *assigned(1, ":x", "subscribe"), *polled(1, ":x [[2 :c]]"),
-        *polled(1, ":x [[0 :a] [1 :b]]"), *whole(2, ALL)),
+        *polled(1, ":x [[0 :a] [1 :b]]"), *full_poll(2, ALL)),
     "a rebalance during an operation": (
         *FOUR, *assigned(1, ":x", "subscribe"),
         ("invoke", 1, "poll", "[[:poll] [:poll]]"),
         ("ok", 1, "poll", "[[:poll {:x [[1 :b] [3 :d]]}] [:poll {:x [[0 :a]]}]]"
                           ", :rebalance-log [{:keys [:x]}]"),
-        *whole(2, ALL)),
+        *full_poll(2, ALL)),
     "a process that crashed": (
         *FOUR, *polled(1, ":x [[2 :c]]"), *done(1, "crash", "nil", "nil", kind="info"),
-        *polled(1, ":x [[0 :a]]"), *whole(2, ALL)),
+        *polled(1, ":x [[0 :a]]"), *full_poll(2, ALL)),
     "sent between others' sends, and written over each other": (
         ("invoke", 0, "send", "[[:send :x 1] [:send :x 4] [:send :y 1]]"),
         ("invoke", 1, "send", "[[:send :x 2] [:send :y 2]]"),
         ("ok", 0, "send", "[[:send :x [0 1]] [:send :x [2 4]] [:send :y [1 1]]]"),
         ("ok", 1, "send", "[[:send :x [1 2]] [:send :y [0 2]]]"),
-        *whole(3, ":x [[0 1] [1 2] [2 4]], :y [[0 2] [1 1]]", ":x :y")),
+        *full_poll(3, ":x [[0 1] [1 2] [2 4]], :y [[0 2] [1 1]]", ":x :y")),
     "offsets between records that markers have": (
         *done(0, "txn", "[[:send :x :a] [:poll]]", "[[:send :x [0 :a]] [:poll {}]]"),
         *done(0, "txn", "[[:send :x :b]]", "[[:send :x [2 :b]]]", kind="fail"),
         *done(0, "txn", "[[:send :x :c]]", "[[:send :x [4 :c]]]"),
-        *whole(1, ":x [[0 :a] [4 :c]]")),
+        *full_poll(1, ":x [[0 :a] [4 :c]]")),
     "of unknown end, with an offset that another record has": (
         *done(0, "send", "[[:send :x 1] [:send :y 1]]", "[[:send :x [0 1]] [:send :y 1]]", "info"),
-        *sent(1, ":x [0 2]"), *whole(2, ":x [[0 2]]")),
+        *sent(1, ":x [0 2]"), *full_poll(2, ":x [[0 2]]")),
     "an empty poll, nil values and nil offsets": (
         *sent(0, ":x [nil :a]"), *sent(0, ":x [1 :b]"), *polled(1, ":x []"),
         *polled(1, ":x nil"), *done(1, "poll", "[[:poll]]", "nil", "fail"),
-        *whole(2, ":x [[0 :a] [1 :b] [2 nil]]")),
+        *full_poll(2, ":x [[0 :a] [1 :b] [2 nil]]")),
     "the end was reported before any poll": (
-        *FOUR, *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 9}}"), *whole(1, ALL)),
+        *FOUR, *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 9}}"), *full_poll(1, ALL)),
 }  # fmt: skip
 
 
@@ -237,17 +237,17 @@ def test_anomalies_that_jepsen_allows_pass(tmp_path: Path) -> None:
 def test_lost_records_have_no_order(tmp_path: Path) -> None:
     """The records after a loss take its offsets; in what is left they stand as they were sent."""
     one_after_another = (":x [0 :a]", ":x [1 :b]", ":x [2 :c]", ":x [1 :d]", ":x [2 :e]")
-    ops = [op for one in one_after_another for op in sent(0, one)]
-    found = violated(judged(tmp_path, [*ops, *whole(8, ":x [[0 :a] [1 :d] [2 :e]]")]))
-    assert found["lost_write"] == [1, 2]
-    assert "reordered_send" not in found
+    ops = [op for record in one_after_another for op in sent(0, record)]
+    offsets = violated(judged(tmp_path, [*ops, *full_poll(8, ":x [[0 :a] [1 :d] [2 :e]]")]))
+    assert offsets["lost_write"] == [1, 2]
+    assert "reordered_send" not in offsets
 
 
 def test_aborted_records_read_uncommitted_are_no_violation(
     tmp_path: Path,
 ) -> None:
     ops = (*done(0, "txn", "[[:send :x :a] [:poll]]", "[[:send :x [0 :a]] [:poll]]", "fail"),
-           *sent(1, ":x [2 :b]"), *whole(2, ":x [[0 :a] [2 :b]]"))  # fmt: skip
+           *sent(1, ":x [2 :b]"), *full_poll(2, ":x [[0 :a] [2 :b]]"))  # fmt: skip
     assert violated(judged(tmp_path, ops, "read_uncommitted")) == {}
 
 

@@ -23,7 +23,7 @@ def history(tmp_path: Path, *ops: str) -> Result:
     for index, op in enumerate(ops):
         kind, process, f, value = op.split(" ", 3)
         value, *more = value.split(" :seek", 1)
-        value += "".join(f", :seek{one}" for one in more)
+        value += "".join(f", :seek{key}" for key in more)
         lines.append(f"{{:index {index}, :time {index + 1}000000000, :type :{kind}, "
                      f":process {process}, :f :{f}, :value {value}}}")  # fmt: skip
     path = tmp_path / "history.edn"
@@ -79,9 +79,9 @@ ANOMALIES = {
 def test_each_anomaly_is_found_in_its_key(tmp_path: Path) -> None:
     """One history in which every key has an anomaly of its own."""
     ops = [op for key, make in enumerate(ANOMALIES.values()) for op in make(key)]
-    found = {(f.guarantee, f.topic) for g in history(tmp_path, *ops).guarantees
+    findings = {(f.guarantee, f.topic) for g in history(tmp_path, *ops).guarantees
              for f in g.findings}  # fmt: skip
-    assert {(name, f"k{key}") for key, name in enumerate(ANOMALIES)} <= found
+    assert {(name, f"k{key}") for key, name in enumerate(ANOMALIES)} <= findings
 
 
 def test_unknown_sends_and_crashes_are_no_violation(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_exported_history_has_the_same_findings_after_import(
     }
     want = {key: n for key, n in _findings(before).items() if key[0] in known}
     assert want
-    found = {key: n for key, n in _findings(after).items() if key[0] in known - {"poll_skip"}}
-    assert found == want
+    findings = {key: n for key, n in _findings(after).items() if key[0] in known - {"poll_skip"}}
+    assert findings == want
 
 
 def test_export_has_jepsens_form(tmp_path: Path) -> None:

@@ -106,10 +106,10 @@ COMMON = "{:type :ok, :f :send, :value [[:send 5 [0 12]]], :time 7, :process 0, 
 def test_common_operations_are_read_by_the_fast_reader(style: str, tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_text(STYLES[style]([COMMON] * 100))
-    found = [checked for values, checked in history_stream.Stream(path).values() for _ in values]
-    assert len(found) == 100
+    checks = [checked for values, checked in history_stream.Stream(path).values() for _ in values]
+    assert len(checks) == 100
     if style not in ("metadata", "discarded ones between"):
-        assert found.count(True) >= 99
+        assert checks.count(True) >= 99
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_common_operations_are_read_by_the_fast_reader(style: str, tmp_path: Pat
     ],
 )  # fmt: skip
 def test_less_common_operations_are_read_by_the_fast_reader(text: str) -> None:
-    (found,) = FastReader().operations(text)
-    assert found[0]
+    (operation,) = FastReader().operations(text)
+    assert operation[0]
 
 
 @pytest.mark.parametrize("value", ["{5 [nil 1]}", "[[[{5 [0]}]]]", "[[:poll {5 [[0 1]], 5 []}]]"])
@@ -217,8 +217,8 @@ def test_memory_is_independent_of_the_length(tmp_path: Path) -> None:
         path.write_text(f"[{' '.join([COMMON] * ops)}]")
         tracemalloc.start()
         assert sum(1 for _ in operations(path)) == ops
-        found = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak_bytes
 
     assert peak(40_000) < 1.2 * peak(20_000)

@@ -57,7 +57,7 @@ def lose(model: Model, key: int, value: int) -> None:
 
 def show_another(model: Model, key: int, value: int) -> None:
     *_, pair = [pair for poll in polls(model) for pair in poll.get(key, ()) if pair[1] == value]
-    pair[1] = next(one for one, state in model.logs[key] if state == "ok" and one != value)
+    pair[1] = next(value_ for value_, state in model.logs[key] if state == "ok" and value_ != value)
 
 
 def deny(model: Model, key: int, value: int) -> None:
@@ -96,7 +96,7 @@ def victims(model: Model) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("damage", "found"),
+    ("damage", "expected"),
     [
         (lose, {"lost_write"}),
         (show_another, {"inconsistent_offset", "duplicate"}),
@@ -104,7 +104,7 @@ def victims(model: Model) -> list[tuple[int, int]]:
         (hide_once, {"poll_skip", "vanished_read"}),
     ],
 )
-def test_damage_is_found(tmp_path: Path, damage: Damage, found: set[str]) -> None:
+def test_damage_is_found(tmp_path: Path, damage: Damage, expected: set[str]) -> None:
     for seed in range(SEEDS):
         model = Model(seed, transactional=seed % 2 == 1, subscribed=seed % 3 == 1).play()
         key, value = Random(seed).choice(victims(model))
@@ -113,4 +113,4 @@ def test_damage_is_found(tmp_path: Path, damage: Damage, found: set[str]) -> Non
         broken = {
             guarantee.name for guarantee in result.guarantees if guarantee.status is Status.VIOLATED
         }
-        assert found <= broken, (seed, key, value, KEYS)
+        assert expected <= broken, (seed, key, value, KEYS)

@@ -11,12 +11,12 @@ from tests.harness.imports.jepsen.test_cases import (
     Op,
     assigned,
     done,
+    full_poll,
     judged,
     polled,
     sent,
     together,
     violated,
-    whole,
 )
 from urteil.harness.verify.result import Verdict
 
@@ -52,7 +52,7 @@ LOST: dict[str, tuple[Op, ...]] = {
         *sent(0, ":x :a", kind="info"), *polled(1, ":x [[4 :a]]"), *sent(2, ":x :b"),
         *sent(2, ":x [6 :c]"), *polled(1, ":x [[6 :c]]")),
     "the first record, from the beginning": (
-        *sent(0, ":x :b"), *sent(0, ":x [1 :c]"), *whole(1, ":x [[1 :c]]")),
+        *sent(0, ":x :b"), *sent(0, ":x [1 :c]"), *full_poll(1, ":x [[1 :c]]")),
     "in a committed transaction": (
         *txn(0, "[:send :x [4 :a]]"), *txn(0, "[:send :x :b]"), *txn(0, "[:send :x [8 :c]]"),
         *polled(1, ":x [[4 :a] [8 :c]]")),
@@ -61,24 +61,25 @@ LOST: dict[str, tuple[Op, ...]] = {
         *polled(2, ":y [[0 :z]]"), *txn(3, "[:send :x [8 :c]]"),
         *polled(2, ":x [[4 :a] [8 :c]]")),
     "before an end that was reported later": (
-        *sent(0, ":x [0 :a]"), *sent(0, ":x :b"), *whole(1, ":x [[0 :a]]"),
+        *sent(0, ":x [0 :a]"), *sent(0, ":x :b"), *full_poll(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 2}}")),
 }  # fmt: skip
 
 
 def test_skipped_record_without_offset_is_lost(tmp_path: Path) -> None:
     result = judged(tmp_path, together(LOST.values()))
-    found = {
+    sentences = {
         finding.topic: finding.sentence
         for guarantee in result.guarantees if guarantee.name == "lost_write"
         for finding in guarantee.findings
     }  # fmt: skip
-    assert sorted(found) == sorted(f"kx{n}" for n in range(len(LOST)))
+    assert sorted(sentences) == sorted(f"kx{n}" for n in range(len(LOST)))
     assert (
         "/kx0/b (acks=all) was appended to kx0-0 without a known offset, between offset 4 and "
-        "offset 6, but complete final passes over all of that did not deliver it." in found["kx0"]
+        "offset 6, but complete final passes over all of that did not deliver it."
+        in sentences["kx0"]
     )
-    assert "between its begin and offset 1" in found["kx5"]
+    assert "between its begin and offset 1" in sentences["kx5"]
 
 
 UNREAD: dict[str, tuple[Op, ...]] = {
@@ -94,12 +95,12 @@ UNREAD: dict[str, tuple[Op, ...]] = {
     "everything": (*sent(0, ":x :a"), *assigned(1, ":x"), *polled(1, "")),
     "in a transaction of unknown end that was committed": (
         *txn(0, "[:send :x [0 :a]]"), *txn(1, "[:send :x :b] [:send :y :z]", "info"),
-        *whole(2, ":x [[0 :a]], :y [[0 :z]]", ":x :y")),
+        *full_poll(2, ":x [[0 :a]], :y [[0 :z]]", ":x :y")),
     "acknowledged after the end was reported": (
-        *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
+        *sent(0, ":x [0 :a]"), *full_poll(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x [1 :b]")),
     "acknowledged without an offset after the end was reported": (
-        *sent(0, ":x [0 :a]"), *whole(1, ":x [[0 :a]]"),
+        *sent(0, ":x [0 :a]"), *full_poll(1, ":x [[0 :a]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 1}}"), *sent(0, ":x :b")),
 }  # fmt: skip
 
@@ -118,7 +119,7 @@ def test_unacknowledged_records_are_no_reason(tmp_path: Path) -> None:
     ops = (
         *sent(0, ":x [0 :a]"), *sent(1, ":x :b", kind="info"), *sent(2, ":x :c"),
         *done(3, "txn", "[[:send :x :d] [:poll]]", "[[:send :x :d] [:poll]]", "fail"),
-        *txn(4, "[:send :x :e] [:send :y :f]", "info"), *whole(5, ":x [[0 :a] [2 :c]]"),
+        *txn(4, "[:send :x :e] [:send :y :f]", "info"), *full_poll(5, ":x [[0 :a] [2 :c]]"),
     )  # fmt: skip
     result = judged(tmp_path, ops)
     assert (violated(result), result.reasons) == ({}, [])
@@ -127,11 +128,11 @@ def test_unacknowledged_records_are_no_reason(tmp_path: Path) -> None:
 SHOWN = ":x [[2 :b] [3 :c] [4 :d]]"
 OTHER = txn(1, "[:send :x :c]", "info")
 INVERTED: dict[str, tuple[Op, ...]] = {
-    "unknown end": (*txn(0, "[:send :x :d] [:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+    "unknown end": (*txn(0, "[:send :x :d] [:send :x :b]", "info"), *OTHER, *full_poll(2, SHOWN)),
     "two transactions, both of unknown end": (
-        *txn(0, "[:send :x :d]"), *txn(0, "[:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+        *txn(0, "[:send :x :d]"), *txn(0, "[:send :x :b]", "info"), *OTHER, *full_poll(2, SHOWN)),
     "one offset from its acknowledgement": (
-        *txn(0, "[:send :x [4 :d]] [:send :x :b]", "info"), *OTHER, *whole(2, SHOWN)),
+        *txn(0, "[:send :x [4 :d]] [:send :x :b]", "info"), *OTHER, *full_poll(2, SHOWN)),
     "polled by two readers": (
         *txn(0, "[:send :x :d] [:send :x :b]", "info"), *OTHER,
         *polled(2, ":x [[2 :b] [3 :c]]"), *polled(3, ":x [[3 :c] [4 :d]]")),
@@ -156,53 +157,58 @@ def test_sends_of_unknown_end_outside_transactions_have_no_order(
 ) -> None:
     ops = (
         *sent(0, ":x :d", kind="info"), *sent(0, ":x :b", kind="info"), *sent(1, ":x [3 :c]"),
-        *whole(2, ":x [[2 :b] [3 :c] [4 :d]]"),
+        *full_poll(2, ":x [[2 :b] [3 :c] [4 :d]]"),
     )  # fmt: skip
     assert violated(judged(tmp_path, ops, isolation)) == {}
 
 
 def test_record_that_one_of_several_passes_lacks_is_not_torn(tmp_path: Path) -> None:
-    ops = (*five(0), *whole(1, FIVE), *whole(2, FIVE), *whole(3, FIVE.replace("[4 :c] ", "")))
+    ops = (
+        *five(0),
+        *full_poll(1, FIVE),
+        *full_poll(2, FIVE),
+        *full_poll(3, FIVE.replace("[4 :c] ", "")),
+    )
     assert violated(judged(tmp_path, ops)) == {"vanished_read": [4], "poll_skip": [4]}
 
 
 def test_missing_single_record_transaction_is_lost_and_not_torn(tmp_path: Path) -> None:
-    ops = (*five(0), *whole(1, FIVE.replace("[4 :c] ", "")))
-    found = violated(judged(tmp_path, ops))
-    assert found["lost_write"] == [4]
-    assert "torn_txn" not in found
+    ops = (*five(0), *full_poll(1, FIVE.replace("[4 :c] ", "")))
+    offsets = violated(judged(tmp_path, ops))
+    assert offsets["lost_write"] == [4]
+    assert "torn_txn" not in offsets
 
 
 def test_transaction_of_one_record_at_two_places_is_not_torn(tmp_path: Path) -> None:
     ops = (
         *txn(0, "[:send :x [0 :a]]"), *txn(0, "[:send :x [2 :b]]"), *txn(0, "[:send :x [6 :c]]"),
-        *whole(1, ":x [[0 :a] [4 :b] [6 :c]]"), *whole(2, ":x [[0 :a] [6 :c]]"),
+        *full_poll(1, ":x [[0 :a] [4 :b] [6 :c]]"), *full_poll(2, ":x [[0 :a] [6 :c]]"),
     )  # fmt: skip
-    found = violated(judged(tmp_path, ops))
-    assert "misplaced_ack" in found
-    assert "torn_txn" not in found
+    offsets = violated(judged(tmp_path, ops))
+    assert "misplaced_ack" in offsets
+    assert "torn_txn" not in offsets
 
 
 TORN: dict[str, tuple[tuple[Op, ...], str]] = {
     "one record is in no pass": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
-         *whole(1, ":x [[0 :a] [3 :c]]")),
+         *full_poll(1, ":x [[0 :a] [3 :c]]")),
         "Transaction 1 of j0 (j0) was committed, yet no complete pass of a reader of committed "
         "records delivered 1 of its 2 records, the first at kx-0@1."),
     "one pass has one record, another one both": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
-         *whole(1, ":x [[0 :a] [3 :c]]"), *whole(2, ":x [[0 :a] [1 :b] [3 :c]]")),
+         *full_poll(1, ":x [[0 :a] [3 :c]]"), *full_poll(2, ":x [[0 :a] [1 :b] [3 :c]]")),
         "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
         "its 2 records, and passed over others, the first at kx-0@1."),
     "the pass that tore it passed over another record than a pass without any": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [2 :c]]"),
-         *txn(0, "[:send :x [4 :d]]"), *whole(1, ":x [[0 :a] [1 :b] [4 :d]]"),
-         *whole(2, ":x [[4 :d]]"), *whole(3, ":x [[0 :a] [1 :b] [2 :c] [4 :d]]")),
+         *txn(0, "[:send :x [4 :d]]"), *full_poll(1, ":x [[0 :a] [1 :b] [4 :d]]"),
+         *full_poll(2, ":x [[4 :d]]"), *full_poll(3, ":x [[0 :a] [1 :b] [2 :c] [4 :d]]")),
         "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
         "its 3 records, and passed over others, the first at kx-0@2."),
     "one of three records, of which one lies where nobody polled": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [9 :d]]"),
-         *txn(0, "[:send :x [3 :c]]"), *whole(1, ":x [[0 :a] [3 :c]]")),
+         *txn(0, "[:send :x [3 :c]]"), *full_poll(1, ":x [[0 :a] [3 :c]]")),
         "Transaction 1 of j0 (j0) was committed, yet no complete pass of a reader of committed "
         "records delivered 1 of its 3 records, the first at kx-0@1."),
 }  # fmt: skip
@@ -224,24 +230,24 @@ def test_record_sent_after_reading_a_lost_one_shows_causal_loss(
 ) -> None:
     ops = (
         *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
-        *sent(2, ":x [2 :c]"), *whole(3, ":x [[0 :a] [2 :c]]"),
+        *sent(2, ":x [2 :c]"), *full_poll(3, ":x [[0 :a] [2 :c]]"),
     )  # fmt: skip
     result = judged(tmp_path, ops)
     assert violated(result)["causal_loss"] == [1]
-    (found,) = (
+    (findings,) = (
         guarantee.findings for guarantee in result.guarantees if guarantee.name == "causal_loss"
     )
-    assert found[0].sentence.startswith("j2 knew of ")
-    assert "/kx/b at kx-0@1 (read), which is lost" in found[0].sentence
+    assert findings[0].sentence.startswith("j2 knew of ")
+    assert "/kx/b at kx-0@1 (read), which is lost" in findings[0].sentence
 
 
 def test_lost_records_do_not_count_as_survivors(tmp_path: Path) -> None:
     ops = (
         *sent(0, ":x [0 :a]"), *sent(0, ":x [1 :b]"), *polled(2, ":x [[1 :b]]", kind="fail"),
-        *sent(1, ":x [2 :c]"), *whole(3, ":x [[2 :c]]"),
+        *sent(1, ":x [2 :c]"), *full_poll(3, ":x [[2 :c]]"),
     )  # fmt: skip
-    found = violated(judged(tmp_path, ops))
-    assert (found["lost_write"], "causal_loss" in found) == ([0, 1], False)
+    offsets = violated(judged(tmp_path, ops))
+    assert (offsets["lost_write"], "causal_loss" in offsets) == ([0, 1], False)
 
 
 A_FOR_B = "[:send :x {}] [:poll {{:y [[0 :b]]}}]"
@@ -259,9 +265,9 @@ CIRCLES = {
 def test_transactions_that_received_each_others_records_are_a_circle(
     first: str, second: str, kind: str, tmp_path: Path
 ) -> None:
-    one, other = f"[{A_FOR_B.format(first)}]", f"[{B_FOR_A.format(second)}]"
+    first_txn, other = f"[{A_FOR_B.format(first)}]", f"[{B_FOR_A.format(second)}]"
     ops: tuple[Op, ...] = (
-        ("invoke", 0, "txn", one), ("invoke", 1, "txn", other), ("ok", 0, "txn", one),
+        ("invoke", 0, "txn", first_txn), ("invoke", 1, "txn", other), ("ok", 0, "txn", first_txn),
         (kind, 1, "txn", other),
     )  # fmt: skip
     assert violated(judged(tmp_path, ops)) == {"g1c": [0]}
@@ -273,7 +279,7 @@ def test_write_cycle_counts_records_with_places_from_reads(tmp_path: Path) -> No
         ("invoke", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
         ("ok", 0, "txn", "[[:send :x :a] [:send :y :c]]"),
         ("ok", 1, "txn", "[[:send :x :b] [:send :y :d]]"),
-        *whole(2, ":x [[0 :a] [1 :b]], :y [[0 :d] [1 :c]]", ":x :y"),
+        *full_poll(2, ":x [[0 :a] [1 :b]], :y [[0 :d] [1 :c]]", ":x :y"),
     )  # fmt: skip
     (g0,) = (guarantee for guarantee in judged(tmp_path, ops).guarantees if guarantee.name == "g0")
     assert (g0.permitted, g0.findings[0].sentence) == (
@@ -285,7 +291,7 @@ def test_write_cycle_counts_records_with_places_from_reads(tmp_path: Path) -> No
 
 def test_end_reported_before_an_acknowledgement_is_no_violation(tmp_path: Path) -> None:
     ops = (
-        *FOUR[:6], *whole(1, ":x [[0 :a] [1 :b] [2 :c]]"),
+        *FOUR[:6], *full_poll(1, ":x [[0 :a] [1 :b] [2 :c]]"),
         *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 3}}"), *FOUR[6:],
     )  # fmt: skip
     result = judged(tmp_path, ops)

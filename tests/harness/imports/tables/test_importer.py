@@ -86,8 +86,8 @@ def test_lost_and_unsent_records_are_found(columns: Any, tmp_path: Path) -> None
     tables = healthy()
     tables["reads"] = [row for row in tables["reads"] if row["offset"] != 50]
     tables["sends"] = [row for row in tables["sends"] if row["offset"] != 60]
-    found = violated(judged(tmp_path, tables, columns))
-    assert (found["lost_write"], found["phantom"]) == ([50], [60])
+    offsets = violated(judged(tmp_path, tables, columns))
+    assert (offsets["lost_write"], offsets["phantom"]) == ([50], [60])
 
 
 def test_all_tables_without_run_facts_are_judged(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_all_tables_without_run_facts_are_judged(tmp_path: Path) -> None:
     tables["replicas"] = [
         row for row in tables["replicas"] if (row["broker"], row["offset"]) != (follower, 50)
     ]
-    found = violated(judged(tmp_path / "hurt", tables, ALL))
-    assert found == {"replica_divergence": [50], "hole": [50]}
+    offsets = violated(judged(tmp_path / "hurt", tables, ALL))
+    assert offsets == {"replica_divergence": [50], "hole": [50]}
 
 
 def test_topic_names_get_the_ids_of_other_tables(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_min_isr_is_one_unless_the_topic_sets_it(asked: str | None, tmp_path: Pa
     if asked:
         message = {"urteil": {"min.insync.replicas": asked}}
         (tmp_path / "in" / "topics.json").write_text(json.dumps(message))
-    found = violated(judged(tmp_path, tables, ALL))
-    assert ("ack_below_min_isr" in found) == (asked is not None)
+    offsets = violated(judged(tmp_path, tables, ALL))
+    assert ("ack_below_min_isr" in offsets) == (asked is not None)
 
 
 def test_record_skipped_by_all_later_readers_is_a_reason(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None
     copied = next(row for row in tables["reads"] if row["client"] == "final")
     tables["reads"].append(copied | {"offset": ONE.records, "poll": 10**6})
     (tmp_path / "in").mkdir()
-    found = violated(judged(tmp_path, tables, dict(LEAST)))
-    assert "duplicate" in found
+    offsets = violated(judged(tmp_path, tables, dict(LEAST)))
+    assert "duplicate" in offsets
     loose = judged(tmp_path / "loose", tables, dict(LEAST), idempotent=False)
     assert "duplicate" not in violated(loose)
     (tmp_path / "in" / "topics.json").write_text(json.dumps({"urteil": {"cleanup.policy": 1}}))

@@ -56,19 +56,19 @@ SCENARIO = Scenario(
 
 def left_of(engine: Engine, token: str) -> list[Any]:
     """Containers, networks and volumes of one lab that are there."""
-    wanted = {"label": f"{LABEL}={token}"}
+    filters = {"label": f"{LABEL}={token}"}
     client = engine.client
     return [
-        *client.containers.list(all=True, filters=wanted, ignore_removed=True),
-        *client.networks.list(filters=wanted),
-        *client.volumes.list(filters=wanted),
+        *client.containers.list(all=True, filters=filters, ignore_removed=True),
+        *client.networks.list(filters=filters),
+        *client.volumes.list(filters=filters),
     ]
 
 
 def ours(engine: Engine, node: str) -> Container:
     """The container of a node of the newest cluster of this process."""
-    wanted = {"label": [f"org.urteil.node={node}", f"{LABEL}={start_reaper()}"]}
-    newest: Container = engine.client.containers.list(filters=wanted)[0]
+    filters = {"label": [f"org.urteil.node={node}", f"{LABEL}={start_reaper()}"]}
+    newest: Container = engine.client.containers.list(filters=filters)[0]
     return newest
 
 
@@ -86,10 +86,10 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     controls = cluster.controls()
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
     sent = [producer.send(TOPIC, b"%d" % number) for number in range(50)]
-    assert all(one.get(timeout=60) for one in sent)
+    assert all(future.get(timeout=60) for future in sent)
     producer.close()
     dead = [controls.kill(node) for node in cluster.plan.brokers]
-    assert [(one.state, one.exit_code) for one in dead] == [(NodeState.DEAD, -9)] * 2
+    assert [(status.state, status.exit_code) for status in dead] == [(NodeState.DEAD, -9)] * 2
     controls.check()  # what the lab killed is no failure of the lab
     for node in cluster.plan.brokers:
         assert controls.start(node).starts == 2
@@ -158,10 +158,10 @@ def test_limits_act_on_a_running_node_and_are_removed(cluster: Cluster) -> None:
 
 
 def test_ports_are_published_on_loopback_alone(cluster: Cluster, engine: Engine) -> None:
-    wanted = {"label": f"{LABEL}={start_reaper()}"}
+    filters = {"label": f"{LABEL}={start_reaper()}"}
     places = [
         place["HostIp"]
-        for container in engine.client.containers.list(filters=wanted)
+        for container in engine.client.containers.list(filters=filters)
         for places in container.attrs["NetworkSettings"]["Ports"].values()
         for place in places or []
     ]
@@ -208,10 +208,10 @@ def test_incomplete_data_are_no_evidence(
     (home / "data").mkdir(parents=True)
     (home / "data" / "file").write_bytes(bytes(100_000))
     runtime.start("zk1", ["sleep", "1000"], cwd=home)
-    whole = Container.get_archive
+    get_archive = Container.get_archive
 
     def cut(self: Container, path: str) -> tuple[list[bytes], Any]:
-        chunks, stat = whole(self, path)
+        chunks, stat = get_archive(self, path)
         return [b"".join(chunks)[:50_000]], stat
 
     monkeypatch.setattr(Container, "get_archive", cut)

@@ -63,9 +63,9 @@ def test_a_local_socket_is_reached_on_loopback(engine: Engine) -> None:
 
 def test_an_engine_by_tcp_is_remote(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake.url.replace("127.0.0.1", "localhost"))
-    found = connect()
-    assert (found.remote, found.advertised_host, found.bind) == (True, "localhost", "0.0.0.0")
-    assert (found.version, found.architecture) == ("99.1", "arm64")
+    engine = connect()
+    assert (engine.remote, engine.advertised_host, engine.bind) == (True, "localhost", "0.0.0.0")
+    assert (engine.version, engine.architecture) == ("99.1", "arm64")
 
 
 def test_the_docker_context_is_used(

@@ -52,10 +52,10 @@ def cluster(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def controls(cluster: Cluster) -> Controls:
-    found = cluster.controls()
-    prepare(cluster.bootstrap, found.topics())
-    found.await_healthy(deadline_s=RECOVERY_S)
-    return found
+    its_controls = cluster.controls()
+    prepare(cluster.bootstrap, its_controls.topics())
+    its_controls.await_healthy(deadline_s=RECOVERY_S)
+    return its_controls
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -71,7 +71,7 @@ def test_a_second_call_builds_nothing(engine: Engine, built: dict[str, str]) -> 
     assert ensure_images(engine, ALL, said.append) == built
     assert said == []
     assert everything(engine) == before
-    states = {one.name: one.state for one in image_states(engine)}
+    states = {state.name: state.state for state in image_states(engine)}
     assert [states[name] for name in ALL] == ["current"] * 3
 
 
@@ -97,21 +97,21 @@ def test_edit_of_the_broker_rebuilds_one_image_layer(
     engine: Engine, built: dict[str, str], checkout: Path
 ) -> None:
     edit(checkout)
-    states = {one.name: one.state for one in image_states(engine)}
+    states = {state.name: state.state for state in image_states(engine)}
     assert (states["broker"], states["zookeeper"]) == ("out of date", "current")
     said: list[str] = []
     changed = ensure_images(engine, ALL, said.append)
     assert said == ["building urteil/broker:latest"]
     assert changed["zookeeper"] == built["zookeeper"]
-    old, new = (layers(engine, one["broker"]) for one in (built, changed))
+    old, new = (layers(engine, image_ids["broker"]) for image_ids in (built, changed))
     assert old[:-1] == new[:-1]
     assert changed["broker"] in engine.client.images.get("urteil/broker:latest").tags
     assert engine.client.images.get(built["broker"]), "another checkout's image stays"
 
 
 def layers(engine: Engine, reference: str) -> list[str]:
-    found: list[str] = engine.client.images.get(reference).attrs["RootFS"]["Layers"]
-    return found
+    ids: list[str] = engine.client.images.get(reference).attrs["RootFS"]["Layers"]
+    return ids
 
 
 @pytest.mark.thorough
@@ -177,7 +177,7 @@ def test_unknown_image_is_rejected(engine: Engine) -> None:
 def test_zookeeper_and_kafka_share_java(engine: Engine, built: dict[str, str]) -> None:
     kafka = ensure_images(engine, ["kafka:3.9.1"], print)["kafka:3.9.1"]
     shared = zip(layers(engine, kafka), layers(engine, built["zookeeper"]), strict=False)
-    assert [one == other for one, other in shared][:2] == [True, True]
+    assert [layer == other for layer, other in shared][:2] == [True, True]
     argv = ["java", "-cp", "/opt/kafka/libs/*", "kafka.Kafka", "--version"]
     done = engine.client.containers.run(kafka, argv, remove=True, network_mode="none")
     assert b"3.9.1" in done
@@ -186,8 +186,8 @@ def test_zookeeper_and_kafka_share_java(engine: Engine, built: dict[str, str]) -
 def test_broker_image_pins_equal_the_lock() -> None:
     pinned = (ROOT / "compose/broker/requirements.txt").read_text()
     names = re.findall(r"^([a-z0-9-]+)==", pinned, re.MULTILINE)
-    wanted = ["cffi", "crc32c", "cryptography", "kazoo", "pyarrow", "pycparser", "uvloop"]
-    assert names == wanted
+    expected = ["cffi", "crc32c", "cryptography", "kazoo", "pyarrow", "pycparser", "uvloop"]
+    assert names == expected
     lock = (ROOT / "requirements.lock").read_text()
     for block in re.split(r"^(?=[a-z0-9-]+==)", pinned, flags=re.MULTILINE)[1:]:
         assert block.rstrip() in lock, "make lock writes both"

@@ -20,18 +20,18 @@ def test_request_to_a_failing_engine_is_repeated(
     name, _, value = label.partition("=")
     network = engine.client.networks.create(uuid.uuid4().hex, labels={name: value})
     asked: list[str] = []
-    whole = sweeping._client
+    client = sweeping._client
 
     def failing(url: str) -> Any:
         asked.append(url)
         if len(asked) == 1:
             raise docker.errors.APIError("not now")
-        return whole(url)
+        return client(url)
 
     monkeypatch.setattr(sweeping, "_client", failing)
     sweeping.sweep(engine.url, label)
     assert len(asked) > 2
-    assert network.id not in [one.id for one in engine.client.networks.list()]
+    assert network.id not in [listed.id for listed in engine.client.networks.list()]
 
 
 def test_certificates_of_a_remote_engine_are_used(

@@ -161,7 +161,7 @@ def test_engine_name_is_valid_for_containerd_and_bridges() -> None:
 @pytest.mark.thorough
 def test_two_at_once_have_a_data_folder_each() -> None:
     with own_engine() as first, own_engine() as second:
-        roots = [one.client.info()["DockerRootDir"] for one in (first, second)]
+        roots = [engine.client.info()["DockerRootDir"] for engine in (first, second)]
         assert roots[0] != roots[1]
         assert first.client.ping() and second.client.ping()  # noqa: PT018
 
@@ -244,8 +244,8 @@ def test_engine_without_cgroups_names_the_remedy(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_running_engine_is_used_as_it_is(engine: Engine) -> None:
-    with own.running_engine() as found:
-        assert found.url == engine.url
+    with own.running_engine() as running:
+        assert running.url == engine.url
 
 
 def test_an_engine_that_was_named_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

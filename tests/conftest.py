@@ -131,8 +131,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def engine() -> Iterator[Engine]:
     """The container engine that runs, as it is; where none does, one of the lab's own until the
     last test of its group, with DOCKER_HOST set. Container tests never skip."""
-    with running_engine(print) as found:
-        yield found
+    with running_engine(print) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

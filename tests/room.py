@@ -39,14 +39,14 @@ def room_named(name: str, known: Sequence[str]) -> str:
 
     Raises UnknownRoom where no room has the name, or several have it.
     """
-    wanted = name.strip("/").removeprefix("tests/")
-    if wanted in known:
-        return wanted
-    found = [room for room in known if room.endswith(f"/{wanted}")] if wanted else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UnknownRoom(f"ROOM={name} names several rooms: {', '.join(found)}")
+    wanted_name = name.strip("/").removeprefix("tests/")
+    if wanted_name in known:
+        return wanted_name
+    rooms = [room for room in known if room.endswith(f"/{wanted_name}")] if wanted_name else []
+    if len(rooms) == 1:
+        return rooms[0]
+    if rooms:
+        raise UnknownRoom(f"ROOM={name} names several rooms: {', '.join(rooms)}")
     listing = "".join(f"\n  {room}" for room in known)
     raise UnknownRoom(f"ROOM={name}: there is no such room. The rooms are:{listing}")
 

@@ -100,23 +100,23 @@ class PaperNet:
         """Responses of 200 bytes in one piece, changed by the link's toxic."""
         toxic = self.degraded.get(link, {})
         size = 200 * request_count
-        whole = Transfer(
+        transfer = Transfer(
             link=link, ended="answered", received_bytes=size, answers=request_count, pieces=1,
             largest_piece_bytes=size, seconds=0.001, closing_ms=1.0,
         )  # fmt: skip
         match toxic.get("kind"):
             case "bandwidth":
-                return replace(whole, seconds=size / 1000 / int(toxic["rate"]))
+                return replace(transfer, seconds=size / 1000 / int(toxic["rate"]))
             case "slow_close":
-                return replace(whole, closing_ms=2.0 * int(toxic["delay"]))
+                return replace(transfer, closing_ms=2.0 * int(toxic["delay"]))
             case "reset_peer":
-                return replace(whole, ended="reset", answers=0, received_bytes=0)
+                return replace(transfer, ended="reset", answers=0, received_bytes=0)
             case "limit_data":
                 passed = int(toxic["bytes"]) // (request_bytes or 25)
-                return replace(whole, ended="closed", answers=passed)
+                return replace(transfer, ended="closed", answers=passed)
             case "slicer":
-                return replace(whole, pieces=1 + size // int(toxic["average_size"]))
-        return whole
+                return replace(transfer, pieces=1 + size // int(toxic["average_size"]))
+        return transfer
 
     def add_rule(self, links: Sequence[Link], rule: LinkRule, *, owner: str) -> None:
         if not self.cluster.without_effect:

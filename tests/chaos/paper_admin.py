@@ -54,7 +54,9 @@ class PaperAdmin:
         self.epoch += 1
         self.records[topic] = 0
         nodes = self.cluster.brokers[:replication_factor]
-        self.cluster.views[topic] = {one: _view(topic, one, nodes) for one in range(partitions)}
+        self.cluster.views[topic] = {
+            partition: _view(topic, partition, nodes) for partition in range(partitions)
+        }
         return self.ids[topic]
 
     def delete_topic(self, topic: str, *, wait: bool = True) -> None:
@@ -91,8 +93,8 @@ class PaperAdmin:
         if self.without_effect:
             return
         views = self.cluster.views[topic]
-        for one in range(len(views), total):
-            views[one] = _view(topic, one, self.cluster.brokers)
+        for partition in range(len(views), total):
+            views[partition] = _view(topic, partition, self.cluster.brokers)
 
     def replicas(self, topic: str) -> dict[int, tuple[str, ...]]:
         return {view.partition: view.replicas for view in self.cluster.partitions(topic)}
@@ -100,10 +102,10 @@ class PaperAdmin:
     def reassign(self, topic: str, replicas: Replicas) -> None:
         if self.without_effect:
             return
-        for one, nodes in replicas.items():
-            view, to = self.cluster.views[topic][one], tuple(nodes)
+        for partition, nodes in replicas.items():
+            view, to = self.cluster.views[topic][partition], tuple(nodes)
             leader = view.leader if view.leader in to else to[0]
-            self.cluster.views[topic][one] = replace(view, replicas=to, isr=to, leader=leader)
+            self.cluster.views[topic][partition] = replace(view, replicas=to, isr=to, leader=leader)
 
     def cancel_moves(self, topic: str, origin: Replicas) -> list[int]:
         self.reassign(topic, origin)
@@ -113,8 +115,12 @@ class PaperAdmin:
         pass
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
-        held = [(node, one) for one, nodes in self.replicas(topic).items() for node in nodes]
-        return {one: (["/data/1", "/data/2"], self.places.get(one, "/data/1")) for one in held}
+        held = [
+            (node, partition) for partition, nodes in self.replicas(topic).items() for node in nodes
+        ]
+        return {
+            place: (["/data/1", "/data/2"], self.places.get(place, "/data/1")) for place in held
+        }
 
     def move_logs(self, topic: str, directories: Directories) -> None:
         if not self.without_effect:

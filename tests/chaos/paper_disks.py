@@ -28,7 +28,7 @@ def write_log(folder: Path, *, segments: int = 2, batches: int = 5) -> None:
     folder.mkdir(parents=True)
     for number in range(segments):
         base = number * batches * 4
-        data = b"".join(batch(base + 4 * one) for one in range(batches))
+        data = b"".join(batch(base + 4 * number) for number in range(batches))
         for suffix, content in ((".log", data), (".index", b"i" * 64), (".timeindex", b"t" * 96)):
             (folder / f"{base:020d}{suffix}").write_bytes(content)
         (folder / f"{base:020d}.snapshot").write_bytes(b"s" * 40)

@@ -32,7 +32,7 @@ def test_capability_is_missing_in_a_version_below_its_own() -> None:
 
 
 def test_capabilities_are_listed_by_release() -> None:
-    since = [tuple(map(int, one.since.split("."))) for one in CAPABILITIES.values()]
+    since = [tuple(map(int, capability.since.split("."))) for capability in CAPABILITIES.values()]
     assert since == sorted(since)
 
 

@@ -47,8 +47,8 @@ def test_power_cut_loses_a_suffix_of_unflushed_data(
     first, active = log_directories.segments(tmp_path / "t-0")
     assert first.stat().st_size == LOG_BYTES
     assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
-    whole = [batch.base for batch in log_directories.batches(active) if _whole(active, batch)]
-    assert whole == list(range(ACTIVE_BASE, cut.first_lost, 4))
+    intact = [batch.base for batch in log_directories.batches(active) if _whole(active, batch)]
+    assert intact == list(range(ACTIVE_BASE, cut.first_lost, 4))
     assert cut.first_lost >= max(flushed, ACTIVE_BASE)
 
 
@@ -60,13 +60,13 @@ def test_batches_of_every_format_are_read(tmp_path: Path) -> None:
     plain, newest = old_messages(0, 0, [_row(4, 0)]), batch(10, 3)
     wrapped = [old_messages(magic, 1, [_row(at, magic), _row(at + 1, magic)])
                for magic, at in ((0, 5), (1, 8))]  # fmt: skip
-    parts = [plain, *wrapped, newest]
+    batches = [plain, *wrapped, newest]
     segment = tmp_path / f"{4:020d}.log"
-    segment.write_bytes(b"".join(parts) + plain[:-1])
+    segment.write_bytes(b"".join(batches) + plain[:-1])
     results = list(log_directories.batches(segment))
     assert [(result.base, result.last) for result in results] == [(4, 4), (5, 6), (7, 9), (10, 12)]
-    assert [result.size for result in results] == [len(part) for part in parts]
-    assert [result.position for result in results] == [0, *list(accumulate(map(len, parts)))[:-1]]
+    assert [result.size for result in results] == [len(part) for part in batches]
+    assert [result.position for result in results] == [0, *list(accumulate(map(len, batches)))[:-1]]
 
 
 def test_power_cut_loses_messages_of_old_formats(tmp_path: Path) -> None:

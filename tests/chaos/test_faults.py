@@ -76,8 +76,8 @@ def test_slices_of_each_link_may_show_in_different_measurements(
         """The slices of the first link are seen once, those of the others afterwards."""
         transfer, sliced = measure(link, **options), bool(cluster.net.degraded)
         measured[link] += sliced
-        seen = (measured[link] == 1) == (link == cluster.net.links()[0])
-        return transfer if seen else replace(transfer, pieces=1)
+        is_visible = (measured[link] == 1) == (link == cluster.net.links()[0])
+        return transfer if is_visible else replace(transfer, pieces=1)
 
     monkeypatch.setattr(cluster.net, "measure_transfer", measure_slowly)
     assert FAULTS["slices"](arguments("all")).begin(cluster).acted
@@ -227,12 +227,12 @@ def test_ring_gives_each_broker_a_different_majority(count: int) -> None:
     cluster.states = dict.fromkeys((*cluster.brokers, "zk1"), NodeState.RUNNING)
     cluster.most = dict.fromkeys(cluster.states, 1024)
     FAULTS["ring"](arguments("all")).begin(cluster)
-    seen = {
+    majorities = {
         frozenset(b for b in cluster.brokers if Link(a, b) not in cluster.net.broken)
         for a in cluster.brokers
     }
-    assert len(seen) == count
-    assert {len(majority) for majority in seen} == {count // 2 + 1}
+    assert len(majorities) == count
+    assert {len(majority) for majority in majorities} == {count // 2 + 1}
 
 
 def test_links_flap_until_healing() -> None:

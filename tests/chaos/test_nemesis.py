@@ -226,7 +226,7 @@ def test_broker_is_started_although_no_healing_will_reconnect_it(tmp_path: Path)
 def test_final_healing_heals_links_before_it_starts_brokers(tmp_path: Path, first: str) -> None:
     cluster = Registering()
     kill = FaultSpec(fault="crash", target="b2", at_s=0.0, duration_s=60, choice="b")
-    faults = sorted(schedule(CUT_OFF, kill), key=lambda one: one.fault != first)
+    faults = sorted(schedule(CUT_OFF, kill), key=lambda planned: planned.fault != first)
     player = nemesis(cluster, tmp_path, faults)
     for fault in faults:
         player._begin(fault)

@@ -54,26 +54,28 @@ def test_drawn_schedule_follows_its_declaration(declaration: RandomSchedule, see
     by_name = {choice.fault: choice for choice in declaration.choices}
     if declaration.count is not None:
         assert len(result) == declaration.count
-    for one in result:
-        choice = by_name[one.fault]
+    for drawn_fault in result:
+        choice = by_name[drawn_fault.fault]
         low, high = choice.duration_s or declaration.duration_s
-        assert low - 0.001 <= one.duration_s <= high + 0.001
-        assert one.arguments.target in choice.targets
-        assert set(one.arguments.options) == set(choice.options)
-    assert len({one.arguments.seed for one in result}) == len(result)
+        assert low - 0.001 <= drawn_fault.duration_s <= high + 0.001
+        assert drawn_fault.arguments.target in choice.targets
+        assert set(drawn_fault.arguments.options) == set(choice.options)
+    assert len({drawn_fault.arguments.seed for drawn_fault in result}) == len(result)
 
 
 @given(declaration=draws, seed=st.integers(0, 10_000))
 @settings(max_examples=80, deadline=None)
 def test_at_once_limits_active_faults(declaration: RandomSchedule, seed: int) -> None:
     timed = [
-        one for one in drawn(declaration, seed) if one.after_acks is None and not one.after_event
+        drawn_fault
+        for drawn_fault in drawn(declaration, seed)
+        if drawn_fault.after_acks is None and not drawn_fault.after_event
     ]
-    for one in timed:
+    for earlier in timed:
         meanwhile = [
             other
             for other in timed
-            if other.at_s <= one.at_s + 1e-6 < other.at_s + other.duration_s - 0.002
+            if other.at_s <= earlier.at_s + 1e-6 < other.at_s + other.duration_s - 0.002
         ]
         assert len(meanwhile) <= declaration.at_once
 
@@ -83,38 +85,46 @@ def test_at_once_limits_active_faults(declaration: RandomSchedule, seed: int) ->
 def test_schedule_without_count_fills_the_load_except_its_end(seed: int) -> None:
     result = drawn(RandomSchedule(choices=(KILL, CUT)), seed, load_s=60.0)
     assert len(result) >= 4
-    assert max(one.at_s + one.duration_s for one in result) <= 60 - TAIL_S + 0.001
+    assert (
+        max(drawn_fault.at_s + drawn_fault.duration_s for drawn_fault in result)
+        <= 60 - TAIL_S + 0.001
+    )
 
 
 def test_exclusive_fault_overlaps_no_other() -> None:
     declaration = RandomSchedule(choices=(ALL, CUT), count=8, at_once=3)
     for seed in range(30):
         result = drawn(declaration, seed)
-        for one in result:
+        for drawn_fault in result:
             meanwhile = [
                 other
                 for other in result
-                if other.at_s < one.at_s + one.duration_s
-                and one.at_s < other.at_s + other.duration_s
+                if other.at_s < drawn_fault.at_s + drawn_fault.duration_s
+                and drawn_fault.at_s < other.at_s + other.duration_s
             ]
-            assert not one.alone or meanwhile == [one]
+            assert not drawn_fault.alone or meanwhile == [drawn_fault]
 
 
 def test_seeds_differ_and_weights_decide_frequencies() -> None:
     declaration = RandomSchedule(choices=(KILL, CUT), count=3)
     assert len({str(drawn(declaration, seed)) for seed in range(50)}) == 50
-    faults = [one.fault for seed in range(300) for one in drawn(declaration, seed)]
+    faults = [drawn_fault.fault for seed in range(300) for drawn_fault in drawn(declaration, seed)]
     assert 0.6 < faults.count("crash") / len(faults) < 0.73
 
 
 def test_fault_is_anchored_to_an_event_of_a_drawn_fault() -> None:
     declaration = RandomSchedule(choices=(KILL, CUT), count=6, at_once=2, anchors={"election": 1.0})
-    results = [one for seed in range(30) for one in drawn(declaration, seed)]
+    results = [drawn_fault for seed in range(30) for drawn_fault in drawn(declaration, seed)]
     anchored = [result for result in results if result.after_event]
     assert anchored
     assert all(result.after_event == "election" and result.within_s for result in anchored)
     alone = RandomSchedule(choices=(KILL, CUT), count=6, at_once=1, anchors={"election": 1.0})
-    assert not [one for seed in range(30) for one in drawn(alone, seed) if one.after_event]
+    assert not [
+        drawn_fault
+        for seed in range(30)
+        for drawn_fault in drawn(alone, seed)
+        if drawn_fault.after_event
+    ]
 
 
 class Meteor(Fault):
@@ -133,17 +143,22 @@ def test_fault_that_voids_a_promise_needs_permission(
     monkeypatch.setitem(FAULTS, "meteor", Meteor)
     everywhere = WeightedFault(fault="meteor", targets=("random", "all"))
     declaration = RandomSchedule(choices=(everywhere, KILL), count=9)
-    assert {one.fault for seed in range(30) for one in drawn(declaration, seed)} == {"crash"}
+    assert {
+        drawn_fault.fault for seed in range(30) for drawn_fault in drawn(declaration, seed)
+    } == {"crash"}
     permissive = RandomSchedule(choices=(everywhere, KILL), count=9, voids=("durability",))
-    assert {one.fault for one in drawn(permissive)} == {"crash", "meteor"}
+    assert {drawn_fault.fault for drawn_fault in drawn(permissive)} == {"crash", "meteor"}
     with pytest.raises(ValueError, match="no fault can be drawn"):
         drawn(RandomSchedule(choices=(everywhere,)))
 
 
 def test_container_fault_is_drawn_only_for_containers() -> None:
     declaration = RandomSchedule(choices=(WeightedFault(fault="unplug"), KILL), count=9)
-    assert {one.fault for one in drawn(declaration)} == {"crash"}
-    assert {one.fault for one in drawn(declaration, runtime="docker")} == {"crash", "unplug"}
+    assert {drawn_fault.fault for drawn_fault in drawn(declaration)} == {"crash"}
+    assert {drawn_fault.fault for drawn_fault in drawn(declaration, runtime="docker")} == {
+        "crash",
+        "unplug",
+    }
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_fixed_port_gives_consecutive_ports() -> None:
     assert [
         plan.proxies(Link(CLIENT, broker))[0].listen for broker in plan.brokers
     ] == plan.bootstrap()
-    proxies = {one.upstream: one.listen for one in plan.entry_proxies(CLIENT)}
+    proxies = {proxy.upstream: proxy.listen for proxy in plan.entry_proxies(CLIENT)}
     assert proxies == {
         f"{plan.address(zookeeper)}:{PORTS.zookeeper}": "{}:{}".format(
             *plan.zookeeper_for_users(zookeeper)

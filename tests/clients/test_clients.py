@@ -67,7 +67,10 @@ def outcome(argv: list[str]) -> Any:
 
 @pytest.mark.parametrize(
     "client",
-    [pytest.param(one, marks=[pytest.mark.thorough] if one in SECOND else []) for one in CLIENTS],
+    [
+        pytest.param(client, marks=[pytest.mark.thorough] if client in SECOND else [])
+        for client in CLIENTS
+    ],
 )
 def test_client_has_the_same_outcomes_on_both_clusters(pair: Pair, client: str) -> None:
     ours, theirs = outcomes(pair, CLIENTS[client](), client)

@@ -52,8 +52,8 @@ def console_consumer(side: Side, topic: str, count: int, *more: str) -> list[str
 
 
 def events(output: str, name: str) -> list[dict[str, object]]:
-    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return [one for one in found if one.get("name") == name]
+    rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [row for row in rows if row.get("name") == name]
 
 
 def test_second_console_consumer_resumes_at_the_committed_offset(side: Side, topic: str) -> None:

@@ -79,6 +79,6 @@ def check(recipe: Recipe, outcome: dict[str, Any]) -> None:
 
 def test_page_has_every_recipe() -> None:
     page = PAGE.read_text()
-    missing = [one.name for one in RECIPES.values() if f"## {one.name}\n" not in page]
-    missing += [one.call for one in RECIPES.values() if one.call not in page]
+    missing = [recipe.name for recipe in RECIPES.values() if f"## {recipe.name}\n" not in page]
+    missing += [recipe.call for recipe in RECIPES.values() if recipe.call not in page]
     assert missing == []

@@ -38,9 +38,9 @@ def test_stream_writes_each_row_once_despite_a_broker_crash(cluster: Cluster) ->
         try:
             assert json.loads(program.stdout.readline()) == {"stream": "under way"}
             cluster.controls().kill("b2")
-            found = json.loads(program.stdout.readline())
+            rows = json.loads(program.stdout.readline())
             assert program.wait(TIMEOUT_S) == 0
         finally:
             program.kill()
     side.close()
-    assert found == {"written": [ROWS, ROWS], "streamed": [ROWS, ROWS]}
+    assert rows == {"written": [ROWS, ROWS], "streamed": [ROWS, ROWS]}

@@ -123,7 +123,7 @@ def _fetch(source: Path, folder: Path, version: str, how: str) -> None:
 def _target(name: str, source: Path) -> Path:
     """Named after what it is made of, so that a changed source is compiled anew."""
     digest = hashlib.sha256()
-    for path in sorted(one for one in source.rglob("*") if one.is_file()):
+    for path in sorted(path for path in source.rglob("*") if path.is_file()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return cache_dir() / f"client-{name}-{digest.hexdigest()[:12]}"
 
@@ -132,7 +132,7 @@ def _program(name: str, package: str) -> str:
     how = f"install it, for example with `apt-get install {package}`"
     if shutil.which(name) is None and can_apt():
         apt_install(name, package, how=how)
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise MissingDependency(name, how)
-    return found
+    return path

@@ -78,7 +78,7 @@ class Scene:
     def _place(self, rest: str) -> tuple[str, str]:
         both = [f"{lane}>{other}" for lane in self.lanes for other in self.lanes]
         names = (*both, *self.lanes)
-        shorts = {one: name for name in names for one in (name, self._short(name))}
+        shorts = {short: name for name in names for short in (name, self._short(name))}
         fit = max((name for name in shorts if rest.startswith(f"{name} ")), key=len)
         return shorts[fit], rest[len(fit) + 1 :]
 

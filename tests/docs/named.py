@@ -47,7 +47,7 @@ def spans(page: Path) -> Iterator[str]:
         fenced = fenced != bool(_FENCE.match(line))
         if not fenced and not _FENCE.match(line) and not line.startswith("    "):
             text.append(line)
-    yield from (" ".join(one.split()) for one in _INLINE.findall("\n".join(text)))
+    yield from (" ".join(code.split()) for code in _INLINE.findall("\n".join(text)))
 
 
 def calls(lines: Iterable[str], program: str) -> Iterator[str]:
@@ -66,13 +66,13 @@ def complete(call: str) -> bool:
     )
 
 
-def wrong_call(call: str, *, whole: bool = True) -> str:
+def wrong_call(call: str, *, is_complete: bool = True) -> str:
     """Why a call of urteil in a page cannot be; empty when it can.
 
     One that is not complete, or not `whole` (`urteil run`), must name a command and options that
     exist; any other must be what the command line takes.
     """
-    if whole and complete(call):
+    if is_complete and complete(call):
         return _unparsed(shlex.split(call))
     return _unknown(re.findall(r"[^\s\[\]]+", call))
 
@@ -96,8 +96,8 @@ def _unknown(words: list[str]) -> str:
         return error.format_message()
     if command.context_settings.get("ignore_unknown_options"):  # the options of another program
         return ""
-    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
-    named = {one for word in words for one in re.findall(r"(?:^|\|)(--[\w-]+)", word)}
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    named = {option for word in words for option in re.findall(r"(?:^|\|)(--[\w-]+)", word)}
     return ", ".join(f"no option {name}" for name in sorted(named - known - {"--help"}))
 
 
@@ -126,4 +126,4 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
 def anchors(page: Path) -> set[str]:
     """Those of its headings, as GitHub and MyST make them."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in heads}
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}

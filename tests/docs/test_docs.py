@@ -47,9 +47,9 @@ def test_unlisted_page_and_dead_link_are_warnings(tmp_path: Path) -> None:
 
 @each_page
 def test_commands_in_pages_are_valid(page: Path) -> None:
-    whole = {call: wrong_call(call) for call in calls(blocks(page), "urteil")}
-    named = {call: wrong_call(call, whole=False) for call in calls(spans(page), "urteil")}
-    assert {call: why for call, why in (whole | named).items() if why} == {}
+    in_blocks = {call: wrong_call(call) for call in calls(blocks(page), "urteil")}
+    named = {call: wrong_call(call, is_complete=False) for call in calls(spans(page), "urteil")}
+    assert {call: why for call, why in (in_blocks | named).items() if why} == {}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def _environment(call: str) -> bool:
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
     names = re.findall(r"-e (\S+)", call)
-    return all(f"testenv:{name}" in tox for one in names for name in one.split(","))
+    return all(f"testenv:{name}" in tox for environment in names for name in environment.split(","))
 
 
 @each_page
@@ -132,7 +132,7 @@ def test_files_named_in_pages_exist(page: Path) -> None:
     shape = re.compile(rf"(?:{rooms})/[\w./-]+")
     named = {match for text in (*blocks(page), *spans(page)) if (match := shape.fullmatch(text))}
     entries = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in SITE}
-    gone = [one[0] for one in named if one[0] not in entries and not (ROOT / one[0]).exists()]
+    gone = [row[0] for row in named if row[0] not in entries and not (ROOT / row[0]).exists()]
     assert [path for path in gone if "/." not in path] == []
 
 

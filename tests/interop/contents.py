@@ -38,7 +38,7 @@ def contents(side: Side, topic: str, *, epochs: int, by_time: bool) -> Contents:
     `by_time`, where its timestamps stand."""
     plain = _read(side, topic, READ_UNCOMMITTED)
     stable = _read(side, topic, READ_COMMITTED)
-    data = b"".join(bytes(one.records or b"") for one in plain)
+    data = b"".join(bytes(batch.records or b"") for batch in plain)
     records = [
         (record.offset, record.timestamp_ms, record.key, record.value, tuple(record.headers))
         for _, batch in iter_batches(memoryview(data))
@@ -53,7 +53,7 @@ def contents(side: Side, topic: str, *, epochs: int, by_time: bool) -> Contents:
         data=data,
         records=records,
         aborted=sorted(
-            {(each.producer_id, each.first_offset) for one in stable for each in _aborted(one)}
+            {(each.producer_id, each.first_offset) for batch in stable for each in _aborted(batch)}
         ),
         by_time=[_offset_at(side, topic, time_ms) for time_ms in asked],
         epochs=[_epoch_end(side, topic, epoch) for epoch in range(epochs)],

@@ -34,7 +34,7 @@ def commit(side: Side, topic: str, base: int) -> None:
 
 def committed(side: Side, topic: str) -> list[int]:
     """What every group's coordinator has for partition 0, once it has loaded the group."""
-    found = []
+    offsets = []
     for group in GROUPS:
         asked = OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
         request = OffsetFetchRequest(group_id=group, topics=[asked])
@@ -46,5 +46,5 @@ def committed(side: Side, topic: str) -> list[int]:
             return error == ErrorCode.NONE
 
         side.until(loaded)
-        found.append(answers[0].topics[0].partitions[0].committed_offset)
-    return found
+        offsets.append(answers[0].topics[0].partitions[0].committed_offset)
+    return offsets

@@ -142,7 +142,7 @@ def overwrite(life: Life, cluster: Cluster) -> None:
     data = cluster.data_dirs()[1]
 
     def is_clean() -> bool:
-        active = max(int(one.stem) for one in (data / f"{COMPACTED}-0").glob("*.log"))
+        active = max(int(path.stem) for path in (data / f"{COMPACTED}-0").glob("*.log"))
         return f"{COMPACTED} 0 {active}\n" in (data / "cleaner-offset-checkpoint").read_text()
 
     until(is_clean, "compacted", deadline_s=60)

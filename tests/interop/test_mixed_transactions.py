@@ -39,26 +39,28 @@ def test_transactions_cross_both_kinds(cluster: Cluster) -> None:
     consumer = reader(cluster, **{"group.id": "of both"})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     producers = {number: producer(cluster, name) for number, name in led_by.items()}
-    for turn, (number, one) in enumerate(sorted(producers.items())):
+    for turn, (number, client) in enumerate(sorted(producers.items())):
         for commit in (True, False):
-            one.begin_transaction()
-            send(one, TOPIC, [f"{'kept' if commit else 'dropped'} {number} {n}" for n in range(3)])
+            client.begin_transaction()
+            send(
+                client, TOPIC, [f"{'kept' if commit else 'dropped'} {number} {n}" for n in range(3)]
+            )
             place = TopicPartition(TOPIC, 0, 10 * turn + commit)
-            one.send_offsets_to_transaction([place], consumer.consumer_group_metadata(), WAIT_S)
-            (one.commit_transaction if commit else one.abort_transaction)(WAIT_S)
+            client.send_offsets_to_transaction([place], consumer.consumer_group_metadata(), WAIT_S)
+            (client.commit_transaction if commit else client.abort_transaction)(WAIT_S)
     kept = read(cluster, TOPIC, "read_committed")
     assert kept == sorted(f"kept {number} {n}" for number in (1, 2, 3) for n in range(3))
-    (found,) = consumer.committed([TopicPartition(TOPIC, 0)], WAIT_S)
-    assert found.offset == 21
-    for one in producers.values():
-        one.begin_transaction()
-        send(one, TOPIC, ["over a crash"] * 3)
+    (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], WAIT_S)
+    assert committed.offset == 21
+    for client in producers.values():
+        client.begin_transaction()
+        send(client, TOPIC, ["over a crash"] * 3)
     for node in ("b1", "b2"):  # one of each kind
         cluster.controls().kill(node)
         cluster.controls().start(node)
         cluster.await_healthy(deadline_s=90)
-    for one in producers.values():
-        one.commit_transaction(2 * WAIT_S)
+    for client in producers.values():
+        client.commit_transaction(2 * WAIT_S)
     assert read(cluster, TOPIC, "read_committed") == sorted(kept + ["over a crash"] * 9)
     consumer.close()
     side.close()

@@ -60,8 +60,8 @@ class Browser:
 
     def errors(self) -> list[str]:
         """What the console complained of."""
-        found = self._ask("POST", "/se/log", {"type": "browser"})
-        return [one["message"] for one in found if one["level"] in ("SEVERE", "WARNING")]
+        entries = self._ask("POST", "/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 
     def pointer(self, *moves: tuple[str, int, int]) -> None:
         """`("move", x, y)`, `("down", 0, 0)`, `("up", 0, 0)` of a mouse, in turn."""

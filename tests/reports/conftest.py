@@ -12,5 +12,5 @@ from tests.reports.browser import Browser, running_browser
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real chromium; installed by the lab's own setup where it is missing."""
-    with running_browser(tmp_path_factory.mktemp("browser") / "driver.log") as found:
-        yield found
+    with running_browser(tmp_path_factory.mktemp("browser") / "driver.log") as driver:
+        yield driver

@@ -55,8 +55,8 @@ def test_each_cycle_is_drawn_once() -> None:
     def cycle(way: str) -> Finding:
         return Finding(guarantee="g1c", sentence=way, records=[{"txns": way}])
 
-    found = [cycle("t1/1 -> t2/1 -> t1/1"), cycle("t1/1 -> t2/1 -> t1/1"), cycle("t1/1 -> t2/2")]
+    findings = [cycle("t1/1 -> t2/1 -> t1/1"), cycle("t1/1 -> t2/1 -> t1/1"), cycle("t1/1 -> t2/2")]
     judged = GuaranteeResult(name="g1c", status=Status.VIOLATED, promise="", source="",
-                             violations=3, findings=found)  # fmt: skip
+                             violations=3, findings=findings)  # fmt: skip
     drawn = graphs(replace(example_run.result(), guarantees=[judged]))
     assert list(drawn) == ["t1/1 -> t2/1 -> t1/1"]

@@ -51,13 +51,13 @@ def test_dragging_zooms_all_plots_and_pointing_shows_values(browser: Browser, pa
         "(/second/.test(e.shadowRoot.textContent) && /unknown/.test(e.shadowRoot.textContent) "
         "|| deep(e.shadowRoot))) })(document)"
     )
-    whole = browser.run(f"return {PLOT}.model.children[0].x_range.end")
+    end = browser.run(f"return {PLOT}.model.children[0].x_range.end")
     browser.pointer(
         ("move", int(frame[0] + frame[2] * 0.4), y), ("down", 0, 0),
         ("move", int(frame[0] + frame[2] * 0.5), y), ("move", int(frame[0] + frame[2] * 0.6), y),
         ("up", 0, 0),
     )  # fmt: skip
-    browser.until(f"{PLOT}.model.children.every(p => p.x_range.end < {whole * 0.9})")
+    browser.until(f"{PLOT}.model.children.every(p => p.x_range.end < {end * 0.9})")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])

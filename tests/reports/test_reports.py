@@ -87,17 +87,17 @@ def test_lanes_show_leaders_absent_brokers_and_faults(tmp_path: Path) -> None:
         faults = example_run.result().faults
         series = load_series(evidence, faults)
         assert series is not None
-        found = {
+        bands = {
             band.lane: [] for track in tracks(evidence, series, faults) for band in track.bands
         }
         for track in tracks(evidence, series, faults):
             for band in track.bands:
-                found[band.lane].append(band)
-    shrunk = [band for band in found["urteil-0"] if "isr 2,3" in band.text]
+                bands[band.lane].append(band)
+    shrunk = [band for band in bands["urteil-0"] if "isr 2,3" in band.text]
     assert [(round(b.begin_s, 3), round(b.end_s, 3)) for b in shrunk] == [(11, 20)]
-    assert {band.shade for band in found["b1"]} == {"up", "gone", "fault"}
-    assert found["1. crash"][-1].detail == "healthy 1.5 s after its healing"
-    assert {"p1", "c1"} <= set(found)
+    assert {band.shade for band in bands["b1"]} == {"up", "gone", "fault"}
+    assert bands["1. crash"][-1].detail == "healthy 1.5 s after its healing"
+    assert {"p1", "c1"} <= set(bands)
 
 
 def test_time_series_count_sends(tmp_path: Path) -> None:

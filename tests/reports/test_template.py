@@ -33,8 +33,8 @@ def test_compiled_template_is_kept_once(folder: Path) -> None:
 def test_damaged_compiled_template_is_compiled_again(folder: Path) -> None:
     template.environment().get_template("matrix.html.j2")
     (kept,) = _compiled(folder)
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[: len(whole) // 2])
+    content = kept.read_bytes()
+    kept.write_bytes(content[: len(content) // 2])
     assert template.environment().get_template("matrix.html.j2").name == "matrix.html.j2"
 
 

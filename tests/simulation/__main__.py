@@ -25,11 +25,11 @@ LOCK = Path(__file__).with_name("requirements.lock")
 
 def main(arguments: list[str]) -> int:
     """pytest's exit code; 0 where there is no Python to run it."""
-    found = simulation_python()
-    if found is None:
+    interpreter = simulation_python()
+    if interpreter is None:
         print(f"SIMULATION NOT RUN: no Python 3.12 or newer on this machine; {HOW}", flush=True)
         return 0
-    python, version = found
+    python, version = interpreter
     environment = prepared(python, version)
     print(f"SIMULATION on Python {version}", flush=True)
     os.nice(NICE)

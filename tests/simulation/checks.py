@@ -74,21 +74,21 @@ class Finding:
 def judge(evidence: Evidence) -> list[Finding]:
     """Every anomaly, by guarantee."""
     history = small_history(evidence)
-    found = [Finding(name, _sentence(violation)) for name in REFERENCES
+    findings = [Finding(name, _sentence(violation)) for name in REFERENCES
              for violation in sorted(_violations(name, history), key=str)]  # fmt: skip
-    return found + [
+    return findings + [
         Finding(name, sentence) for name, check in LOCAL for sentence in check(evidence)
     ]
 
 
 def read_replicas(disk: Disk, broker: int, watermarks: dict[Place, int]) -> dict[Place, Replica]:
     """The logs on a disk, straight from their segments."""
-    parts: dict[Place, list[bytes]] = defaultdict(list)
+    segments_of: dict[Place, list[bytes]] = defaultdict(list)
     for path in sorted(disk.files):
         if match := _SEGMENT.fullmatch(path):
-            parts[match[1], int(match[2])].append(bytes(disk.files[path].data))
+            segments_of[match[1], int(match[2])].append(bytes(disk.files[path].data))
     replicas = {}
-    for place, segments in parts.items():
+    for place, segments in segments_of.items():
         data = b"".join(segments)
         replicas[place] = Replica(broker, tuple(_batches(data)), watermarks.get(place, 0))
     return replicas
@@ -117,10 +117,10 @@ OF_IDEMPOTENT = ("duplicate", "reordered_send")
 
 def _violations(name: str, history: SmallHistory) -> Iterator[Violation]:
     check = _reference(name)
-    for one in check(history):
-        send = history.sends_by_value.get(one.value_id or "")
+    for violation in check(history):
+        send = history.sends_by_value.get(violation.value_id or "")
         if name not in OF_IDEMPOTENT or (send is not None and send.idempotent):
-            yield one
+            yield violation
 
 
 def _reference(name: str) -> Reference:
@@ -176,7 +176,7 @@ def leaderless(evidence: Evidence) -> set[Place]:
     for place, _, state in states_of(evidence.changes):
         if state["leader"] >= 0:
             led[place] = state["leader"]
-    held = {(place, one.broker) for place, some in evidence.replicas.items() for one in some}
+    held = {(place, record.broker) for place, some in evidence.replicas.items() for record in some}
     places = {*evidence.final, *evidence.replicas, *led}
     places |= {(send.topic, send.partition) for send in evidence.history.sends}
     return {place for place in places if (place, led.get(place)) not in held}
@@ -263,12 +263,12 @@ def first_sequence(evidence: Evidence) -> Iterator[str]:
     have lost its begin; here none has."""
     for place, replicas in evidence.replicas.items():
         for replica in replicas:
-            seen: set[tuple[int, int]] = set()
+            producers: set[tuple[int, int]] = set()
             for base, batch in replica.batches:
                 producer_id, epoch, sequence, _ = _PRODUCER.unpack_from(batch, 43)
-                if producer_id >= 0 and (producer_id, epoch) not in seen and sequence != 0:
+                if producer_id >= 0 and (producer_id, epoch) not in producers and sequence != 0:
                     yield f"{place} on {replica.broker}: {producer_id} begins at {sequence}, {base}"
-                seen.add((producer_id, epoch))
+                producers.add((producer_id, epoch))
 
 
 def ack_below_min_isr(evidence: Evidence) -> Iterator[str]:
@@ -276,16 +276,16 @@ def ack_below_min_isr(evidence: Evidence) -> Iterator[str]:
     acknowledge what was invoked and answered in that time. No journal of the lab has its memory."""
     spans: dict[tuple[Place, int], list[tuple[float, float]]] = defaultdict(list)
     begun: dict[tuple[Place, int], Glimpse] = {}
-    for one in evidence.glimpses:
-        key = (one.place, one.broker)
+    for glimpse in evidence.glimpses:
+        key = (glimpse.place, glimpse.broker)
         before = begun.get(key)
-        same = before and (before.isr, before.leader_epoch) == (one.isr, one.leader_epoch)
-        if one.in_flight or len(one.isr) >= evidence.min_isr:
+        same = before and (before.isr, before.leader_epoch) == (glimpse.isr, glimpse.leader_epoch)
+        if glimpse.in_flight or len(glimpse.isr) >= evidence.min_isr:
             begun.pop(key, None)
         elif same and before:
-            spans[key].append((before.at_s, one.at_s))
+            spans[key].append((before.at_s, glimpse.at_s))
         else:
-            begun[key] = one
+            begun[key] = glimpse
     for send in evidence.acked():
         for since, until in spans.get(((send.topic, send.partition), send.node), ()):
             if since < send.begin_s and send.end_s < until and send.attempts == 1:

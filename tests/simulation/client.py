@@ -107,13 +107,15 @@ class Client:
     async def leader(self, topic: str, partition: int) -> int:
         """The leader as some broker knows it."""
         while (node := self._leaders.get((topic, partition), -1)) < 0:
-            wanted = MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=topic)
+            requested_topic = MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=topic)
             answer = await self.any_node(
-                MetadataRequest(topics=[wanted], allow_auto_topic_creation=False), 9
+                MetadataRequest(topics=[requested_topic], allow_auto_topic_creation=False), 9
             )
-            for found in answer.topics:
-                for one in found.partitions:
-                    self._leaders[topic, one.partition_index] = one.leader_id
+            for topic_metadata in answer.topics:
+                for partition_metadata in topic_metadata.partitions:
+                    self._leaders[topic, partition_metadata.partition_index] = (
+                        partition_metadata.leader_id
+                    )
             if self._leaders.get((topic, partition), -1) < 0:
                 await self.back_off()
         return node
@@ -124,14 +126,14 @@ class Client:
 
     async def create_topic(self, topic: str, partitions: int) -> None:
         """Until it is there."""
-        wanted = CreateTopicsRequest.CreatableTopic(
+        new_topic = CreateTopicsRequest.CreatableTopic(
             name=topic, num_partitions=partitions, replication_factor=3, assignments=[], configs=[]
         )
         while True:
             answer = await self.any_node(MetadataRequest(topics=[]), 9)
             try:
                 made = await self.ask(
-                    answer.controller_id, CreateTopicsRequest(topics=[wanted]), 4, 10_000
+                    answer.controller_id, CreateTopicsRequest(topics=[new_topic]), 4, 10_000
                 )
             except LOST:
                 continue
@@ -160,8 +162,8 @@ def records_of(data: Any, start: int = 0) -> Iterator[tuple[int, str, int]]:
     """(offset, value, leader epoch) of every record from `start` on."""
     if data is None:
         return
-    whole = b"".join(data) if isinstance(data, list) else data
-    for header, batch in iter_batches(whole, allow_partial_tail=True):
+    frames = b"".join(data) if isinstance(data, list) else data
+    for header, batch in iter_batches(frames, allow_partial_tail=True):
         for record in iter_records(batch):
             if record.offset >= start:
                 value = (record.value or b"").decode().split(" ")[0]

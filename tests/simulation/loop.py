@@ -266,7 +266,7 @@ class SimulatedLoop(SimLoop):
     def end(self) -> None:
         """Let every task unwind, those of the dead too, and close."""
         self._dead.clear()
-        tasks = [one for some in self._network._tasks.values() for one in some if not one.done()]
+        tasks = [task for some in self._network._tasks.values() for task in some if not task.done()]
         self.set_exception_handler(lambda *_: None)
         for task in tasks:
             task.cancel()

@@ -175,15 +175,15 @@ async def _look(loop: SimulatedLoop, cluster: Cluster, glimpses: list[Glimpse]) 
         await asyncio.sleep(GLIMPSE_S)
         for broker_id, life in cluster.lives.items():
             replicas = getattr(life.broker, "replicas", None)
-            for place, one in replicas.partitions.items() if replicas else ():
-                if one.is_leader:
-                    isr = one.isr
+            for place, partition in replicas.partitions.items() if replicas else ():
+                if partition.is_leader:
+                    isr = partition.isr
                     glimpses.append(
                         Glimpse(
                             loop.time(),
                             broker_id,
                             place,
-                            one.leader_epoch,
+                            partition.leader_epoch,
                             tuple(sorted(isr.committed)),
                             isr.is_in_flight,
                         )
@@ -250,6 +250,8 @@ def _caught_up(cluster: Cluster) -> bool:
     ends: dict[Place, set[tuple[int, int]]] = {}
     for life in cluster.lives.values():
         replicas = getattr(life.broker, "replicas", None)
-        for place, one in replicas.partitions.items() if replicas else ():
-            ends.setdefault(place, set()).add((one.log.log_end_offset, one.log.high_watermark))
-    return all(len(found) == 1 for found in ends.values())
+        for place, partition in replicas.partitions.items() if replicas else ():
+            ends.setdefault(place, set()).add(
+                (partition.log.log_end_offset, partition.log.high_watermark)
+            )
+    return all(len(end) == 1 for end in ends.values())

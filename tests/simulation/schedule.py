@@ -242,8 +242,8 @@ class Schedule:
         await self._cut_for_a_while([(process(source), process(target))])
 
     async def _two_way_cut(self) -> None:
-        one, other = map(process, self._rng.sample(BROKERS, 2))
-        await self._cut_for_a_while([(one, other), (other, one)])
+        first, other = map(process, self._rng.sample(BROKERS, 2))
+        await self._cut_for_a_while([(first, other), (other, first)])
 
     async def _isolated_broker(self) -> None:
         victim = self._victim()
@@ -330,7 +330,7 @@ class Schedule:
 
 
 def _peers(victim: str) -> list[str]:
-    return [process(one) for one in BROKERS if process(one) != victim]
+    return [process(broker) for broker in BROKERS if process(broker) != victim]
 
 
 def _both_ways(victim: str, others: list[str]) -> list[tuple[str, str]]:

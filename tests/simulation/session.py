@@ -312,18 +312,20 @@ class SimulatedSession:
             watch(path)
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
-        found: tuple[bytes, Stat] = await self._read(
+        answer: tuple[bytes, Stat] = await self._read(
             self._watching("data", path, watch, self._zk.get)
         )
-        return found
+        return answer
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        found: Stat | None = await self._read(self._watching("data", path, watch, self._zk.exists))
-        return found
+        answer: Stat | None = await self._read(self._watching("data", path, watch, self._zk.exists))
+        return answer
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        found: list[str] = await self._read(self._watching("child", path, watch, self._zk.children))
-        return found
+        answer: list[str] = await self._read(
+            self._watching("child", path, watch, self._zk.children)
+        )
+        return answer
 
     async def sync(self, path: str) -> None:
         await self._read(self._zk.exists, path)  # there is one server

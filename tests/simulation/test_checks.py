@@ -150,7 +150,7 @@ def elect_a_stranger(evidence: Evidence) -> None:
 
 
 def be_alone(evidence: Evidence) -> None:
-    evidence.glimpses[:] = [replace(one, isr=(1,)) for one in evidence.glimpses]
+    evidence.glimpses[:] = [replace(glimpse, isr=(1,)) for glimpse in evidence.glimpses]
 
 
 def stall(evidence: Evidence) -> None:

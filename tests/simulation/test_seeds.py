@@ -41,6 +41,6 @@ def test_the_same_seed_is_the_same_run(which: int) -> None:
         )
         for hash_seed in (1, 2)
     ]
-    one, other = (process.communicate(timeout=200)[0].split() for process in playing)
-    assert one == other
-    assert int(one[1]) > 5_000
+    first, other = (process.communicate(timeout=200)[0].split() for process in playing)
+    assert first == other
+    assert int(first[1]) > 5_000

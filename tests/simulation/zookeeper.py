@@ -127,9 +127,9 @@ class Ensemble:
         return sorted(self._node(path).children)
 
     def ensure(self, path: str) -> None:
-        parts = [part for part in path.split("/") if part]
-        for depth in range(1, len(parts) + 1):
-            each = "/" + "/".join(parts[:depth])
+        nodes = [part for part in path.split("/") if part]
+        for depth in range(1, len(nodes) + 1):
+            each = "/" + "/".join(nodes[:depth])
             if each not in self._nodes:
                 self.multi(None, [Create(each)])
 

@@ -20,8 +20,8 @@ def _result(name: str, **statuses: Status) -> Result:
     fields |= {"target": "urteil", "runtime": "process", "versions": {}, "seconds": {}}
     fields |= {"counts": {}, "faults": [], "must_find": dict.fromkeys(scenario.must_find, True)}
     fields["guarantees"] = [
-        GuaranteeResult(name=one, status=status, promise="", source="")
-        for one, status in own.items()
+        GuaranteeResult(name=name, status=status, promise="", source="")
+        for name, status in own.items()
     ]
     return msgspec.convert(fields, Result, from_attributes=True)
 

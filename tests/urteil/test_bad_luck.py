@@ -42,7 +42,9 @@ def await_loaded(out: Path, file: str) -> psutil.Process:
     """The process that was given `file`, once a producer has been at work."""
     journal = out / "latest" / "journal"
     until(lambda: any(path.stat().st_size > 5_000 for path in journal.glob("p1*")), "no load began")
-    (process,) = [one for one in psutil.process_iter(["cmdline"]) if is_of(one, out, file)]
+    (process,) = [
+        candidate for candidate in psutil.process_iter(["cmdline"]) if is_of(candidate, out, file)
+    ]
     return process
 
 

@@ -189,12 +189,12 @@ def test_lists_are_objects_with_name_and_about(
     assert exit_code(["list", kind, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed
-    for one in listed:
-        assert one["name"]
-        assert one["about"]
+    for row in listed:
+        assert row["name"]
+        assert row["about"]
         if kind == "mutants":
-            assert one["scenario"]
-            assert one["guarantee"]
+            assert row["scenario"]
+            assert row["guarantee"]
 
 
 def test_printed_schedule_can_be_read_again(
@@ -237,12 +237,14 @@ def test_interrupted_lab_leaves_nothing_running(tmp_path: Path, number: int, eng
     lab = subprocess.Popen([*URTEIL, *words], preexec_fn=hear_ctrl_c)
     journal = tmp_path / "latest" / "faults.jsonl"
     until(journal.exists, "no fault began")
-    began = [one for one in belonging_to(tmp_path) if one.pid != lab.pid]
+    began = [process for process in belonging_to(tmp_path) if process.pid != lab.pid]
     lab.send_signal(number)
     assert lab.wait(LONG_S) == (255 if number != signal.SIGKILL else -number)
     _, alive = psutil.wait_procs(began, timeout=LONG_S)
-    running = [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]  # not reaped yet
-    assert [one.cmdline() for one in running] == []
+    running = [
+        process for process in alive if process.status() != psutil.STATUS_ZOMBIE
+    ]  # not reaped yet
+    assert [process.cmdline() for process in running] == []
     words = ("verify", str(tmp_path / "latest"), "--engine", "duckdb", "--json")
     judged = subprocess.run([*URTEIL, *words], capture_output=True, text=True)
     result = json.loads(judged.stdout)
@@ -260,10 +262,10 @@ def test_fault_list_shows_targets_options_and_expiry(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert exit_code(["list", "faults", "--json"]) == 0
-    for one in json.loads(capsys.readouterr().out):
+    for row in json.loads(capsys.readouterr().out):
         for field in ("family", "selectors", "proof", "expiry", "runtimes", "targets"):
-            assert one[field], f"{one['name']} says nothing of its {field}"
-        assert "s after its planned end, or when the lab dies" in one["expiry"]
+            assert row[field], f"{row['name']} says nothing of its {field}"
+        assert "s after its planned end, or when the lab dies" in row["expiry"]
 
 
 def belonging_to(out: Path) -> list[psutil.Process]:
@@ -273,7 +275,7 @@ def belonging_to(out: Path) -> list[psutil.Process]:
         try:
             if any(str(out) in word for word in process.cmdline()):
                 family = [process, *process.children(recursive=True)]
-                processes.update({one.pid: one for one in family})
+                processes.update({process.pid: process for process in family})
         except psutil.NoSuchProcess:
             continue
     return list(processes.values())

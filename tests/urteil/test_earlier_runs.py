@@ -60,12 +60,16 @@ def _verdict(result: Path) -> dict[str, Any]:
     """The verdict, and of each guarantee its violations and findings. Of a guarantee that was not
     split also its status and opportunities."""
     read = json.loads(result.read_text())
-    whole = {one.name: one.split_from for one in GUARANTEES.values() if one.split_from}
+    origin = {
+        guarantee.name: guarantee.split_from
+        for guarantee in GUARANTEES.values()
+        if guarantee.split_from
+    }
     guarantees: dict[str, dict[str, Any]] = {}
     for judged in read["guarantees"]:
-        name = whole.get(judged["name"], judged["name"])
+        name = origin.get(judged["name"], judged["name"])
         counts = guarantees.setdefault(name, {"violations": 0, "permitted": 0, "findings": []})
-        if name not in whole.values():
+        if name not in origin.values():
             counts |= {key: judged[key] for key in ("status", "opportunities")}
         counts["violations"] += judged["violations"]
         counts["permitted"] += judged["permitted"]

@@ -43,16 +43,16 @@ SENT = """{:type :invoke, :process 0, :f :send, :value [[:send 0 1]]}
 """
 
 
-@pytest.mark.parametrize(("name", "whole"), [("history.edn", False), ("history.edn.gz", True)])
+@pytest.mark.parametrize(("name", "has_store"), [("history.edn", False), ("history.edn.gz", True)])
 def test_store_folder_and_packed_history_are_read(
-    name: str, whole: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, has_store: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "20261122T230000"
     store.mkdir()
     (store / "results.edn").write_text("{:valid? false}")
     output = SENT.encode()
     (store / name).write_bytes(gzip.compress(output) if name.endswith("gz") else output)
-    file = store if whole else store / name
+    file = store if has_store else store / name
     assert exit_code(["import", str(file), "--out", str(tmp_path / "runs")]) == 1
     output = capsys.readouterr().out
     assert "of j0 (jepsen) was read at 2 offsets" in " ".join(output.split())

@@ -14,10 +14,10 @@ SESSION = Options(config={"log.retention.ms": 5, "num.partitions": 1}, seed=3)
 def test_nearest_marker_wins_and_settings_are_merged() -> None:
     module = {"brokers": 5, "config": {"num.partitions": 2}, "topics": ["a", "b"]}
     test: dict[str, Any] = {"brokers": 1, "topics": {"b": {"partitions": 9}}}
-    found = with_markers(SESSION, [module, test])
-    assert (found.brokers, found.seed) == (1, 3)
-    assert found.config == {"log.retention.ms": 5, "num.partitions": 2}
-    assert [(topic_spec.name, topic_spec.partitions) for topic_spec in found.topic_specs(1)] == [
+    options = with_markers(SESSION, [module, test])
+    assert (options.brokers, options.seed) == (1, 3)
+    assert options.config == {"log.retention.ms": 5, "num.partitions": 2}
+    assert [(topic_spec.name, topic_spec.partitions) for topic_spec in options.topic_specs(1)] == [
         ("a", 3),
         ("b", 9),
     ]

@@ -56,7 +56,7 @@ async def produce() -> dict[str, Any]:
             )
             for n in range(90)
         ]
-        metadata = [await one for one in sent]
+        metadata = [await future for future in sent]
     return {"last": [max(t.offset for t in metadata if t.partition == p) for p in range(3)]}
 
 
@@ -66,19 +66,19 @@ async def everything(isolation: str) -> list[Any]:
     consumer.assign(PLACES)
     await consumer.seek_to_beginning(*PLACES)
     ends = await consumer.end_offsets(PLACES)
-    seen: list[list[Any]] = [[], [], []]
+    messages: list[list[Any]] = [[], [], []]
     async with asyncio.timeout(WAIT_S):
         while [place for place in PLACES if await consumer.position(place) < ends[place]]:
             for place, records in (await consumer.getmany(timeout_ms=200)).items():
-                seen[place.partition] += records
+                messages[place.partition] += records
     await consumer.stop()
-    return [record for part in seen for record in part]
+    return [record for part in messages for record in part]
 
 
 async def consume() -> dict[str, Any]:
-    found = await everything("read_uncommitted")
+    messages = await everything("read_uncommitted")
     return {
-        "records": [[r.value.decode(), r.key.decode(), r.headers[0][1].decode()] for r in found]
+        "records": [[r.value.decode(), r.key.decode(), r.headers[0][1].decode()] for r in messages]
     }
 
 
@@ -137,8 +137,8 @@ async def transaction() -> dict[str, Any]:
 
 
 async def main() -> None:
-    parts = (administration, produce, consume, group, transaction)
-    print(json.dumps({part.__name__: await part() for part in parts}))
+    steps = (administration, produce, consume, group, transaction)
+    print(json.dumps({part.__name__: await part() for part in steps}))
 
 
 if __name__ == "__main__":

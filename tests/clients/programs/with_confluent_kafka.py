@@ -72,7 +72,7 @@ def read_everything(isolation: str) -> list[Any]:
     settings = {"group.id": f"{GROUP}-none", "isolation.level": isolation}
     consumer = Consumer({**COMMON, **settings, "enable.partition.eof": True})
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(3)])
-    seen: list[Any] = [[], [], []]
+    messages: list[Any] = [[], [], []]
     ends: set[int] = set()
     while len(ends) < 3:
         message = consumer.poll(WAIT_S)
@@ -80,16 +80,16 @@ def read_everything(isolation: str) -> list[Any]:
         if message.error():
             ends.add(message.partition())
         else:
-            seen[message.partition()].append(message)
+            messages[message.partition()].append(message)
     consumer.close()
-    return [message for part in seen for message in part]
+    return [message for part in messages for message in part]
 
 
 def consume() -> dict[str, Any]:
-    found = read_everything("read_uncommitted")
+    messages = read_everything("read_uncommitted")
     return {
         "records": [
-            [m.value().decode(), m.key().decode(), m.headers()[0][1].decode()] for m in found
+            [m.value().decode(), m.key().decode(), m.headers()[0][1].decode()] for m in messages
         ]
     }
 
@@ -145,5 +145,5 @@ def transaction() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parts = (administration, produce, consume, group, transaction)
-    print(json.dumps({part.__name__: part() for part in parts}))
+    STEPS = (administration, produce, consume, group, transaction)
+    print(json.dumps({part.__name__: part() for part in STEPS}))

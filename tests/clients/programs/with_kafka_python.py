@@ -65,7 +65,7 @@ def produce() -> dict[str, Any]:
         )
         for n in range(90)
     ]
-    metadata = [one.get(WAIT_S) for one in sent]
+    metadata = [future.get(WAIT_S) for future in sent]
     producer.close()
     return {"last": [max(t.offset for t in metadata if t.partition == p) for p in range(3)]}
 
@@ -75,20 +75,20 @@ def read_everything(isolation: str) -> list[Any]:
     consumer.assign(PLACES)
     consumer.seek_to_beginning(*PLACES)
     ends = consumer.end_offsets(PLACES)
-    seen: list[list[Any]] = [[], [], []]
+    messages: list[list[Any]] = [[], [], []]
     deadline = time.monotonic() + WAIT_S
     while any(consumer.position(place) < ends[place] for place in PLACES):
         assert time.monotonic() < deadline
         for place, records in consumer.poll(200).items():
-            seen[place.partition] += records
+            messages[place.partition] += records
     consumer.close()
-    return [record for part in seen for record in part]
+    return [record for part in messages for record in part]
 
 
 def consume() -> dict[str, Any]:
-    found = read_everything("read_uncommitted")
+    messages = read_everything("read_uncommitted")
     return {
-        "records": [[r.value.decode(), r.key.decode(), r.headers[0][1].decode()] for r in found]
+        "records": [[r.value.decode(), r.key.decode(), r.headers[0][1].decode()] for r in messages]
     }
 
 
@@ -157,5 +157,5 @@ def transaction() -> dict[str, Any]:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    parts = (administration, produce, consume, group, transaction)
-    print(json.dumps({part.__name__: part() for part in parts}))
+    STEPS = (administration, produce, consume, group, transaction)
+    print(json.dumps({part.__name__: part() for part in STEPS}))

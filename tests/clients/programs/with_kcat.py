@@ -24,7 +24,7 @@ def kcat(*args: str, given: str = "") -> str:
 def administration() -> dict[str, Any]:
     """It makes no topics; the broker does, as it is asked of one."""
     kcat("-L", "-t", TOPIC, "-X", "allow.auto.create.topics=true")
-    return {"brokers": sorted(one["id"] for one in json.loads(kcat("-L", "-J"))["brokers"])}
+    return {"brokers": sorted(broker["id"] for broker in json.loads(kcat("-L", "-J"))["brokers"])}
 
 
 def produce() -> dict[str, Any]:
@@ -36,8 +36,12 @@ def produce() -> dict[str, Any]:
 
 def consume() -> dict[str, Any]:
     output = kcat("-C", "-t", TOPIC, "-p", "0", "-o", "beginning", "-e", "-J")
-    found = [json.loads(line) for line in output.splitlines()]
-    return {"records": [[one["payload"], one["key"], one["headers"][1]] for one in found]}
+    messages = [json.loads(line) for line in output.splitlines()]
+    return {
+        "records": [
+            [message["payload"], message["key"], message["headers"][1]] for message in messages
+        ]
+    }
 
 
 def group() -> dict[str, Any]:
@@ -47,5 +51,5 @@ def group() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parts = (administration, produce, consume, group)
-    print(json.dumps({part.__name__: part() for part in parts}))
+    STEPS = (administration, produce, consume, group)
+    print(json.dumps({part.__name__: part() for part in STEPS}))

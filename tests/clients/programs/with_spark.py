@@ -83,11 +83,11 @@ def stream(session: Any, folder: str) -> None:
 def main() -> None:
     session = session_with(",".join(str(path) for path in sorted(Path(JARS).glob("*.jar"))))
     write(session)
-    found = {"written": read(session, SOURCE)}
+    rows = {"written": read(session, SOURCE)}
     with tempfile.TemporaryDirectory() as folder:
         stream(session, folder)
-    found["streamed"] = read(session, TARGET)
-    print(json.dumps(found), flush=True)
+    rows["streamed"] = read(session, TARGET)
+    print(json.dumps(rows), flush=True)
     session.stop()
 
 

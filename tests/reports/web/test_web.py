@@ -63,8 +63,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port(root: Path) -> Iterator[int]:
-    with served(root) as found:
-        yield found
+    with served(root) as address:
+        yield address
 
 
 def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:

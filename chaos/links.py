@@ -56,7 +56,7 @@ class Processes(Protocol):
 
 
 class Links:
-    """Implements `chaos.controls.LinkControls` for a cluster laid out by a `Plan`."""
+    """Implements `chaos.link_controls.LinkControls` for a cluster laid out by a `Plan`."""
 
     def __init__(self, plan: Plan, processes: Processes) -> None:
         self._plan = plan

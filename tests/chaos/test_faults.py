@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from tests.chaos.paper import VIEW, PaperCluster
+from tests.chaos.paper_faults import arguments, sample_target
 from tests.waiting import until
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.faults import FAULTS, Fault
+from urteil.chaos.faults import FAULTS
 from urteil.chaos.faults.base import clock_fault
 from urteil.chaos.faults.zookeeper import controller_deleted
 from urteil.chaos.node_selectors import NoTarget
@@ -25,19 +23,10 @@ from urteil.chaos.observations import (
     NodeStatus,
     NotHealthy,
     Probe,
-    Transfer,
 )
 
 ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 """Faults of clients are tested in test_client_faults.py."""
-
-FAMILIES = {
-    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration",
-    "protocol",
-}  # fmt: skip
-
-
-VOTERS = tuple(f"q{number}" for number in range(1, 6))
 
 
 def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
@@ -46,41 +35,6 @@ def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
     if name in ("allow_unclean", "elect_unclean"):
         cluster.view = replace(VIEW, leader=None)
     return cluster
-
-
-def sample_target(name: str) -> str:
-    """The target of the fault in these tests."""
-    links = FAULTS[name].family == "network"
-    return FAULTS[name].sample if links else "leader"
-
-
-@pytest.fixture
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits return at once: nothing changes in a paper cluster meanwhile."""
-    for module in {sys.modules[fault.__module__] for fault in FAULTS.values()}:
-        if hasattr(module, "until"):
-            monkeypatch.setattr(module, "until", lambda read, *_reached, **_times: read())
-
-
-def arguments(target: str, **options: str | float | bool) -> FaultArguments:
-    return FaultArguments(target=target, topic="t", seed="7", options=options)
-
-
-def test_slices_of_each_link_may_show_in_different_measurements(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cluster = PaperCluster()
-    measure, measured = cluster.net.measure_transfer, Counter[Link]()
-
-    def measure_slowly(link: Link, **options: Any) -> Transfer:
-        """The slices of the first link are seen once, those of the others afterwards."""
-        transfer, sliced = measure(link, **options), bool(cluster.net.degraded)
-        measured[link] += sliced
-        is_visible = (measured[link] == 1) == (link == cluster.net.links()[0])
-        return transfer if is_visible else replace(transfer, pieces=1)
-
-    monkeypatch.setattr(cluster.net, "measure_transfer", measure_slowly)
-    assert FAULTS["slices"](arguments("all")).begin(cluster).acted
 
 
 @pytest.mark.parametrize("name", ON_NODES)
@@ -125,124 +79,12 @@ def test_healing_removes_all_effects(name: str) -> None:
     assert fault.find_residual_effects(cluster) == ""
 
 
-def test_one_way_partition_cuts_only_the_followers_fetches() -> None:
-    cluster = PaperCluster()
-    FAULTS["partition"](arguments("followers->leader")).begin(cluster)
-    assert cluster.net.broken == {Link("b1", "b2"), Link("b3", "b2")}
-
-
-def test_two_way_partition_cuts_both_directions() -> None:
-    for fault in (arguments("b1<->b2"), arguments("b1->b2", direction="two-way")):
-        cluster = PaperCluster()
-        FAULTS["partition"](fault).begin(cluster)
-        assert cluster.net.broken == {Link("b1", "b2"), Link("b2", "b1")}
-
-
-def test_isolation_includes_zookeeper_and_clients_by_option() -> None:
-    cluster = PaperCluster()
-    FAULTS["isolate"](arguments("b3")).begin(cluster)
-    brokers = {Link("b3", "b1"), Link("b3", "b2"), Link("b1", "b3"), Link("b2", "b3")}
-    assert cluster.net.broken == brokers
-    cluster = PaperCluster()
-    FAULTS["isolate"](arguments("b3", zookeeper=True, clients=True)).begin(cluster)
-    assert cluster.net.broken == brokers | {Link("b3", "zk1"), Link("client", "b3")}
-    cluster = PaperCluster()
-    FAULTS["isolate"](arguments("b3", brokers=False, zookeeper=True)).begin(cluster)
-    assert cluster.net.broken == {Link("b3", "zk1")}
-
-
-@pytest.mark.parametrize("jitter_ms", [0, 100])
-@pytest.mark.usefixtures("no_waiting")
-def test_host_load_is_no_latency(jitter_ms: int) -> None:
-    """Its round trips take as long as some delays, before and after."""
-    cluster = PaperCluster(without_effect=True)
-    cluster.net.delays = dict.fromkeys(cluster.net.links(), 70)
-    fault = FAULTS["latency"](arguments("follower", latency_ms=100, jitter_ms=jitter_ms))
-    assert not fault.begin(cluster).acted
-
-
-def test_latency_includes_clients_by_option() -> None:
-    cluster = PaperCluster()
-    FAULTS["latency"](arguments("all", latency_ms=50)).begin(cluster)
-    assert Link("client", "b1") not in cluster.net.delays
-    FAULTS["latency"](arguments("all", latency_ms=50, clients=True)).begin(cluster)
-    assert cluster.net.delays[Link("client", "b1")] == 50
-
-
 def test_rolling_restart_waits_for_health_between_brokers() -> None:
     cluster = PaperCluster()
     FAULTS["rolling_restart"](arguments("all")).begin(cluster)
     steps = [step for node in cluster.brokers for step in (f"stop {node}", f"start {node}")]
     assert [act for act in cluster.acts if act != "await_healthy"] == steps
     assert cluster.acts.count("await_healthy") == 3
-
-
-def test_unknown_option_is_rejected() -> None:
-    with pytest.raises(ValueError, match="latency takes no option delay"):
-        FAULTS["latency"](arguments("all", delay=3))
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_fault_list_prints_the_declarations(name: str) -> None:
-    fault = FAULTS[name]
-    assert fault.about
-    assert fault.proves
-    assert fault.family in FAMILIES
-    assert fault.expiry_s > 0
-    assert set(fault.on_runtimes) <= {"process", "docker"}
-    assert set(fault.on_targets) <= {"urteil", "kafka", "kafka-kraft", "mix", "external"}
-    assert set(fault.sample_options) <= set(fault.options)
-
-
-def test_fault_stands_in_the_folder_of_its_family() -> None:
-    for fault in FAULTS.values():
-        assert fault.__module__.split(".")[:4] == ["urteil", "chaos", "faults", fault.family]
-
-
-def test_second_fault_of_the_same_name_is_rejected() -> None:
-    with pytest.raises(ValueError, match="two faults are named crash"):
-        type("Crash", (Fault,), {"name": "crash"})
-
-
-def test_unsupported_runtime_or_target_has_a_reason() -> None:
-    unplug = FAULTS["unplug"]
-    assert unplug.unsupported_reason(runtime="docker", target="kafka:3.8.0") == ""
-    assert "--runtime docker" in unplug.unsupported_reason(runtime="process", target="urteil")
-    assert "external" in unplug.unsupported_reason(runtime="", target="external:x.toml")
-    assert FAULTS["crash"].unsupported_reason(runtime="", target="external:x.toml") == ""
-
-
-def test_only_the_bridge_reaches_both_halves() -> None:
-    cluster = PaperCluster()
-    FAULTS["bridge"](arguments("leader")).begin(cluster)
-    assert cluster.net.broken == {Link("b1", "b3"), Link("b3", "b1")}
-    with pytest.raises(NoTarget, match="one of at least three"):
-        FAULTS["bridge"](arguments("b1,b2")).begin(cluster)
-
-
-@pytest.mark.parametrize("count", [3, 4, 5, 7])
-def test_ring_gives_each_broker_a_different_majority(count: int) -> None:
-    cluster = PaperCluster()
-    cluster.brokers = tuple(f"b{number}" for number in range(1, count + 1))
-    cluster.states = dict.fromkeys((*cluster.brokers, "zk1"), NodeState.RUNNING)
-    cluster.most = dict.fromkeys(cluster.states, 1024)
-    FAULTS["ring"](arguments("all")).begin(cluster)
-    majorities = {
-        frozenset(b for b in cluster.brokers if Link(a, b) not in cluster.net.broken)
-        for a in cluster.brokers
-    }
-    assert len(majorities) == count
-    assert {len(majority) for majority in majorities} == {count // 2 + 1}
-
-
-def test_links_flap_until_healing() -> None:
-    cluster = PaperCluster()
-    flapping = FAULTS["flapping"](arguments("b1<->b2", lowest_ms=50, highest_ms=51))
-    flapping.begin(cluster)
-    for was in (True, False, True):
-        until(lambda was=was: bool(cluster.net.broken) is was)
-    assert "was cut" in flapping.heal(cluster)
-    assert not cluster.net.broken
 
 
 def test_crash_loop_ends_with_all_nodes_running() -> None:
@@ -261,24 +103,6 @@ def test_failing_step_is_raised_at_healing() -> None:
     cluster.start = lambda node, deadline_s=0.0: (_ for _ in ()).throw(NotHealthy("no"))
     with pytest.raises(NotHealthy):
         loop.heal(cluster)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("bandwidth", {"rate_kb_per_s": 0}),
-        ("slow_close", {"delay_ms": 50}),
-        ("reset", {"after_ms": 5000}),
-        ("cut_after", {"bytes": 5}),
-        ("slices", {"bytes": 10, "variation_bytes": 10}),
-        ("flapping", {"lowest_ms": 10}),
-        ("crash_loop", {"lowest_ms": 3000}),
-        ("starve", {"cpus": 2}),
-    ],
-)
-def test_number_out_of_range_is_rejected(name: str, options: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        FAULTS[name](arguments("leader", **options))
 
 
 def test_node_that_exits_without_descriptors_is_started(
@@ -390,20 +214,6 @@ def test_node_that_another_fault_killed_is_not_restarted(name: str) -> None:
     assert cluster.states["b2"] is NodeState.DEAD
 
 
-def test_external_cluster_rejects_quotas() -> None:
-    """They are for its other clients too, and nobody takes them away when the lab is killed."""
-    assert FAULTS["quota"].unsupported_reason(runtime="", target="external:theirs.toml")
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_fault_has_effects(name: str) -> None:
-    fault = FAULTS[name]
-    assert fault.effects
-    injected = fault(arguments(sample_target(name))).injected_effects()
-    assert injected
-    assert injected <= fault.effects | {Effect.KILLS_NODES}
-
-
 def test_shutdown_that_ends_by_sigkill_kills_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = PaperCluster()
     for name in ("shutdown", "rolling_restart"):
@@ -420,15 +230,6 @@ def test_shutdown_that_ends_by_sigkill_kills_its_node(monkeypatch: pytest.Monkey
         fault.heal(cluster)
 
 
-def test_effects_depend_on_options() -> None:
-    def effects(name: str, **options: str | float | bool) -> frozenset[Effect]:
-        return FAULTS[name](arguments("b1", **options)).injected_effects()
-
-    assert effects("rolling_restart", kill=True) == {Effect.KILLS_NODES, Effect.RESTARTS_NODES}
-    assert effects("limit", memory_mb=64) == {Effect.LIMITS_MEMORY}
-    assert effects("segment_damaged", up=True, repair=False) == {Effect.DAMAGES_FILES}
-
-
 def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = PaperCluster()
     fault = FAULTS["lose_answer"](arguments("client->leader", api="Fetch"))
@@ -441,89 +242,6 @@ def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.Mon
     with pytest.raises(LabFailure):
         fault.heal(cluster)
     assert not cluster.net.rules
-
-
-@pytest.mark.parametrize(
-    ("name", "selector", "options"),
-    [
-        ("crash", "zookeeper_majority", {}),
-        ("pause", "zk1", {}),
-        ("partition", "controller->zookeeper", {}),
-        ("isolate", "leader", {"brokers": False, "zookeeper": True}),
-        ("session_expired", "leader", {}),
-    ],
-)
-def test_fault_on_zookeeper_is_refused_without_zookeeper(
-    name: str, selector: str, options: dict[str, bool]
-) -> None:
-    def reason(target: str) -> str:
-        return FAULTS[name].unsupported_reason(
-            runtime="process", target=target, selector=selector, options=options
-        )
-
-    assert reason("kafka-kraft:3.9.1").startswith(f"the fault {name} ")
-    assert not reason("kafka")
-
-
-@pytest.mark.parametrize("selector", ["quorum_leader", "b1->q2", "quorum_minority<->quorum"])
-def test_fault_on_the_quorum_is_refused_with_zookeeper(selector: str) -> None:
-    name = "partition" if "-" in selector else "crash"
-
-    def reason(target: str) -> str:
-        return FAULTS[name].unsupported_reason(runtime="process", target=target, selector=selector)
-
-    assert reason("urteil").endswith("--target urteil has none: take --target kafka:4.4.0")
-    assert not reason("kafka:4.4.0")
-
-
-def test_fault_on_brokers_acts_without_zookeeper() -> None:
-    for name, selector, options in (
-        ("crash", "leader", {}),
-        ("isolate", "leader", {"zookeeper": True}),
-        ("partition", "leader<->followers", {}),
-    ):
-        assert not FAULTS[name].unsupported_reason(
-            runtime="process", target="kafka-kraft", selector=selector, options=options
-        )
-
-
-def cut_links(name: str, target: str, **options: str | float | bool) -> set[Link]:
-    cluster = PaperCluster(zookeepers=0, controllers=5)
-    fault = FAULTS[name](arguments(target, **options))
-    assert fault.begin(cluster).acted
-    return set(cluster.net.broken)
-
-
-def test_isolated_controller_reaches_neither_controllers_nor_brokers() -> None:
-    cut = cut_links("isolate", "quorum_leader")
-    assert cut == {
-        *(Link("q1", f"q{n}") for n in range(2, 6)),
-        *(Link(f"q{n}", "q1") for n in range(2, 6)),
-        *(Link(f"b{n}", "q1") for n in range(1, 4)),
-    }
-
-
-def test_isolated_broker_keeps_the_controllers_unless_told_otherwise() -> None:
-    to_controllers = {Link("b2", f"q{n}") for n in range(1, 6)}
-    assert not cut_links("isolate", "leader") & to_controllers
-    assert cut_links("isolate", "leader", zookeeper=True) >= to_controllers
-
-
-def test_ring_of_the_quorum_gives_each_controller_a_different_majority() -> None:
-    cut = cut_links("ring", "quorum")
-    assert all(link.src[0] == link.dst[0] == "q" for link in cut)
-    reached = {
-        node: frozenset(other for other in VOTERS if Link(node, other) not in cut)
-        for node in VOTERS
-    }
-    assert all(len(some) == 3 and node in some for node, some in reached.items())
-    assert len(set(reached.values())) == len(VOTERS)
-
-
-def test_bridge_of_the_quorum_leaves_brokers_alone() -> None:
-    cut = cut_links("bridge", "quorum_leader")
-    assert len(cut) == 2 * 2 * 2
-    assert {end for link in cut for end in (link.src, link.dst)} == set(VOTERS) - {"q1"}
 
 
 def test_controller_cannot_be_fenced() -> None:

@@ -10,13 +10,13 @@ import pytest
 from tests.harness.verify.example_runs import Tables, topic
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from tests.harness.verify.guarantees.transactions.test_missing_markers import DAY, _marked
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     BATCH,
     FATES,
     MS,
     ONE,
     READER,
-    made,
+    transactional_tables,
 )
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.synthetic import END_NS
@@ -37,7 +37,7 @@ def _found(run_dir: Path, tables: Tables, *names: str, **config: str) -> list[tu
 
 def _keyed() -> Tables:
     """Every record has a key of its own."""
-    tables = made()
+    tables = transactional_tables()
     for table in ("sends", "reads", "replicas"):
         for row in tables[table]:
             row["key"] = f"k{row['offset']}"

@@ -10,7 +10,10 @@ import pytest
 
 from tests.harness.verify.example_runs import ONE, Tables, alone, copy_of, healthy
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import READER, made
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
+    READER,
+    transactional_tables,
+)
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.result import GuaranteeResult
@@ -20,7 +23,7 @@ NAMES = ("lost_write", "vanished_read", "torn_txn")
 
 
 def _without_logs(*, committed_alone: bool) -> Tables:
-    tables = made()
+    tables = transactional_tables()
     for name in WITHHELD:
         tables[name] = []
     if committed_alone:

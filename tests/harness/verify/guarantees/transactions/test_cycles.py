@@ -13,20 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     Tables,
+    first_txn,
     judged,
-    made,
-    of,
+    transactional_tables,
 )
 from urteil.harness.verify.derived.cycles import KINDS, Graph, _cycles
-from urteil.harness.verify.derived.digraph import (
-    Edge,
-    Node,
-    components,
-    intervals,
-    successors,
-)
+from urteil.harness.verify.derived.digraph import Edge, Node, components, intervals, successors
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import BATCH
 
@@ -40,7 +34,7 @@ def _reads(tables: Tables, txn: int, offset: int) -> None:
 
 
 def test_only_mutual_reads_form_a_cycle(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     _reads(tables, 7, 6 * BATCH)
     result = judged(tmp_path / "one", tables, "g1c", "g0")
     assert result["g1c"].status is Status.HOLDS
@@ -51,7 +45,7 @@ def test_only_mutual_reads_form_a_cycle(tmp_path: Path) -> None:
 
 
 def test_read_uncommitted_readers_may_form_a_cycle(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     _reads(tables, 7, 6 * BATCH)
     _reads(tables, 6, 7 * BATCH)
     for row in tables["clients"]:
@@ -62,8 +56,8 @@ def test_read_uncommitted_readers_may_form_a_cycle(tmp_path: Path) -> None:
 
 
 def test_aborted_transaction_is_in_no_cycle(tmp_path: Path) -> None:
-    tables = made()
-    aborted = of(tables, "aborted")["txn"]
+    tables = transactional_tables()
+    aborted = first_txn(tables, "aborted")["txn"]
     _reads(tables, aborted, (aborted - 1) * BATCH)
     _reads(tables, aborted - 1, aborted * BATCH)
     assert judged(tmp_path, tables, "g1c")["g1c"].violations == 0

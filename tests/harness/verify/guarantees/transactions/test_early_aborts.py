@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     Tables,
     judged,
-    made,
+    transactional_tables,
 )
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.synthetic import END_NS, S
@@ -42,7 +42,7 @@ def _shut_out(tables: Tables, **changes: Any) -> Row:
 def test_transaction_aborted_before_its_timeout_is_found(
     changes: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     _shut_out(tables, **changes)
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]
     assert [finding.sub_kind for finding in result.findings] == expected
@@ -51,15 +51,15 @@ def test_transaction_aborted_before_its_timeout_is_found(
 
 
 def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> None:
-    shared = made()
+    shared = transactional_tables()
     txn = _shut_out(shared)
     shared["clients"].append(shared["clients"][-1] | {"client": "t9.2", "session": 1})
-    raw = made()
+    raw = transactional_tables()
     _shut_out(raw)
     raw["clients"][-1]["kind"] = "late"
     cases = {"shared": shared, "raw": raw}
     for begin_ns in (txn["begin_ns"], txn["init_invoke_ns"] - 9 * S):
-        tables = cases[f"fault {begin_ns}"] = made()
+        tables = cases[f"fault {begin_ns}"] = transactional_tables()
         _shut_out(tables)
         fault = {"begin_ns": begin_ns, "end_ns": begin_ns + S // 2, "healed_ns": begin_ns + S // 2}
         tables["faults"].append(tables["faults"][0] | fault)
@@ -80,7 +80,7 @@ def test_fencing_by_others_or_in_a_fault_yields_no_finding(tmp_path: Path) -> No
 def test_forgotten_transactional_id_is_found(
     changes: dict[str, Any], kind: str, expected: list[str], tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     _shut_out(tables, **({"outcome": "unknown"} | changes))
     tables["clients"][-1]["kind"] = kind
     result = judged(tmp_path, tables, "hanging_txn")["hanging_txn"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     BATCH,
     MS,
     READER,
     judged,
-    made,
+    transactional_tables,
 )
 from urteil.harness.verify.result import Status
 
@@ -22,7 +22,7 @@ OFFSET = 25
 def test_records_of_a_late_end_may_be_read_early(
     late: bool, status: Status, tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     txn = next(row for row in tables["txns"] if row["txn"] == OFFSET // BATCH)
     for read in tables["reads"]:
         if read["client"] == READER and read["offset"] == OFFSET:

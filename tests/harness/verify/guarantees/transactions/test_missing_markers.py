@@ -9,12 +9,12 @@ import pytest
 
 from tests.harness.verify.example_runs import topic
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
-from tests.harness.verify.guarantees.transactions.test_transaction_guarantees import (
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     ONE,
     Tables,
-    made,
-    of,
-    show,
+    first_txn,
+    show_records,
+    transactional_tables,
 )
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
@@ -26,7 +26,7 @@ DAY = {"cleanup_policy": "compact", "delete_retention_ms": "86400000"}
 def _marked() -> Tables:
     """The last three records that one producer sent are a transaction each, with a marker after
     each, and there are no others."""
-    tables = made()
+    tables = transactional_tables()
     mine = [row for row in tables["sends"] if row["client"] == WRITER][-3:]
     end = ONE.records
     kept = {row["value_id"]: (FIRST + n, 2 * n) for n, row in enumerate(mine)}
@@ -116,8 +116,8 @@ def test_unclean_election_may_merge_a_transaction_with_the_next(
 ) -> None:
     """It took the markers; the producer went on, and aborted. So its records are aborted ones. When
     an application's own transactions began nobody knows."""
-    tables = made()
-    show(tables, of(tables, "committed"), 0)
+    tables = transactional_tables()
+    show_records(tables, first_txn(tables, "committed"), 0)
     pids = {row["producer_id"] for row in tables["replicas"]}
     tables["replicas"] += [
         row | {"offset": ONE.records + n, "batch_base": ONE.records + n, "control": "abort"}

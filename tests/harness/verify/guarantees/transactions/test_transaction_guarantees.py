@@ -10,119 +10,29 @@ import pytest
 
 from tests.harness.verify.example_runs import alone
 from tests.harness.verify.guarantees.groups.test_group_guarantees import Judged, healthy, judge
+from tests.harness.verify.guarantees.transactions.transaction_evidence import (
+    MS,
+    NAMES,
+    ONE,
+    PLACE,
+    READER,
+    Tables,
+    first_txn,
+    is_gone,
+    judged,
+    show_records,
+    stable,
+    transactional_tables,
+)
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Status
-from urteil.harness.verify.synthetic import (
-    BATCH,
-    BEGIN_NS,
-    END_NS,
-    TOPIC,
-    TOPIC_ID,
-    S,
-    Shape,
-    write_run,
-)
-
-ONE = Shape(records=400, partitions=1)
-NAMES = (
-    *("torn_txn", "precommitted_read", "zombie_write", "hanging_txn", "offsets_not_atomic"),
-    *("unprocessed", "processed_twice", "g0", "g1c", "g_single", "aborted_read"),
-)
-FATES = ("committed", "committed", "aborted", "unknown", "committed", "unknown and gone")
-PLACE = {"run": "r", "topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
-READER = "committed"
-MS = 1_000_000
-Tables = dict[str, list[dict[str, Any]]]
-
-
-def made() -> Tables:
-    """Healthy evidence whose records are all in transactions, four by four, with every fate, and a
-    final pass of a reader of committed records."""
-    tables = healthy()
-    blocks: dict[int, list[Row]] = {}
-    for send in tables["sends"]:
-        blocks.setdefault(send["offset"] // BATCH, []).append(send)
-    tables["txns"] = [_txn(number, sends) for number, sends in blocks.items()]
-    hidden = {
-        send["value_id"] for number, sends in blocks.items() for send in sends if _gone(number)
-    }
-    for row in tables["replicas"]:
-        row["transactional"] = True
-    model = next(row for row in tables["passes"] if row["final"])
-    reader = next(row for row in tables["clients"] if row["client"] == "final")
-    named = {"client": READER, "isolation": "read_committed"}
-    tables["clients"].append(reader | named)
-    tables["passes"].append(model | named)
-    tables["reads"] += [
-        row | {"client": READER} for row in tables["reads"]
-        if row["client"] == "final" and row["pass"] == model["pass"]
-        and row["value_id"] not in hidden
-    ]  # fmt: skip
-    for number in (2, 20, 60):
-        last = blocks[number][-1]["complete_ns"]
-        stable(tables, number * BATCH, last + MS // 4)
-    stable(tables, ONE.records, END_NS + 7 * S)
-    return tables
-
-
-def _gone(number: int) -> bool:
-    return FATES[number % len(FATES)] in ("aborted", "unknown and gone")
-
-
-def _txn(number: int, sends: list[Row]) -> Row:
-    fate = FATES[number % len(FATES)]
-    end_ns = sends[-1]["complete_ns"]
-    for send in sends:
-        send["txn"] = number
-    return {
-        "run": "r",
-        "client": sends[0]["client"],
-        "session": 0,
-        "txn": number,
-        "transactional_id": f"id-{sends[0]['client']}",
-        "begin_ns": sends[0]["invoke_ns"] - MS,
-        "commit_invoke_ns": None if fate == "aborted" else end_ns + MS,
-        "end_ns": end_ns + 2 * MS,
-        "outcome": fate.split()[0],
-        "init_invoke_ns": BEGIN_NS - 3 * S,
-        "init_ns": BEGIN_NS - 2 * S,
-    }
-
-
-def stable(tables: Tables, offset: int, at_ns: int) -> None:
-    tables["offset_answers"].append(
-        PLACE | {"node": 1, "invoke_ns": at_ns, "complete_ns": at_ns + 1000, "query": "stable"}
-        | {"offset": offset, "api_version": 5, "leader_epoch": 0}
-    )  # fmt: skip
-
-
-def judged(run_dir: Path, tables: Tables, *names: str) -> Judged:
-    scenario, run_facts = synthetic.scenario(ONE), synthetic.facts(ONE)
-    return judge(run_dir, tables, scenario, run_facts, names or NAMES)
-
-
-def of(tables: Tables, outcome: str) -> Row:
-    return next(row for row in tables["txns"] if row["outcome"] == outcome)
-
-
-def show(tables: Tables, txn: Row, count: int) -> None:
-    """Let the reader of committed records see so many records of a transaction."""
-    mine = [row for row in tables["sends"] if row["txn"] == txn["txn"]]
-    values = [row["value_id"] for row in mine]
-    hers = [row for row in tables["reads"] if row["client"] == READER]
-    tables["reads"] = [
-        row for row in tables["reads"] if row["client"] != READER or row["value_id"] not in values
-    ]
-    others = {row["value_id"]: row for row in tables["reads"] if row["client"] == "final"}
-    assert hers
-    tables["reads"] += [others[value] | {"client": READER, "pass": hers[0]["pass"]}
-                        for value in values[:count]]  # fmt: skip
+from urteil.harness.verify.synthetic import BATCH, BEGIN_NS, END_NS, S, write_run
 
 
 def test_transactions_of_every_fate_are_whole(tmp_path: Path) -> None:
-    result = judged(tmp_path, made())
+    result = judged(tmp_path, transactional_tables())
     for name in ("torn_txn", "precommitted_read", "hanging_txn", "aborted_read"):
         assert result[name].status is Status.HOLDS, result[name]
     assert result["zombie_write"].status is Status.NOT_JUDGED
@@ -143,9 +53,9 @@ def test_transactions_of_every_fate_are_whole(tmp_path: Path) -> None:
 def test_all_of_a_transaction_or_nothing(
     outcome: str, shown: int, broken: str | None, tmp_path: Path
 ) -> None:
-    tables = made()
-    txn = of(tables, outcome)
-    show(tables, txn, shown)
+    tables = transactional_tables()
+    txn = first_txn(tables, outcome)
+    show_records(tables, txn, shown)
     result = judged(tmp_path, tables, "torn_txn")["torn_txn"]
     assert [finding.sub_kind for finding in result.findings] == ([broken] if broken else [])
     if broken:
@@ -154,19 +64,19 @@ def test_all_of_a_transaction_or_nothing(
 
 
 def test_client_killed_before_its_commit_committed_nothing(tmp_path: Path) -> None:
-    tables = made()
-    txn = of(tables, "aborted")
+    tables = transactional_tables()
+    txn = first_txn(tables, "aborted")
     txn |= {"outcome": "unknown", "end_ns": None}
     assert judged(tmp_path / "hidden", tables, "torn_txn")["torn_txn"].violations == 0
-    show(tables, txn, 4)
+    show_records(tables, txn, 4)
     (finding,) = judged(tmp_path / "shown", tables, "torn_txn")["torn_txn"].findings
     assert "nor was that ever asked for" in finding.sentence
 
 
 def test_transaction_torn_by_a_late_end_is_permitted_and_shown(tmp_path: Path) -> None:
-    tables = made()
-    txn = of(tables, "aborted")
-    show(tables, txn, 2)
+    tables = transactional_tables()
+    txn = first_txn(tables, "aborted")
+    show_records(tables, txn, 2)
     txn["late_end_ns"] = txn["begin_ns"] + MS
     result = judged(tmp_path, tables, "torn_txn")["torn_txn"]
     assert (result.status, result.violations) == (Status.PERMITTED, 0)
@@ -184,19 +94,19 @@ def test_transaction_torn_by_a_late_end_is_permitted_and_shown(tmp_path: Path) -
 def test_fault_that_delays_requests_may_delay_an_end(
     fault: str, targets: str, status: Status, tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     (acted,) = tables["faults"]
     acted |= {"fault": fault, "targets": targets}
     slow, torn = (row for row in tables["txns"] if row["txn"] in (48, 50))
     slow |= {"commit_invoke_ns": acted["begin_ns"] - S, "end_ns": acted["begin_ns"] + 3 * S}
     torn["begin_ns"] = acted["begin_ns"] + 4 * S
     torn |= {"outcome": "unknown", "commit_invoke_ns": None}
-    show(tables, torn, 1)
+    show_records(tables, torn, 1)
     assert judged(tmp_path, tables, "torn_txn")["torn_txn"].status is status
 
 
 def test_an_end_beyond_an_open_transaction(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     open_ns = next(row for row in tables["txns"] if row["txn"] == 6)["commit_invoke_ns"]
     stable(tables, 6 * BATCH + 1, open_ns - MS // 2)
     result = judged(tmp_path, tables, "precommitted_read")["precommitted_read"]
@@ -208,7 +118,7 @@ def test_an_end_beyond_an_open_transaction(tmp_path: Path) -> None:
 def test_uncommitted_read_violates_read_committed_alone(
     tmp_path: Path,
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     for client in (READER, "c0"):
         read = next(
             row for row in tables["reads"] if row["client"] == client and row["offset"] == 25
@@ -232,7 +142,7 @@ def _take_over(tables: Tables, invoke_ns: int, init_ns: int, **changes: Any) -> 
 
 
 def test_zombie_that_writes_and_commits_is_found(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
     result = judged(tmp_path, tables, "zombie_write")["zombie_write"]
     assert {finding.sub_kind for finding in result.findings} == {"record", "commit"}
@@ -240,7 +150,7 @@ def test_zombie_that_writes_and_commits_is_found(tmp_path: Path) -> None:
 
 
 def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
     run_facts = synthetic.facts(ONE)
     lax = {"name": "lax", "topic_id": "l", "config": {"unclean.leader.election.enable": "true"}}
@@ -254,7 +164,7 @@ def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
 def test_current_client_is_no_zombie(what: str, tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     if what == "at the same time":
         _take_over(tables, BEGIN_NS - 3 * S, BEGIN_NS - S)
     late_ns = BEGIN_NS + 13 * S
@@ -275,7 +185,7 @@ def test_current_client_is_no_zombie(what: str, tmp_path: Path) -> None:
 
 def test_transaction_open_after_its_timeout_is_found(tmp_path: Path) -> None:
     for after_s, status in ((5, Status.HOLDS), (60, Status.VIOLATED)):
-        tables = made()
+        tables = transactional_tables()
         tables["offset_answers"] = [
             row for row in tables["offset_answers"]
             if row["query"] != "stable" or row["offset"] < ONE.records
@@ -299,7 +209,7 @@ def test_transaction_open_after_its_timeout_is_found(tmp_path: Path) -> None:
 def test_unavailable_transactional_id_is_found(
     outcome: str, after_s: int, status: Status, tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     at_ns = END_NS + after_s * S
     tables["admin_ops"] = [
         {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": outcome, "act": "initialise"}
@@ -313,7 +223,7 @@ def test_unavailable_transactional_id_is_found(
 
 
 def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     expected = "of committed transactions beyond every final pass"
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
@@ -329,7 +239,7 @@ def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> Non
 def test_unclean_coordinator_election_excuses_a_kept_id(
     lax: str, permitted: int, tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     at_ns = END_NS + 60 * S
     tables["admin_ops"] = [
         {"invoke_ns": at_ns - S, "complete_ns": at_ns, "outcome": "fail", "act": "initialise"}
@@ -348,7 +258,7 @@ def _copies(tables: Tables, position: int) -> dict[int, Row]:
     """Let the first 20 transactions be inputs and others be their outputs; the group stands at
     `position`. Inputs by offset."""
     sends = {row["offset"]: row for row in tables["sends"]}
-    visible = [send for send in sorted(sends) if not _gone(send // BATCH)]
+    visible = [send for send in sorted(sends) if not is_gone(send // BATCH)]
     inputs, outputs = visible[:30], visible[60:90]
     for source, output in zip(inputs, outputs, strict=True):
         sends[output]["source"] = sends[source]["value_id"]
@@ -367,19 +277,19 @@ STEPS = ("offsets_not_atomic", "unprocessed", "processed_twice")
 
 
 def test_complete_transaction_steps_hold(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     inputs = _copies(tables, 0)
     end = max(inputs) + 1
     tables["commits"][-1]["offset"] = tables["commit_reads"][-1]["offset"] = end
     gone = next(row for row in tables["sends"] if row["txn"] == 95)  # of a transaction that is not
-    assert _gone(95)
+    assert is_gone(95)
     gone["source"] = inputs[min(inputs)]["value_id"]
     result = judged(tmp_path, tables, *STEPS)
     assert {result[name].status for name in STEPS} == {Status.HOLDS}, result
 
 
 def test_incomplete_transaction_step_is_found(tmp_path: Path) -> None:
-    tables = made()
+    tables = transactional_tables()
     inputs = _copies(tables, 0)
     last = max(inputs)
     tables["commits"][-1]["offset"] = tables["commit_reads"][-1]["offset"] = last
@@ -399,7 +309,7 @@ def test_incomplete_transaction_step_is_found(tmp_path: Path) -> None:
 def test_each_group_has_its_own_outputs(steps: int, expected: int, tmp_path: Path) -> None:
     """A second group copies the same input, more slowly: the group identifies the copies
     that was moved with them."""
-    tables = made()
+    tables = transactional_tables()
     inputs = _copies(tables, 0)
     offsets = sorted(inputs)
     commit, answer = tables["commits"].pop(), tables["commit_reads"][-1]
@@ -452,16 +362,18 @@ def _own_keys(tables: Tables) -> Tables:
 def test_aborted_record_may_be_cleaned_but_not_its_predecessor(
     tmp_path: Path,
 ) -> None:
-    fine = _compacted(tmp_path / "fine", _clean(_own_keys(made()), 8))
+    fine = _compacted(tmp_path / "fine", _clean(_own_keys(transactional_tables()), 8))
     assert fine["latest_value_lost"].status is Status.HOLDS, fine
     assert fine["stale_value_visible"].status is Status.HOLDS
     assert fine["aborted_read"].status is Status.HOLDS
-    lost = _compacted(tmp_path / "lost", _clean(_own_keys(made()), 6))["latest_value_lost"]
+    lost = _compacted(tmp_path / "lost", _clean(_own_keys(transactional_tables()), 6))[
+        "latest_value_lost"
+    ]
     assert {finding.offset for finding in lost.findings} == {24, 25, 26, 27}
 
 
 def test_aborted_record_read_by_read_committed_is_found(tmp_path: Path) -> None:
-    tables = _own_keys(made())
+    tables = _own_keys(transactional_tables())
     shown = [
         row | {"client": READER} for row in tables["reads"]
         if row["client"] == "final" and row["pass"] == 1 and row["offset"] == 8 * BATCH
@@ -476,7 +388,7 @@ def test_aborted_record_read_by_read_committed_is_found(tmp_path: Path) -> None:
 def test_transaction_without_its_start_is_a_reason_and_ignored(
     begin_ns: int | None, tmp_path: Path
 ) -> None:
-    tables = made()
+    tables = transactional_tables()
     tables["txns"][3]["begin_ns"] = begin_ns
     synthetic.write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     result = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False)

@@ -1,4 +1,4 @@
-"""Start of a killed broker with a log of 1 GB."""
+"""Start of a broker with a log of 1 GB: after SIGKILL, and after a clean stop."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def may(
     """Whether the client may do this. `quiet`: a denial is not logged."""
     authorizer = broker.authorizer
     return authorizer is None or authorizer.authorize(
-        _asker(context), operation, type, name, log_denied=not quiet
+        _requester(context), operation, type, name, log_denied=not quiet
     )
 
 
@@ -56,7 +56,7 @@ def may_any(
 ) -> bool:
     """Whether the client may perform the operation on at least one resource of the type."""
     authorizer = broker.authorizer
-    return authorizer is None or authorizer.authorize_any(_asker(context), operation, type)
+    return authorizer is None or authorizer.authorize_any(_requester(context), operation, type)
 
 
 def allowed_names(
@@ -72,11 +72,11 @@ def allowed_names(
     authorizer = broker.authorizer
     if authorizer is None:
         return set(names)
-    asker = _asker(context)
+    requester = _requester(context)
     return {
         name
         for name, count in Counter(list(names)).items()
-        if authorizer.authorize(asker, operation, type, name, count=count, log_denied=not quiet)
+        if authorizer.authorize(requester, operation, type, name, count=count, log_denied=not quiet)
     }
 
 
@@ -84,7 +84,7 @@ def operations(broker: BrokerParts, context: RequestContext, type: ResourceType,
     """A bit for each operation that the client may perform on the resource (KIP-430)."""
     if broker.authorizer is None:
         return sum(1 << operation for operation in SUPPORTED[type])
-    return broker.authorizer.operations(_asker(context), type, name)
+    return broker.authorizer.operations(_requester(context), type, name)
 
 
 def cluster_operations(broker: BrokerParts, context: RequestContext) -> int:
@@ -106,5 +106,5 @@ def topic_rights(broker: BrokerParts, context: RequestContext) -> Allowed:
     return allowed_topics
 
 
-def _asker(context: RequestContext) -> Requester:
+def _requester(context: RequestContext) -> Requester:
     return Requester(context.principal, context.host, context.header.api_key)

@@ -99,11 +99,11 @@ class _FetchInProgress:
 
     async def in_full(self, *, begins_session: bool) -> FetchResponse:
         """All partitions that the request lists, and a session of them if there is room."""
-        asked = dict(requested_partitions(self._request, by_id=self.by_id))
-        keys = list(asked)
+        requested = dict(requested_partitions(self._request, by_id=self.by_id))
+        keys = list(requested)
         targets = [
-            self.resolve(key[0], asked_partition)
-            async for key, asked_partition in yield_items(asked.items())
+            self.resolve(key[0], partition)
+            async for key, partition in yield_items(requested.items())
         ]
         reads = await self._read(targets)
         if wait_ms := self._wait_ms(reads):
@@ -143,8 +143,8 @@ class _FetchInProgress:
 
     def reject_zero_ids(self) -> None:
         """Reject topics without name and id: as in Apache Kafka, no session has them."""
-        asked, forgotten = self._request.topics, self._request.forgotten_topics_data
-        ids = [topic.topic_id for topic in asked if topic.partitions]
+        requested, forgotten = self._request.topics, self._request.forgotten_topics_data
+        ids = [topic.topic_id for topic in requested if topic.partitions]
         ids += [topic.topic_id for topic in forgotten if topic.partitions]
         if self.by_id and ZERO_UUID in ids:
             raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -155,12 +155,11 @@ class _FetchInProgress:
             if self._broker.authorizer is None
             else self._check_read_rights(fetch_targets)
         )
+        # only a read checks the isolation level
         if self._request.isolation_level not in ISOLATIONS and any(
             fetch_target.error not in NOT_SERVED for fetch_target in allowed
         ):
-            raise RequestError(
-                ErrorCode.UNKNOWN_SERVER_ERROR
-            )  # only a read checks the isolation level
+            raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return await self._broker.replicas.fetch_reader.fetch(self._terms, allowed)
 
     def _wait_ms(self, reads: list[PartitionRead]) -> int:
@@ -192,19 +191,19 @@ class _FetchInProgress:
         ]
 
     def resolve(
-        self, topic: Topic, asked: FetchRequest.FetchPartition, called: str = ""
+        self, topic: Topic, request: FetchRequest.FetchPartition, known_name: str = ""
     ) -> FetchTarget:
-        """Find a partition on this broker. A session passes the name of a topic id (`called`),
-        which it keeps after the topic's deletion."""
+        """Find a partition on this broker. A session passes the name of a topic id
+        (`known_name`), which it keeps after the topic's deletion."""
         replicas = self._broker.replicas
         if isinstance(topic, str):
-            return replicas.fetch_target(topic, asked)
-        name = called or replicas.topic_name(topic)
+            return replicas.fetch_target(topic, request)
+        name = known_name or replicas.topic_name(topic)
         if not name:
-            return FetchTarget("", None, asked, ErrorCode.UNKNOWN_TOPIC_ID)
-        target = replicas.fetch_target(name, asked)
+            return FetchTarget("", None, request, ErrorCode.UNKNOWN_TOPIC_ID)
+        target = replicas.fetch_target(name, request)
         if target.partition is not None and target.partition.topic_id != topic:
-            return FetchTarget(name, None, asked, ErrorCode.INCONSISTENT_TOPIC_ID)
+            return FetchTarget(name, None, request, ErrorCode.INCONSISTENT_TOPIC_ID)
         return target
 
     async def _answer(

@@ -32,7 +32,7 @@ Topic = MetadataResponse.MetadataResponseTopic
 BROKER_ENDPOINTS = 1
 CONTROLLER_ENDPOINTS = 2
 IDS_FROM = 12
-FIRST_WORD_S = 5.0
+FIRST_UPDATE_S = 5.0
 
 
 @handler(ApiKey.METADATA, 0, 12, topics="topics")
@@ -44,7 +44,7 @@ async def metadata(
         return _failed_response(request, ErrorCode.INVALID_REQUEST)
     if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in request.topics or ()):
         return _failed_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    await broker.metadata.first_word(FIRST_WORD_S)
+    await broker.metadata.await_first_update(FIRST_UPDATE_S)
     if request.topics is None or (context.version == 0 and not request.topics):
         names = sorted(broker.metadata.topics)
         allowed = _describable_topics(broker, context, names, quiet=True)
@@ -69,8 +69,8 @@ async def metadata(
         topics=topics,
     )
     if request.include_cluster_authorized_operations:
-        allowed_here = cluster_operations(broker, context)
-        return replace(answer, cluster_authorized_operations=allowed_here)
+        bits = cluster_operations(broker, context)
+        return replace(answer, cluster_authorized_operations=bits)
     return answer
 
 
@@ -90,16 +90,16 @@ def _with_operations(broker: BrokerParts, context: RequestContext, topic: Topic)
     return replace(topic, topic_authorized_operations=bits)
 
 
-def _is_by_id(asked: MetadataRequest.MetadataRequestTopic) -> bool:
-    return asked.name is None or asked.topic_id != ZERO_UUID
+def _is_by_id(topic: MetadataRequest.MetadataRequestTopic) -> bool:
+    return topic.name is None or topic.topic_id != ZERO_UUID
 
 
 def _failed_response(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     """Fail all topics: an id in a version without ids, or a topic without id and name."""
     return MetadataResponse(
         topics=[
-            Topic(error_code=error, name=asked.name or "", topic_id=asked.topic_id)
-            for asked in request.topics or ()
+            Topic(error_code=error, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
         ]
     )
 
@@ -108,11 +108,11 @@ async def _requested_topics(
     broker: BrokerParts, context: RequestContext, request: MetadataRequest
 ) -> list[Topic]:
     """Each requested topic once. If any has an id, names are ignored."""
-    asked = request.topics or ()
-    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
+    requested = request.topics or ()
+    ids = dict.fromkeys(topic.topic_id for topic in requested if topic.topic_id != ZERO_UUID)
     if ids:
         return await _by_ids(broker, context, ids)
-    names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
+    names = dict.fromkeys(topic.name for topic in requested if topic.name is not None)
     allowed = _describable_topics(broker, context, names)
     known = [name for name in names if name in allowed and name in broker.metadata.topics]
     missing = [name for name in names if name in allowed and name not in broker.metadata.topics]

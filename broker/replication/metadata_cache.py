@@ -61,7 +61,7 @@ class MetadataCache:
         self.terms = (-1, -1)  # epochs of this broker's registration and of the controller
         self._updated = asyncio.Event()
 
-    async def first_word(self, timeout_s: float) -> None:
+    async def await_first_update(self, timeout_s: float) -> None:
         """Wait for the first UpdateMetadata, for at most `timeout_s`. A client that gets an empty
         cluster may not refresh for minutes."""
         if self._updated.is_set():

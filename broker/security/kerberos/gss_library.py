@@ -95,11 +95,11 @@ def _import_name(text: str, kind: bytes) -> c_void_p:
 
 
 class Credentials:
-    """A principal by its key, for Kerberos itself and nothing negotiated. Raises GssError."""
+    """Credentials of a principal by its keytab, for the mechanism Kerberos alone (no SPNEGO)."""
 
     def __init__(self, principal: str, keytab: str, *, initiates: bool = False) -> None:
-        """To accept clients with; where it `initiates`, to be one: its tickets are fetched from
-        the realm, which may take a while, and kept for this process."""
+        """Credentials of an acceptor, or of an initiator if it `initiates`: its tickets are fetched
+        from the realm, which may take seconds, and kept in memory. Raises GssError."""
         kerberos = _oid(_KERBEROS)
         mechanisms = _OidSet(1, ctypes.pointer(kerberos))
         values = {b"keytab": f"FILE:{keytab}"}
@@ -188,7 +188,7 @@ class Initiator(_Context):
         self._target = _import_name(f"{service}@{host}", _SERVICE_NAME)
 
     def step(self, token: bytes) -> bytes:
-        """Answer a token; the last one sets `initiator`. Raises GssError."""
+        """Answer a token; the last one sets `is_complete`. Raises GssError."""
         input_token, output_token, kerberos = _Buffer.from_bytes(token), _Buffer(), _oid(_KERBEROS)
         try:
             status = _call(

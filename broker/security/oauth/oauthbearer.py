@@ -12,7 +12,7 @@ from urteil.broker.security.sasl.sasl_exchange import BrokenExchange, Denied
 
 OAUTHBEARER = "OAUTHBEARER"
 _FIRST = re.compile(
-    r"n,(?:a=(?P<wanted>(?:[^\0,=]|=2C|=3D)+))?,\x01"
+    r"n,(?:a=(?P<authorization_id>(?:[^\0,=]|=2C|=3D)+))?,\x01"
     r"(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01"
 )
 _BEARER = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.a-zA-Z0-9]+)")
@@ -48,7 +48,8 @@ class Validator(Protocol):
 
 
 class OAuthBearerExchange:
-    """One message; after a rejection a second message acknowledges it."""
+    """The broker's side: one message of the client; after a rejection, a second message
+    acknowledges the error response."""
 
     def __init__(self, validator: Validator) -> None:
         self._validator = validator
@@ -90,12 +91,12 @@ def _parse_message(message: bytes) -> tuple[str, str]:
         raise BrokenExchange("Invalid OAUTHBEARER client first message: 'auth' not specified")
     if bearer["scheme"].lower() != "bearer":
         raise BrokenExchange("Invalid scheme in OAUTHBEARER client first message")
-    authorization_id = (match["wanted"] or "").replace("=2C", ",").replace("=3D", "=")
+    authorization_id = (match["authorization_id"] or "").replace("=2C", ",").replace("=3D", "=")
     return authorization_id, bearer["token"]
 
 
 class OAuthBearerLogin:
-    """Sends a token."""
+    """The client's side: sends a token."""
 
     def __init__(self, token: str) -> None:
         self._token = token

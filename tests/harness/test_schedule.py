@@ -92,7 +92,7 @@ def test_handwritten_schedule_is_read(tmp_path: Path) -> None:
 
 
 def test_named_and_drawn_faults_have_different_choices(tmp_path: Path) -> None:
-    """By what seeds their choices, in the file of what was played and by whoever plays it again."""
+    """A fault's `choice` seeds what it selects; a saved schedule keeps it."""
     named = FaultSpec(fault="crash", target="random", at_s=4)
     drawn = RandomSchedule(choices=(WeightedFault(fault="crash"),), count=2)
     both = settle_schedule(Scenario(name="both", faults=(named, named), draw=drawn))
@@ -194,7 +194,7 @@ def test_a_file_may_have_every_fault_that_a_scenario_has(tmp_path: Path, name: s
     assert load_schedule(path, scenario).faults == schedule_of(scenario).faults
 
 
-def test_entry_specs_equal_their_scenarios() -> None:
+def test_schedule_entry_has_the_fields_of_a_fault() -> None:
     assert set(FaultSpec.__struct_fields__) | {"played"} == set(
         schedule_of(seeded(CHAOS, 1)).faults[0].__struct_fields__
     )

@@ -1,3 +1,7 @@
+"""Producers in a log: sequences, epochs, duplicates, transactions, and their recovery."""
+
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -106,7 +110,7 @@ def test_producer_state_survives_a_restart(tmp_path: Path, clean: bool) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_with_old_timestamps_survive_a_restart(tmp_path: Path, clean: bool) -> None:
-    """Records may bear any time: a retry that spans the restart must not be written twice."""
+    """Timestamps may be old: a retry that spans the restart must not be written twice."""
     config = LogConfig(producer_id_expiration_ms=1000)
     log = open_log(tmp_path, config=config)
     old = batch(producer=(9, 0, 0), timestamp_ms=NOW_MS - 5000)
@@ -260,7 +264,7 @@ def test_open_transaction_stays_open_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_batch_around_the_log_start_is_known_after_a_truncation(tmp_path: Path) -> None:
-    """DeleteRecords may leave a part of it: its transaction is open, and a retry of it is one."""
+    """DeleteRecords may leave a part of a batch: its transaction is open, its retry a duplicate."""
     log = open_log(tmp_path)
     sent = batch([b"a", b"b"], producer=(1, 0, 0), transactional=True)
     append(log, sent)
@@ -275,9 +279,8 @@ def test_batch_around_the_log_start_is_known_after_a_truncation(tmp_path: Path) 
 
 
 def test_follower_append_of_several_batches_keeps_stable_offsets(tmp_path: Path) -> None:
-    """A follower takes as one run what came to the leader bit by bit: the next transaction of the
-    same producer, which is aborted too, is in the way of the stable offset, others behind the
-    marker are not."""
+    """A follower appends at once what the leader appended batch by batch; each offset then has the
+    same aborted transactions on both."""
     folders = [tmp_path / name for name in ("leader", "follower")]
     for folder in folders:
         folder.mkdir()
@@ -292,14 +295,17 @@ def test_follower_append_of_several_batches_keeps_stable_offsets(tmp_path: Path)
     assert follower.append_as_follower(run, NOW_MS).error is ErrorCode.NONE
     assert follower.aborted_transactions(0, 6) == leader.aborted_transactions(0, 6)
     for begin in range(6):
-        of_one = [txn.first_offset for txn in follower.aborted_transactions(begin, begin + 1)]
-        assert of_one == [first for first, last in ((0, 1), (2, 4)) if first <= begin <= last]
+        txns = follower.aborted_transactions(begin, begin + 1)
+        first_offsets = [txn.first_offset for txn in txns]
+        assert first_offsets == [
+            first for first, last in ((0, 1), (2, 4)) if first <= begin <= last
+        ]
 
 
 def test_truncated_aborts_leave_a_consistent_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else its next start after a clean stop takes it for damaged, and its snapshots away."""
+    """Else the next start after a clean stop would find damage, and delete the snapshots."""
     log = open_log(tmp_path)
     append(log, batch([b"a", b"b"], producer=(1, 0, 0), transactional=True))
     end_txn(log, 1, commit=False)

@@ -50,7 +50,7 @@ def produce() -> dict[str, Any]:
 
 
 def consumer() -> Consumer:
-    """A Fetch returns one batch, which has one record."""
+    """A consumer whose every Fetch returns one batch of one record."""
     return Consumer(
         {
             **COMMON,

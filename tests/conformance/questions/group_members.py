@@ -31,7 +31,7 @@ RANDOM_END = 36
 
 
 def hide_ids(answer: Any) -> Any:
-    """New member ids have a random end."""
+    """The answer without the random ends of new member ids, which differ between the sides."""
     if answer != CLOSED:
         for holder, name in [(answer, "member_id"), (answer, "leader")]:
             if holder.get(name):
@@ -54,8 +54,8 @@ def life(asker: Asker) -> list[Any]:
         answer = side.get(join(group, answer.member_id), version, to=at, client="cli")
         answers.append(hide_ids(side.plain(answer)))
     member, generation = answer.member_id, answer.generation_id
-    mine = [Assignment(member_id=member, assignment=b"mine")]
-    request = sync(group, member, generation, assignments=mine)
+    assignments = [Assignment(member_id=member, assignment=b"mine")]
+    request = sync(group, member, generation, assignments=assignments)
     for _ in range(2):
         answers.append(side.ask(request, min(version, 5), to=at))
     pulse = beat(group, member, generation)
@@ -115,15 +115,15 @@ def silent(asker: Asker) -> Any:
 
 
 def _empty(side: Side, group: str, at: int) -> bool:
-    """Whether a simple commit is taken, as it is by empty groups alone."""
+    """Whether the group is empty: only then is a commit without a member accepted."""
     answer = side.get(commit(group, [("never-there", 0, 1)]), 5, to=at)
     error = answer.topics[0].partitions[0].error_code
     return bool(error != ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-Wrong = Callable[[str, str, int], Message]
+MakeRequest = Callable[[str, str, int], Message]
 
-SYNCS: dict[str, Wrong] = {
+SYNCS: dict[str, MakeRequest] = {
     "old generation": lambda g, m, n: sync(g, m, n - 1),
     "later generation": lambda g, m, n: sync(g, m, n + 1),
     "unknown member": lambda g, m, n: sync(g, "nobody", n),
@@ -136,7 +136,7 @@ SYNCS: dict[str, Wrong] = {
     "null type": lambda g, m, n: sync(g, m, n, protocol_type=None),
     "wrong instance": lambda g, m, n: sync(g, m, n, group_instance_id="i"),
 }
-BEATS: dict[str, Wrong] = {
+BEATS: dict[str, MakeRequest] = {
     "old generation": lambda g, m, n: beat(g, m, n - 1),
     "later generation": lambda g, m, n: beat(g, m, n + 1),
     "generation -1": lambda g, m, n: beat(g, m, -1),
@@ -146,7 +146,7 @@ BEATS: dict[str, Wrong] = {
     "empty group": lambda g, m, n: beat("", m, n),
     "wrong instance": lambda g, m, n: beat(g, m, n, group_instance_id="i"),
 }
-LEAVES: dict[str, Wrong] = {
+LEAVES: dict[str, MakeRequest] = {
     "unknown member": lambda g, m, n: leave(g, "nobody"),
     "two": lambda g, m, n: leave(g, "nobody", Identity(member_id="", group_instance_id="i")),
     "the same twice": lambda g, m, n: leave(g, m, Identity(member_id=m)),
@@ -156,7 +156,7 @@ LEAVES: dict[str, Wrong] = {
 }
 
 
-def in_a_stable_group(asker: Asker, wrong: Wrong) -> Any:
+def in_a_stable_group(asker: Asker, wrong: MakeRequest) -> Any:
     group = asker.name("wrong")
     at, member, generation = stable(asker.side, group)
     request: Any = wrong(group, member, generation)
@@ -170,7 +170,7 @@ SYNC.each("wrong", SYNCS)(in_a_stable_group)
 BEAT.each("wrong", BEATS)(in_a_stable_group)
 LEAVE.each("wrong", LEAVES)(in_a_stable_group)
 
-ELSEWHERE: dict[str, tuple[Subject, Wrong]] = {
+TO_OTHER_BROKERS: dict[str, tuple[Subject, MakeRequest]] = {
     "join": (JOIN, lambda g, m, n: join(g)),
     "sync": (SYNC, lambda g, m, n: sync(g, m, n)),
     "beat": (BEAT, lambda g, m, n: beat(g, m, n)),
@@ -178,10 +178,10 @@ ELSEWHERE: dict[str, tuple[Subject, Wrong]] = {
 }
 
 
-def elsewhere(asker: Asker, request: Wrong) -> Any:
+def ask_another_broker(asker: Asker, request: MakeRequest) -> Any:
     group = asker.name("elsewhere")
     return asker.ask(request(group, "m", 1), to=asker.side.coordinator(group) % 3 + 1)
 
 
-for _text, (_subject, _wrong) in ELSEWHERE.items():
-    _subject.each("not the coordinator", {_text: _wrong})(elsewhere)
+for _text, (_subject, _wrong) in TO_OTHER_BROKERS.items():
+    _subject.each("not the coordinator", {_text: _wrong})(ask_another_broker)

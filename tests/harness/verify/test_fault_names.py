@@ -30,11 +30,8 @@ def modules() -> list[Path]:
 def is_name_of_fault(node: ast.expr) -> bool:
     """Whether an expression is `row["fault"]`, or is made from that alone."""
     if isinstance(node, ast.Call):
-        expressions = [
-            *node.args,
-            *([node.func.value] if isinstance(node.func, ast.Attribute) else []),
-        ]
-        return any(map(is_name_of_fault, expressions))
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return any(map(is_name_of_fault, [*node.args, *receiver]))
     key = node.slice if isinstance(node, ast.Subscript) else None
     return isinstance(key, ast.Constant) and key.value == "fault"
 

@@ -53,7 +53,7 @@ def test_acks_one_permits_a_lost_tail_and_used_offsets(tmp_path: Path) -> None:
 def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: Path) -> None:
     """A duplicate's acknowledgement may have none: then the starts after its send decide."""
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     _sent_before_the_election(tables, HALF + 3)
     late = {"value_id": "r/p0/900", "op": 900, "invoke_ns": END_NS - 2, "complete_ns": END_NS - 1}
     tables["sends"].append(tables["sends"][HALF + 3] | late | {"client": "p0"})
@@ -153,7 +153,7 @@ def test_one_in_flight_keeps_the_order_without_idempotence(tmp_path: Path) -> No
     assert named(result, "reordered_send").status is Status.VIOLATED
 
 
-def _unclean(tables: example_runs.Tables) -> None:
+def _elect_unclean(tables: example_runs.Tables) -> None:
     """Epoch 1 is led by a broker that had left the ISR, and begins at HALF."""
     states = sorted(tables["states"], key=lambda row: row["zxid"])
     states[0]["isr"] = json.dumps([states[0]["leader"]])
@@ -161,7 +161,7 @@ def _unclean(tables: example_runs.Tables) -> None:
 
 def test_unclean_election_permits_the_loss_of_a_suffix(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     _sent_before_the_election(tables, HALF + 3)
     config = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
     facts = synthetic.facts(ONE, topics=example_runs.topic(**config))
@@ -175,20 +175,20 @@ def test_unclean_election_permits_the_loss_of_a_suffix(tmp_path: Path) -> None:
 
 def test_unclean_election_permits_no_more_than_a_suffix(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     _lose(tables, {HALF - 5})
-    result = judged(tmp_path, tables, scenario=_permitting())
+    result = judged(tmp_path, tables, scenario=_permitting_scenario())
     assert named(result, "lost_write").status is Status.VIOLATED
     assert named(result, "loss_not_a_suffix").status is Status.VIOLATED
 
 
-def _permitting() -> Scenario:
+def _permitting_scenario() -> Scenario:
     return synthetic.scenario(ONE, permits=("unclean_election",))
 
 
-def test_with_unclean_election_off_the_same_is_a_violation(tmp_path: Path) -> None:
+def test_forbidden_unclean_election_is_a_violation(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     _sent_before_the_election(tables, HALF + 3)
     result = judged(tmp_path, tables)
     assert named(result, "unclean_leader").status is Status.VIOLATED
@@ -198,7 +198,7 @@ def test_with_unclean_election_off_the_same_is_a_violation(tmp_path: Path) -> No
 
 def test_requested_election_is_permitted(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     tables["admin_ops"] = [{"act": "elect unclean", "subject": "urteil-0", "outcome": "ok"}]
     result = alone("unclean_leader", tmp_path, tables)
     assert (result.status, result.findings[0].permitted) == (
@@ -213,43 +213,43 @@ def test_unclean_election_that_did_not_happen_excuses_nothing(
 ) -> None:
     tables = healthy()
     if happened:
-        _unclean(tables)
+        _elect_unclean(tables)
     tables["logs"][0]["recovery_point"] = 500
-    result = alone("replica_divergence", tmp_path, tables, scenario=_permitting())
+    result = alone("replica_divergence", tmp_path, tables, scenario=_permitting_scenario())
     assert [finding.sub_kind for finding in result.findings] == ["beyond its end"] * (not happened)
 
 
 def test_unclean_election_does_not_excuse_an_unknown_epoch(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     next(row for row in tables["reads"] if row["offset"] == HALF + 3)["leader_epoch"] = 500
-    (finding,) = alone("epoch_lineage", tmp_path, tables, scenario=_permitting()).findings
+    (finding,) = alone("epoch_lineage", tmp_path, tables, scenario=_permitting_scenario()).findings
     assert (finding.sub_kind, finding.offset, finding.permitted) == ("read", HALF + 3, None)
 
 
-def _shown_another(tables: example_runs.Tables) -> None:
-    read, other = (_read_live(tables, offset) for offset in (LATE, LATE - 100))
+def _serve_another_record(tables: example_runs.Tables) -> None:
+    read, other = (_live_read(tables, offset) for offset in (LATE, LATE - 100))
     read |= {name: other[name] for name in ("value_id", "key", "timestamp_ms")}
 
 
-def _passed_by(tables: example_runs.Tables) -> None:
-    tables["reads"].remove(_read_live(tables, LATE))
+def _skip_a_record(tables: example_runs.Tables) -> None:
+    tables["reads"].remove(_live_read(tables, LATE))
 
 
-def _read_live(tables: example_runs.Tables, offset: int) -> dict[str, Any]:
+def _live_read(tables: example_runs.Tables, offset: int) -> dict[str, Any]:
     return next(r for r in tables["reads"] if (r["client"], r["offset"]) == ("c0", offset))
 
 
-def _acknowledged_elsewhere(tables: example_runs.Tables) -> None:
+def _move_an_acknowledgement(tables: example_runs.Tables) -> None:
     next(row for row in tables["sends"] if row["offset"] == LATE)["offset"] += 100
 
 
-def _told_less(tables: example_runs.Tables) -> None:
+def _answer_an_older_end(tables: example_runs.Tables) -> None:
     (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "latest")
     last["offset"] = LATE
 
 
-def _found_later(tables: example_runs.Tables) -> None:
+def _answer_a_later_offset(tables: example_runs.Tables) -> None:
     (*_, last) = (row for row in tables["offset_answers"] if row["query"] == "time")
     last["offset"] = LATE
 
@@ -257,29 +257,29 @@ def _found_later(tables: example_runs.Tables) -> None:
 @pytest.mark.parametrize(
     ("damage", "names"),
     [
-        (_shown_another, ["inconsistent_offset"]),
-        (_passed_by, ["poll_skip"]),
-        (_acknowledged_elsewhere, ["misplaced_ack"]),
-        (_told_less, ["latest_went_back", "end_below_ack"]),
-        (_found_later, ["time_index_wrong"]),
+        (_serve_another_record, ["inconsistent_offset"]),
+        (_skip_a_record, ["poll_skip"]),
+        (_move_an_acknowledgement, ["misplaced_ack"]),
+        (_answer_an_older_end, ["latest_went_back", "end_below_ack"]),
+        (_answer_a_later_offset, ["time_index_wrong"]),
     ],
 )
-def test_an_unclean_election_excuses_nothing_that_came_long_after_it(
+def test_unclean_election_excuses_no_later_anomaly(
     damage: Callable[[example_runs.Tables], None], names: list[str], tmp_path: Path
 ) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     damage(tables)
-    result = judged(tmp_path, tables, scenario=_permitting())
+    result = judged(tmp_path, tables, scenario=_permitting_scenario())
     assert [named(result, name).status for name in names] == [Status.VIOLATED] * len(names)
 
 
-def test_deposed_leader_may_acknowledge_until_it_learns_of_the_election(tmp_path: Path) -> None:
+def test_deposed_leader_may_serve_its_records_during_a_partition(tmp_path: Path) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     tables["faults"][0] |= {"fault": "partition", "targets": '["b1->b2"]'}
-    _shown_another(tables)
-    result = judged(tmp_path, tables, scenario=_permitting())
+    _serve_another_record(tables)
+    result = judged(tmp_path, tables, scenario=_permitting_scenario())
     assert named(result, "inconsistent_offset").status is Status.PERMITTED
 
 
@@ -290,12 +290,12 @@ def test_former_leader_may_acknowledge_until_it_learns_of_the_election(
     broker: int | None, status: Status, tmp_path: Path
 ) -> None:
     tables = healthy()
-    _unclean(tables)
+    _elect_unclean(tables)
     tables["faults"][0] |= {"fault": "isolate", "targets": '["b1->b2", "b1->zk1"]'}
     _sent_before_the_election(tables, HALF + 90)
     at_ns = LED_NS + 4_000_000_000
     tables["sends"][-1] |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1}
-    result = judged(tmp_path, tables, scenario=_permitting())
+    result = judged(tmp_path, tables, scenario=_permitting_scenario())
     assert named(result, "lost_write").status is status
     suffix = Status.VIOLATED if status is Status.VIOLATED else Status.HOLDS
     assert named(result, "loss_not_a_suffix").status is suffix

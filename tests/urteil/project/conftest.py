@@ -1,4 +1,4 @@
-"""A project of its own: the cluster that its session shares."""
+"""A user's project: settings of the cluster that the tests of a session share."""
 
 import pytest
 

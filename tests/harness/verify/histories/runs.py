@@ -22,7 +22,7 @@ from urteil.harness.verify.result import Finding, Result
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """What was done to a topic, and what must be found there."""
+    """A topic, the name of its damage, and the finding that the damage must cause."""
 
     topic: str
     name: str
@@ -59,13 +59,13 @@ def damaged(seeds: Iterable[int]) -> tuple[list[History], Tables, list[Damaged]]
 
 def _damaged(number: int, kind: str, apply: Apply, seed: int) -> tuple[History, Tables, Trace]:
     """The first history from `seed` on that can be damaged so."""
-    for more in count():
-        history = History(run="r", number=number, kind=kind, seed=100 * seed + more).play()
+    for attempt in count():
+        history = History(run="r", number=number, kind=kind, seed=100 * seed + attempt).play()
         piece = Piece(tables([history]), history.topic, Random(f"{apply.__name__}/{seed}"))
         try:
             trace = apply(piece)
         except Unfit:
-            assert more < 60, f"no history can be damaged by {apply.__name__}"
+            assert attempt < 60, f"no history can be damaged by {apply.__name__}"
             continue
         return history, piece.tables, trace
     raise AssertionError
@@ -86,7 +86,7 @@ def judged(
 
 
 def findings(result: Result, damaged: Damaged) -> list[Finding]:
-    """Those that the damage of a topic must have."""
+    """The findings that the damage must cause."""
     return [
         finding
         for guarantee in result.guarantees

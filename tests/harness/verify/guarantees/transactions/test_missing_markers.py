@@ -23,13 +23,13 @@ WRITER, FIRST, SECOND, LAST = "p0", 1000, 1001, 1002
 DAY = {"cleanup_policy": "compact", "delete_retention_ms": "86400000"}
 
 
-def _marked() -> Tables:
+def _with_markers() -> Tables:
     """The last three records that one producer sent are a transaction each, with a marker after
     each, and there are no others."""
     tables = transactional_tables()
-    mine = [row for row in tables["sends"] if row["client"] == WRITER][-3:]
+    sends = [row for row in tables["sends"] if row["client"] == WRITER][-3:]
     end = ONE.records
-    kept = {row["value_id"]: (FIRST + n, 2 * n) for n, row in enumerate(mine)}
+    kept = {row["value_id"]: (FIRST + n, 2 * n) for n, row in enumerate(sends)}
     for name in ("sends", "replicas", "reads"):
         for row in tables[name]:
             if row["value_id"] in kept:
@@ -41,7 +41,7 @@ def _marked() -> Tables:
                 row["txn"] = None
     model = next(row for row in tables["txns"] if row["client"] == WRITER)
     tables["txns"] = []
-    for number, send in zip((FIRST, SECOND, LAST), mine, strict=True):
+    for number, send in zip((FIRST, SECOND, LAST), sends, strict=True):
         times = {"begin_ns": send["invoke_ns"] - 1, "end_ns": send["complete_ns"] + 2}
         fields = {"txn": number, "outcome": "committed", "commit_invoke_ns": times["end_ns"] - 1}
         tables["txns"].append(model | fields | times)
@@ -56,8 +56,8 @@ def _marked() -> Tables:
     return tables
 
 
-def _without(tables: Tables, number: int, table: str) -> None:
-    """The marker of the transaction of this number, or its record, is in no log any more."""
+def _remove(tables: Tables, number: int, table: str) -> None:
+    """Remove the marker of this transaction, or its record, from every log."""
     at = ONE.records + 2 * (number - FIRST) + (table == "marker")
     tables["replicas"] = [row for row in tables["replicas"] if row["offset"] != at]
 
@@ -69,21 +69,21 @@ def _judged(run_dir: Path, tables: Tables, **config: str) -> GuaranteeResult:
     ]
 
 
-def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
+def _findings(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]]:
     result = _judged(run_dir, tables, **config)
     return [
         (finding.sub_kind, finding.offset) for finding in result.findings if not finding.permitted
     ]
 
 
-def test_transactions_with_their_markers(tmp_path: Path) -> None:
-    assert not _found(tmp_path, _marked())
+def test_transactions_with_markers_hold(tmp_path: Path) -> None:
+    assert not _findings(tmp_path, _with_markers())
 
 
 @pytest.mark.parametrize("config", [{}, DAY], ids=["plain", "compacted"])
 def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None:
-    tables = _marked()
-    _without(tables, FIRST, "marker")
+    tables = _with_markers()
+    _remove(tables, FIRST, "marker")
     result = _judged(tmp_path, tables, **config)
     (finding,) = result.findings
     assert (finding.sub_kind, finding.offset) == ("unmarked", ONE.records)
@@ -96,17 +96,17 @@ def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None
 def test_marker_outlives_its_cleaned_records(
     retention_ms: str, expected: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    tables = _marked()
-    _without(tables, FIRST, "marker")
-    _without(tables, FIRST, "record")
+    tables = _with_markers()
+    _remove(tables, FIRST, "marker")
+    _remove(tables, FIRST, "record")
     config = {"cleanup_policy": "compact", "delete_retention_ms": retention_ms}
-    assert _found(tmp_path, tables, **config) == expected
+    assert _findings(tmp_path, tables, **config) == expected
 
 
 def test_last_transaction_is_judged_by_the_stable_offset(tmp_path: Path) -> None:
-    tables = _marked()
-    _without(tables, LAST, "marker")
-    assert not _found(tmp_path, tables)
+    tables = _with_markers()
+    _remove(tables, LAST, "marker")
+    assert not _findings(tmp_path, tables)
 
 
 @pytest.mark.parametrize("copied", [False, True])
@@ -114,8 +114,8 @@ def test_last_transaction_is_judged_by_the_stable_offset(tmp_path: Path) -> None
 def test_unclean_election_may_merge_a_transaction_with_the_next(
     unclean: bool, copied: bool, tmp_path: Path
 ) -> None:
-    """It took the markers; the producer went on, and aborted. So its records are aborted ones. When
-    an application's own transactions began nobody knows."""
+    """The election lost the markers, so the producer's next abort ends the earlier transactions
+    too. With `copied`, the transactions are an application's, which no journal names."""
     tables = transactional_tables()
     show_records(tables, first_txn(tables, "committed"), 0)
     pids = {row["producer_id"] for row in tables["replicas"]}

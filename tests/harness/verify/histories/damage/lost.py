@@ -34,8 +34,10 @@ def lose_in_the_middle(piece: Piece) -> Trace:
 
 
 def lose_what_was_read_once(piece: Piece) -> Trace:
-    """Of unknown outcome, given to a live reader, gone in the end."""
-    read = piece.pick(r for r in piece.rows("reads") if not piece.is_final(r) and _sole(piece, r))
+    """A record of unknown outcome that a live reader received is in no log at the end."""
+    read = piece.pick(
+        r for r in piece.rows("reads") if not piece.is_final(r) and _is_sound(piece, r)
+    )
     send = piece.of("sends", read)[0]
     send |= {"outcome": "info", "offset": None, "ambiguous": True, "error": "KafkaTimeoutError"}
     for table in ("reads", "replicas"):
@@ -43,12 +45,12 @@ def lose_what_was_read_once(piece: Piece) -> Trace:
     return Trace("lost_write", "", read["offset"])
 
 
-def _sole(piece: Piece, read: Row) -> bool:
+def _is_sound(piece: Piece, read: Row) -> bool:
     return any(row["value_id"] == read["value_id"] for row in piece.sound())
 
 
 def lose_without_an_offset(piece: Piece) -> Trace:
-    """Acknowledged as a duplicate whose offset the broker did not know, and gone."""
+    """A lost record was acknowledged as a duplicate whose offset the broker did not know."""
     victim = piece.victim()
     piece.lose(victim)
     victim["offset"] = None
@@ -56,12 +58,12 @@ def lose_without_an_offset(piece: Piece) -> Trace:
 
 
 def lose_under_acks_one(piece: Piece) -> Trace:
-    """acks=1, but replicated long before leadership changed, and long after it had."""
-    led = {row["value_id"] for row in piece.rows("replicas")}
+    """A replicated record with acks=1, sent at least 3 s from each change of leadership."""
+    stored = {row["value_id"] for row in piece.rows("replicas")}
     victim = piece.pick(
         row
         for row in piece.rows("sends")
-        if row["acks"] == 1 and row["outcome"] == "ok" and row["value_id"] in led
+        if row["acks"] == 1 and row["outcome"] == "ok" and row["value_id"] in stored
         if all(replica["offset"] == row["offset"] for replica in piece.of("replicas", row))
         if not any(
             abs(state["at_ns"] - row["invoke_ns"]) < 3 * S

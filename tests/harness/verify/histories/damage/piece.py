@@ -70,10 +70,11 @@ class Piece:
         ]
 
     def victim(self, fits: Callable[[Row], bool] = lambda row: True) -> Row:
-        """An acknowledged send of acks=all that lies on every disk once, where it should."""
+        """A sound send that fits."""
         return self.pick(row for row in self.sound() if fits(row))
 
     def sound(self) -> list[Row]:
+        """Acknowledged sends of acks=all that lie on every disk once, where they should."""
         places: dict[str, set[int]] = {}
         copies: dict[str, int] = {}
         for row in self.rows("replicas"):

@@ -10,7 +10,7 @@ from tests.harness.verify.histories.log import Row
 from urteil.harness.verify.damage import Trace
 
 
-def _tails(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
+def _reads_by_pass(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
     """Reads of live readers by client, session and pass, in order."""
     passes: dict[tuple[Any, ...], list[Row]] = {}
     for row in piece.rows("reads"):
@@ -27,7 +27,7 @@ def skip_first_of_a_new_process(piece: Piece) -> Trace:
     }
     read = piece.pick(
         reads[0]
-        for key, reads in _tails(piece).items()
+        for key, reads in _reads_by_pass(piece).items()
         if key[1] > 0 and key[2] == 0 and len(reads) > 1 and reads[0]["offset"] == begun[key]
     )
     piece.rows("reads").remove(read)
@@ -35,9 +35,9 @@ def skip_first_of_a_new_process(piece: Piece) -> Trace:
 
 
 def skip_after_a_seek(piece: Piece) -> Trace:
-    """Between two polls, the second of which comes after a seek long before."""
+    """Within a poll after a seek: the seek lies before the poll, and excuses nothing."""
     seeks = [row for row in piece.rows("polls") if row["event"] == "seek"]
-    for reads in _tails(piece).values():
+    for reads in _reads_by_pass(piece).values():
         for number, row in enumerate(reads[2:-1], 2):
             sought = any(
                 seek["client"] == row["client"] and seek["session"] == row["session"]
@@ -56,7 +56,7 @@ def skip_a_committed_record(piece: Piece) -> Trace:
     committed = {row["value_id"] for row in piece.committed()}
     read = piece.pick(
         row
-        for reads in _tails(piece).values()
+        for reads in _reads_by_pass(piece).values()
         for before, row, after in zip(reads, reads[1:], reads[2:], strict=False)
         if before["poll"] == row["poll"] == after["poll"] and row["value_id"] in committed
     )
@@ -68,7 +68,7 @@ def go_back_in_a_poll(piece: Piece) -> Trace:
     """Two records of one poll in the wrong order."""
     pairs = [
         (left, right)
-        for reads in _tails(piece).values()
+        for reads in _reads_by_pass(piece).values()
         for left, right in pairwise(reads)
         if left["poll"] == right["poll"]
     ]
@@ -80,37 +80,38 @@ def go_back_in_a_poll(piece: Piece) -> Trace:
     return Trace("nonmonotonic_poll", "reads", left["offset"])
 
 
-def tell_an_older_position(piece: Piece) -> Trace:
+def report_an_older_position(piece: Piece) -> Trace:
+    """A poll begins before the position that the poll before it reached."""
     polls = [row for row in piece.rows("polls") if row["event"] is None and "-c" in row["client"]]
-    for first, two in pairwise(polls):
-        same = all(first[name] == two[name] for name in ("client", "session", "partition"))
-        same = same and first["poll"] < two["poll"] and not _moved_between(piece, first, two)
-        if same and first["position_after"] == two["position_before"] > 0:
-            two["position_before"] -= 1
-            return Trace("nonmonotonic_poll", "position", two["position_before"])
+    for first, second in pairwise(polls):
+        same = all(first[name] == second[name] for name in ("client", "session", "partition"))
+        follows = first["poll"] < second["poll"] and not _has_event_between(piece, first, second)
+        if same and follows and first["position_after"] == second["position_before"] > 0:
+            second["position_before"] -= 1
+            return Trace("nonmonotonic_poll", "position", second["position_before"])
     raise Unfit
 
 
-def _moved_between(piece: Piece, first: Row, two: Row) -> bool:
+def _has_event_between(piece: Piece, first: Row, second: Row) -> bool:
     return any(
         row["event"] and row["client"] == first["client"] and row["session"] == first["session"]
-        and first["poll"] <= row["poll"] <= two["poll"]
+        and first["poll"] <= row["poll"] <= second["poll"]
         for row in piece.rows("polls")
     )  # fmt: skip
 
 
 def skip_after_a_rebalance(piece: Piece) -> Trace:
     """A member does not receive the record at its fetched position."""
-    for asked in piece.rows("commit_reads"):
-        if asked.get("generation") is None or asked["offset"] is None:
+    for position in piece.rows("commit_reads"):
+        if position.get("generation") is None or position["offset"] is None:
             continue
         reads = [
             row
             for row in piece.rows("reads")
-            if row["client"] == asked["client"] and row["partition"] == asked["partition"]
-            if row.get("generation") == asked["generation"]
+            if row["client"] == position["client"] and row["partition"] == position["partition"]
+            if row.get("generation") == position["generation"]
         ]
-        if len(reads) > 1 and reads[0]["offset"] == asked["offset"]:
+        if len(reads) > 1 and reads[0]["offset"] == position["offset"]:
             piece.rows("reads").remove(reads[0])
             return Trace("poll_skip", "after a rebalance", reads[0]["offset"])
     raise Unfit

@@ -53,7 +53,7 @@ def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[
     names = [name.strip() for name in target.split(",")]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no client: give {SELECTORS} ({', '.join(known)})")
+        raise ValueError(f"{unknown[0]!r} is not a client: give {SELECTORS} ({', '.join(known)})")
     return names
 
 
@@ -63,7 +63,7 @@ def check_target(target: str) -> None:
     kinds = (*KINDS, *ROLES)
     if target.removesuffix("s") in kinds or target == LEADER or all(map(_NAME.fullmatch, names)):
         return
-    raise ValueError(f"{target!r} is no client: give {SELECTORS}")
+    raise ValueError(f"{target!r} is not a client: give {SELECTORS}")
 
 
 def running_clients(controls: ClientControls, started: Sequence[str]) -> list[str]:

@@ -227,7 +227,7 @@ class Controls(Protocol):
 
     @property
     def metadata_nodes(self) -> Sequence[str]:
-        """Names of all nodes that are no brokers: ZooKeeper servers, or controllers of their
+        """Names of all nodes that are not brokers: ZooKeeper servers, or controllers of their
         own."""
         ...
 

@@ -92,7 +92,7 @@ class LinkRule:
 
     def _check_error_path(self) -> None:
         if self.path and field_type(self._api, self.direction, self.path) != "int16":
-            raise ValueError(f"path {self.path!r} is no error code of {self.api}")
+            raise ValueError(f"path {self.path!r} is not an error code of {self.api}")
         if self.api and not has_error_code(self._api):
             raise ValueError(f"answers of {self.api} have no error code")
 
@@ -164,7 +164,7 @@ def parse_fields(text: str) -> dict[str, Value]:
     for part in filter(None, map(str.strip, text.split(","))):
         path, equals, value = part.partition("=")
         if not equals:
-            raise ValueError(f"{part!r} is no path=value")
+            raise ValueError(f"{part!r} is not path=value")
         value = value.strip()
         quoted = len(value) > 1 and value[0] == value[-1] == '"'
         fields[path.strip()] = value[1:-1] if quoted else value

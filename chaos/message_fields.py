@@ -61,7 +61,7 @@ def field_type(api: str, direction: str, path: str) -> str:
     where = f"{api} {direction}"
     for step in path.split("."):
         if isinstance(fields, str):
-            raise ValueError(f"path {path!r}: {where} is no message, it has no {step!r}")
+            raise ValueError(f"path {path!r}: {where} is not a message, it has no {step!r}")
         name = _find(fields, step)
         if name is None:
             raise ValueError(f"path {path!r}: {where} has no field {step!r}{_hint(fields, step)}")

@@ -83,8 +83,8 @@ class Nemesis:
 
     `acked` returns the number of records acknowledged so far. `record` is the file faults.jsonl; it
     is replaced at every change, so that it is readable at any moment. `problems` are failures of
-    the lab: any entry makes the run UNKNOWN. A fault that could not act is no problem of the lab;
-    its row has `acted` false. A due fault waits while `at_once` faults are active, while it must
+    the lab: any entry makes the run UNKNOWN. A fault that could not act is no such problem; its row
+    has `acted` false. A due fault waits while `at_once` faults are active, while it must
     act alone, and while no node has its role because of other faults. When `heal_requested` returns
     True, the nemesis heals everything and begins no further fault; it calls `on_manual_heal` with
     the reason of a failed healing, or an empty text.

@@ -155,7 +155,7 @@ def _link_end(controls: Controls, arguments: FaultArguments, end: int) -> str:
     node = arguments.event_link.partition("->")[2 * end]
     if node not in controls.brokers:
         seen = arguments.event_link or "no request or answer"
-        raise NoTarget(f"{arguments.target} is no broker: the fault began at {seen}")
+        raise NoTarget(f"{arguments.target} is not a broker: the fault began at {seen}")
     return node
 
 
@@ -280,7 +280,7 @@ def select_links(controls: Controls, arguments: FaultArguments) -> list[Link]:
     both = "<->" in target
     left, arrow, right = target.partition("<->" if both else "->")
     if not arrow:
-        raise ValueError(f"{arguments.target} is no pair: give left->right or left<->right")
+        raise ValueError(f"{arguments.target} is not a pair: give left->right or left<->right")
     left, right = left.strip(), right.strip()
 
     def select_pairs() -> set[Link]:
@@ -330,7 +330,7 @@ def check_target(
     if len(sides) > 1 and "left" not in selectors:
         raise ValueError(f"{target!r} is a pair of links: give {selectors}")
     if len(sides) > 2 or (len(sides) < 2 and selectors.startswith("left") and target != WAN):
-        raise ValueError(f"{target!r} is no pair: give left->right or left<->right")
+        raise ValueError(f"{target!r} is not a pair: give left->right or left<->right")
     for side in sides:
         if side.startswith("zookeeper") and not zookeepers:
             raise ValueError(f"{side!r}: the cluster has no ZooKeeper, its metadata is KRaft's")

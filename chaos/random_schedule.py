@@ -179,7 +179,9 @@ def _check(request: RandomSchedule) -> None:
     ]
     for low, high in ranges:
         if not 0 <= low <= high:
-            raise ValueError(f"draw: {low} to {high} is no range of seconds: give 0 <= low <= high")
+            raise ValueError(
+                f"draw: {low} to {high} is not a range of seconds: give 0 <= low <= high"
+            )
     if request.at_once < 1:
         raise ValueError(f"draw: at_once is {request.at_once}: give 1 or more")
     unknown = sorted(set(request.anchors) - set(ANCHORS))

@@ -140,7 +140,7 @@ class Plan(ABC):
 
     @property
     def metadata_nodes(self) -> tuple[str, ...]:
-        """The nodes that are no brokers: ZooKeeper servers, or controllers of their own."""
+        """The nodes that are not brokers: ZooKeeper servers, or controllers of their own."""
         return (*self.zookeepers, *self.controllers)
 
     @property

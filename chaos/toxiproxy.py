@@ -156,7 +156,7 @@ class ToxiproxyServer:
 
     def passed_frames(self) -> dict[str, dict[str, Any]] | None:
         """The frames that passed, by proxy that reads them: `requests` and `answers` by API, and
-        the number of `unread` connections, whose content is no Kafka. None for a plain Toxiproxy.
+        the number of `unread` connections, whose content is not Kafka. None for a plain Toxiproxy.
         """
         try:
             return dict(self._call("get", "/links").json())

@@ -203,7 +203,7 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
     except OSError as error:
         raise ScheduleError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ScheduleError(f"{path} is no text: write it as TOML or JSON") from None
+        raise ScheduleError(f"{path} is not text: write it as TOML or JSON") from None
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise ScheduleError(f"{path} is not valid {kind}: {error}") from None

@@ -143,8 +143,7 @@ def _parse_ip_overrides(value: Value) -> Mapping[str, str]:
     for host, count in result.items():
         if parse_int(count) is None:
             raise ConfigError(
-                f'For input string: "{count}" ({name}: {count} of {host}:{count} is no number of '
-                "type INT)"
+                f'For input string: "{count}" ({name}: {count} of {host}:{count} is not an INT)'
             )
     return result
 

@@ -144,7 +144,7 @@ class Reassignments:
         return context.assignment(tp).is_complete(isr, context.live_for(tp))
 
     def _leaving_replicas(self, tp: TopicPartition) -> set[int]:
-        """ISR members that are no replicas any more; empty if no replica is in sync."""
+        """ISR members that are not replicas any more; empty if no replica is in sync."""
         context = self._services.context
         state, replicas = context.states.get(tp), set(context.replicas(tp))
         isr = set(state.isr) if state is not None else set()

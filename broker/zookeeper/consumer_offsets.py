@@ -30,7 +30,7 @@ async def read_offset(zk: Session, group: str, topic: str, partition: int) -> in
         return None
     text = data.decode()
     if not _NUMBER.fullmatch(text) or not -(1 << 63) <= int(text) < 1 << 63:
-        raise ValueError(f"{text!r} is no offset")
+        raise ValueError(f"{text!r} is not an offset")
     return int(text)
 
 

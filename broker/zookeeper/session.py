@@ -220,7 +220,7 @@ class Session:
         await self._write(lambda: self._client.delete_async(self._full_path(path), version))
 
     async def delete_tree(self, path: str) -> None:
-        """Delete a node and all nodes below it; a missing node is no error."""
+        """Delete a node and all nodes below it; a missing node is not an error."""
         try:
             for child in await self.children(path):
                 await self.delete_tree(f"{path}/{child}")

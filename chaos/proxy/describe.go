@@ -61,7 +61,7 @@ func describeValue(out []byte, value reflect.Value, name string) []byte {
 		return describeList(out, value, name)
 	}
 	data, err := json.Marshal(value.Interface())
-	if err != nil { // a float that is no number
+	if err != nil { // a float that is not a number
 		data = quoted(fmt.Sprint(value.Interface()))
 	}
 	return append(out, data...)

@@ -95,7 +95,7 @@ func checkPath(key int16, isRequest bool, path string) error {
 		hasItems := isList(kind)
 		if hasItems != isWrittenAsList {
 			return fmt.Errorf("path %q: write %s", path, map[bool]string{
-				true: name + "[], it is a list", false: name + " without [], it is no list",
+				true: name + "[], it is a list", false: name + " without [], it is not a list",
 			}[hasItems])
 		}
 		if hasItems {
@@ -254,7 +254,7 @@ func set(field reflect.Value, value any) error {
 	case string:
 		return setText(field, value)
 	}
-	return fmt.Errorf("%v is no %s", value, field.Type())
+	return fmt.Errorf("%v is not a %s", value, field.Type())
 }
 
 func setText(field reflect.Value, value string) error {
@@ -272,10 +272,10 @@ func setText(field reflect.Value, value string) error {
 	case field.Kind() == reflect.Array && field.Len() == 16:
 		id, err := base64.RawURLEncoding.DecodeString(value)
 		if err != nil || len(id) != 16 {
-			return fmt.Errorf("%q is no id: 16 bytes in base64 for URLs", value)
+			return fmt.Errorf("%q is not an id: 16 bytes in base64 for URLs", value)
 		}
 		reflect.Copy(field, reflect.ValueOf(id))
 		return nil
 	}
-	return fmt.Errorf("%q is no %s", value, field.Type())
+	return fmt.Errorf("%q is not a %s", value, field.Type())
 }

@@ -7,7 +7,7 @@ import "encoding/binary"
 // A frame is a size (int32) and so many bytes. A splitter follows the frames through chunks of any
 // sizes. For each frame it reports the beginning, as soon as the header is complete, and then the
 // frame's bytes, piece by piece and without a copy; bytes of an incomplete header wait for the
-// next chunk. Content that is no Kafka makes the splitter blind: all that follows is one piece.
+// next chunk. Content that is not Kafka makes the splitter blind: all that follows is one piece.
 
 const (
 	// maxRequestBytes is above every socket.request.max.bytes in use and below the size that the
@@ -35,7 +35,7 @@ type sink interface {
 	// piece receives bytes of the current frame, size and header included. The last piece of a
 	// frame is marked.
 	piece(data []byte, last bool)
-	// unread receives bytes that are no frames.
+	// unread receives bytes that are not frames.
 	unread(data []byte)
 }
 

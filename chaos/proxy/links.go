@@ -44,7 +44,7 @@ func (l *link) newSide(isRequest bool) *side {
 // counts are the frames that passed a link, by API.
 type counts struct {
 	requests, answers [maxAPIKey + 1]atomic.Uint64
-	unread            atomic.Uint64 // connections whose content is no Kafka
+	unread            atomic.Uint64 // connections whose content is not Kafka
 }
 
 // sent is a request whose answer is still to come.

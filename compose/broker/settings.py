@@ -29,7 +29,7 @@ def from_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
     As the images of Apache Kafka read them (kafka.docker.KafkaDockerWrapper of 3.9): every
     underscore becomes a dot first, then three dots a dash and two an underscore. Variables of
-    those images that are about their JVM are no settings.
+    those images that are about their JVM are not settings.
     """
     named = {
         name: value

@@ -80,7 +80,7 @@ class WorkloadClients:
 
     def empty_stores(self, name: str) -> Sequence[str]:
         if self._application is None or name not in self.names_of_kind(APP):
-            raise LabFailure(f"{name} is no process of an application")
+            raise LabFailure(f"{name} is not a process of an application")
         removed = self._application.empty_stores(name)
         return [str(path.relative_to(self._run_dir)) for path in removed]
 

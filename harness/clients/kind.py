@@ -113,7 +113,7 @@ class ClientKind:
     @property
     def module(self) -> str:
         """The module that a process of this kind runs."""
-        assert self.work is not None, f"{self.name} is no client of the lab"
+        assert self.work is not None, f"{self.name} is not a client of the lab"
         return self.work.__module__
 
     @property

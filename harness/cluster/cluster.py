@@ -53,7 +53,7 @@ from urteil.harness.targets.target import (
 READY_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 15.0
 NOWHERE = ("", 0)
-"""The address for clients of a node that is no broker."""
+"""The address for clients of a node that is not a broker."""
 POLL_S = 0.05
 LOG_TAIL_LINES = 15
 

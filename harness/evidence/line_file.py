@@ -1,6 +1,6 @@
 """A growing file of lines: appended through shared memory, read while it grows or after a crash.
 
-The writer maps the end of the file and copies each line there, its newline last. That is no system
+The writer maps the end of the file and copies each line there, its newline last. There is no system
 call, so the threads of a client do not wait for each other at every line. A copied line belongs to
 the kernel and survives the SIGKILL of the writer. Space is allocated ahead, so that a full disk is
 an error and not a signal. Until its writer has closed it, the file ends in zeros.

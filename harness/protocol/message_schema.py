@@ -34,7 +34,7 @@ _NUMBERS = {
 
 
 class UnreadableMessage(ValueError):
-    """The bytes are no message of this definition and version."""
+    """The bytes are not a message of this definition and version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ class DockerRuntime:
         except psutil.Error:
             command = []
         if command[1:] != argv[1:] or not command:
-            raise LabFailure(f"{node} is no process of this machine: its engine is elsewhere")
+            raise LabFailure(f"{node} is not a process of this machine: its engine is elsewhere")
         return pid
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:

@@ -53,7 +53,7 @@ RESETS = Scenario(
 CUT_REQUESTS = Scenario(
     name="cut-requests",
     about="connections end inside a producer's request, then inside an answer to a fetch: half a "
-    "request is no request",
+    "request is not a request",
     suites=("network",),
     cluster=cluster(),
     workload=LOAD,

@@ -112,7 +112,7 @@ RESTART = scenario(
 CLEANED = Scenario(
     name="transactions-cleaned",
     about="aborted transactions in a compacted log that is cleaned all the time, while leaders "
-    "come and go: an aborted record is no value of its key",
+    "come and go: an aborted record is not a value of its key",
     suites=("transactions",),
     cluster=ClusterSpec(config={**CLEANUP, "log.cleaner.backoff.ms": "500"}),
     workload=replace(writers(aborts="0.4"), topics=(TopicSpec(config=OFTEN),), keys=2500),

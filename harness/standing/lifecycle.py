@@ -88,7 +88,7 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
 def _check(request: StandingRequest) -> None:
     name = request.name
     if not NAME.fullmatch(name):
-        raise BadRequest(f"{name!r} is no name: letters, digits, dot, dash, underscore")
+        raise BadRequest(f"{name!r} is not a name: letters, digits, dot, dash, underscore")
     if _find(name) is not None:
         raise StandingError(f"a cluster {name} stands already: urteil cluster status --name {name}")
     for problem in (request.problem(), settings_problem(request)):

@@ -157,7 +157,7 @@ def _problems(file: ExternalFile) -> list[str]:
         addresses[f"the probe of {link.src}->{link.dst}"] = link.probe
     problems = [] if file.bootstrap else ["bootstrap names no broker"]
     problems += [
-        f"{field}: {address!r} is no host:port" for field, address in addresses.items()
+        f"{field}: {address!r} is not host:port" for field, address in addresses.items()
         if not ADDRESS.fullmatch(address) or int(address.rpartition(":")[2]) > HIGHEST_PORT
     ]  # fmt: skip
     problems += [
@@ -195,7 +195,7 @@ def _in_commands(file: ExternalFile) -> Iterator[str]:
         needs = NEEDS | ({"copy": ("stop",)} if name[0] == "b" else {})
         for action, command in commands.items():
             if why := _no_command(command):
-                yield f"nodes.{name}.{action} is no command: {why}"
+                yield f"nodes.{name}.{action} is not a command: {why}"
             for other in needs.get(action, ()):
                 if other not in commands:
                     yield f"nodes.{name} has {action}, which needs {other} too"

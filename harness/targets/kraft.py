@@ -1,7 +1,7 @@
 """Apache Kafka without ZooKeeper: nodes are brokers, controllers of KRaft's quorum, or both.
 
 A node's log directories are formatted without a JVM (`kraft_storage`). Those of 3.9 and of brokers
-that are no controllers need `meta.properties` alone: without a bootstrap file, the first active
+that are not controllers need `meta.properties` alone: without a bootstrap file, the first active
 controller writes the release's own metadata version. The metadata log keeps all its records, in one
 segment and without further snapshots: it is evidence.
 """

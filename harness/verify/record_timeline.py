@@ -118,7 +118,7 @@ def lives_at(run_dir: Path, place: str) -> list[Life]:
     """
     match = PLACE.fullmatch(place)
     if match is None:
-        raise UnknownRecord(f"{place} is no TOPIC-PARTITION@OFFSET, like urteil-0@108")
+        raise UnknownRecord(f"{place} is not TOPIC-PARTITION@OFFSET, like urteil-0@108")
     facts = load_facts(run_dir)
     there = (
         ds.field("topic_id").isin(_topic_ids(run_dir, facts, match["topic"]))

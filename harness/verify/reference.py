@@ -8,7 +8,7 @@ requires both to find the same violations; the simulation judges by the referenc
 A reference check is added in the file of its guarantee:
 
 1. Write `_reference(history)` below the SQL. It yields one `Violation` for each row that the SQL
-   selects, permitted or not: excuses are no part of it. `Partition.violation` makes one. Without a
+   selects, permitted or not: excuses are not part of it. `Partition.violation` makes one. Without a
    sub-kind it stands for any covered one. Its docstring says what it leaves out.
 2. Name it in the declaration: `reference=_reference`, and the sub-kinds that it finds in
    `reference_covers` if these are not all. Rows of other sub-kinds are not compared. What else

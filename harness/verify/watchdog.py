@@ -31,14 +31,14 @@ VARIABLE = "URTEIL_JUDGE_LIMIT_S"
 
 
 def asked_limit_s() -> float | None:
-    """What URTEIL_JUDGE_LIMIT_S says; ValueError when that is no number above 0."""
+    """What URTEIL_JUDGE_LIMIT_S says; ValueError when that is not a number above 0."""
     asked = os.environ.get(VARIABLE)
     if asked is None:
         return None
     with contextlib.suppress(ValueError):
         if float(asked) > 0:
             return float(asked)
-    raise ValueError(f"{VARIABLE}={asked} is no number of seconds above 0")
+    raise ValueError(f"{VARIABLE}={asked} is not a number of seconds above 0")
 
 
 def limit_s(run_dir: Path) -> float:
@@ -55,7 +55,7 @@ def _rows(run_dir: Path) -> int:
 
 def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result:
     """What `work`, a judgement of `run_dir`, finds. One that hangs is interrupted: what it judged
-    until then counts, but is no PASS.
+    until then counts, but is not a PASS.
 
     Where it stood is in `stacks/` of the run: `judge.txt` this process, `spark.txt` Spark's.
     """

@@ -10,7 +10,7 @@ from urteil.broker.api.registry import SERVED, ServedApi
 from urteil.broker.wire.api_keys import ApiKey
 from urteil.broker.wire.framing import RequestHeader, encode_request
 
-# Whole requests of these are obeyed, by Apache Kafka too: that is no garbage.
+# Whole requests of these are obeyed, by Apache Kafka too: that is not garbage.
 _OBEYED = {
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,

@@ -137,7 +137,7 @@ def test_node_with_a_late_exit_report_is_started(
     status, request = cluster.status, iter(range(3))
 
     def observe(name: str, most: int) -> Descriptors:
-        raise LabFailure(f"{name} is no process of this machine")
+        raise LabFailure(f"{name} is not a process of this machine")
 
     def late_status(name: str) -> NodeStatus:
         if name == node and next(request, None) is None:
@@ -246,6 +246,6 @@ def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.Mon
 
 def test_controller_cannot_be_fenced() -> None:
     cluster = PaperCluster(zookeepers=0, controllers=3)
-    with pytest.raises(NoTarget, match="q1 is no broker and has no session"):
+    with pytest.raises(NoTarget, match="q1 is not a broker and has no session"):
         FAULTS["fence"](arguments("quorum_leader")).begin(cluster)
     assert not cluster.acts

@@ -38,7 +38,7 @@ def test_names_of_apis_are_those_of_the_proxy() -> None:
         ({"api": "Produce", "fields": "acks=70000"}, "from -32768 to 32767"),
         ({"fields": "acks=1"}, "name the api"),
         ({"api": "Produce", "path": "topics[].partitions[].error"}, "error_code"),
-        ({"api": "Produce", "path": "topics[].topic"}, "is no error code of Produce"),
+        ({"api": "Produce", "path": "topics[].topic"}, "is not an error code of Produce"),
         ({"api": "Produce", "probability": 0}, "probability"),
     ],
 )

@@ -128,7 +128,7 @@ def test_sender_and_receiver_are_the_ends_of_the_events_link() -> None:
 
     assert select("sender", "b1->b3") == ["b1"]
     assert select("receiver", "client->b3") == ["b3"]
-    with pytest.raises(node_selectors.NoTarget, match=r"sender is no broker.* at client->b3"):
+    with pytest.raises(node_selectors.NoTarget, match=r"sender is not a broker.* at client->b3"):
         select("sender", "client->b3")
     with pytest.raises(node_selectors.NoTarget, match=r"receiver .* at no request or answer"):
         select("receiver", "")

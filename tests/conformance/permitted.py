@@ -24,7 +24,7 @@ class Own:
     """A field, as the end of its path, whose value is each cluster's own.
 
     `by_chance` says that the values, or the orders, may be equal as well, so that an entry that
-    excuses nothing is no error. `inside` narrows it to an element of a list, with all below it;
+    excuses nothing is not an error. `inside` narrows it to an element of a list, with all below it;
     with `may_lack` one side may have a value where the other has none, with `may_add` only ours,
     and null is not the same as empty.
     """

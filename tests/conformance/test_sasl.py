@@ -388,7 +388,7 @@ CHANGES: dict[str, tuple[list[Deletion], list[Upsertion]]] = {
     "a mechanism that is none and too few": (
         [], [upsertion("judy", iterations=1), upsertion("judy", 9)],
     ),
-    "a name that is no node's": ([Deletion(name="nobody", mechanism=1)], [upsertion("..")]),
+    "a name that is not a node's": ([Deletion(name="nobody", mechanism=1)], [upsertion("..")]),
     "no password": (
         [], [Upsertion(name="kim", mechanism=1, iterations=4096, salt=b"salt"), upsertion("lea")],
     ),
@@ -423,7 +423,7 @@ ASKED: dict[str, list[str] | None] = {
     "one who is not there": ["alice", "mallory"],
     "one twice": ["dave", "dave", "alice"],
     "no name": ["", "dave"],
-    "a name that is no node's": ["..", "dave"],
+    "a name that is not a node's": ["..", "dave"],
 }
 
 

@@ -131,15 +131,18 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (CRASH + "at_s=1\noptions={foo=1}", "takes no option foo"),
         (CRASH + "at_s=1\ntarget='follower->leader'", "is a pair of links: give a role or a node"),
         (CRASH + "at_s=1\ntarget='leader,b1'", "a role cannot be part of the list"),
-        (CUT, "'random' is no pair: give left->right or left<->right"),
-        (CUT + "target='b1->b2->b3'", "'b1->b2->b3' is no pair"),
+        (CUT, "'random' is not a pair: give left->right or left<->right"),
+        (CUT + "target='b1->b2->b3'", "'b1->b2->b3' is not a pair"),
         (
             CUT + "target='b1->b2'\noptions={direction='both'}",
             "direction is 'both': give one-way",
         ),
         (CUT + "target='b1->b2'\noptions={close='maybe'}", "close is 'maybe': give true or false"),
         ("[[faults]]\nfault='ring'\nat_s=1", "'random' is not all"),
-        ("[[faults]]\nfault='kill_client'\nat_s=1", "'random' is no client: give producer, member"),
+        (
+            "[[faults]]\nfault='kill_client'\nat_s=1",
+            "'random' is not a client: give producer, member",
+        ),
         (LATE + "{latency_ms='x'}", "latency_ms must be a number, not x"),
         (LATE + "{latency_ms=inf}", "latency_ms must be a number, not inf"),
         (LATE + "{latency_ms=0}", "latency_ms=0 is not between 1 and 60000"),
@@ -178,7 +181,7 @@ def test_unreadable_schedule_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScheduleError, match="cannot be read"):
         load_schedule(tmp_path / "absent.json", CHAOS)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(ScheduleError, match="is no text"):
+    with pytest.raises(ScheduleError, match="is not text"):
         load_schedule(tmp_path / "bytes.json", CHAOS)
     for text in ('{"faults": [', "[" * 100_000, '{"seed": ' + "1" * 5_000 + "}"):
         (tmp_path / "strange.json").write_text(text)

@@ -60,7 +60,7 @@ def test_each_process_dumps_its_stacks_and_continues(
     assert folder
     dumps = {path.stem: path.read_text() for path in folder.glob("*.txt")}
     assert "in stuck_in_here" in dumps["listens"]
-    assert "ready" not in dumps["listens"], "what it said before is no answer"
+    assert "ready" not in dumps["listens"], "what it said before is not an answer"
     assert "no handler for SIGQUIT" in dumps["deaf"]
     assert "is stopped" in dumps["stopped"]
     assert "it has ended" in dumps["gone"]

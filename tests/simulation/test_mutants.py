@@ -27,7 +27,7 @@ FOUND_AS = {
     "timeout_is_success": "lost_write",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
-so it acknowledges nothing that could be lost, and for ever is no replica of its successor.
+so it acknowledges nothing that could be lost, and for ever is not a replica of its successor.
 What was cut is acknowledged here, for others go on writing behind it. Nobody asks here where logs
 end, but leaders that acknowledged too much do die."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)

@@ -53,7 +53,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("night --target mix:kafka,urteil --mutant no_crc_check", "change our own broker"),
         ("night --history pyproject.toml", "--history pyproject.toml: file is not a database"),
         ("import pyproject.toml", "pyproject.toml: "),
-        ("cluster up --name a/b", "'a/b' is no name"),
+        ("cluster up --name a/b", "'a/b' is not a name"),
         ("night --weight calm", "write NAME=W"),
         ("night --weight clam=2", "did you mean calm?"),
         ("night --mutant no_crc", "did you mean no_crc_check?"),
@@ -120,7 +120,7 @@ def test_wrong_judge_limit_is_rejected_before_the_run(
 ) -> None:
     monkeypatch.setenv("URTEIL_JUDGE_LIMIT_S", "soon")
     assert exit_code(line.split()) == 254
-    assert "URTEIL_JUDGE_LIMIT_S=soon is no number" in capsys.readouterr().err
+    assert "URTEIL_JUDGE_LIMIT_S=soon is not a number" in capsys.readouterr().err
 
 
 def test_lab_failure_exits_255(

@@ -30,7 +30,7 @@ def test_invalid_history_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "h.edn").write_text("[:nothing]")
     runs = tmp_path / "runs"
     assert exit_code(["import", str(tmp_path / "h.edn"), "--out", str(runs)]) == 254
-    assert ":nothing is no operation" in capsys.readouterr().err
+    assert ":nothing is not an operation" in capsys.readouterr().err
     assert not list(runs.iterdir())
 
 

@@ -34,7 +34,7 @@ def judge_store(store: Path, request: ImportRequest, *, as_json: bool) -> int:
     if is_empty:
         raise click.UsageError(
             f"{store} holds no history.edn, history.edn.gz or folder of tables, nor does a folder "
-            "below; expected is the store of Jepsen's tests"
+            "below; expected the store of Jepsen's tests"
         )
     return worst
 

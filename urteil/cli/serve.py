@@ -28,7 +28,9 @@ def serve(host: str, port: int, token: str | None, out: Path) -> None:
     from urteil.reports.web.app import LOOPBACK, make_app
 
     if not out.is_dir():
-        raise click.UsageError(f"{out} is no folder; `--out DIR` names the one that holds the runs")
+        raise click.UsageError(
+            f"{out} is not a folder; `--out DIR` names the one that holds the runs"
+        )
     local = _is_loopback(host)
     token = token or (None if local else secrets.token_urlsafe(24))
     app = make_app(

@@ -29,7 +29,7 @@ class _Rule:
 
     def apply(self, name: Sequence[str], realm: str) -> str | None:
         """Apply the rule; `name` is realm, service and an optional host. Raises ValueError for a
-        result that is no simple name."""
+        result that is not a simple name."""
         if self.components is None:
             return name[1] if name[0] == realm else None
         if self.components != len(name) - 1:

@@ -84,7 +84,7 @@ def parse(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     except (ValueError, RecursionError):
         raise TokenRefused("a part of the token cannot be read") from None
     if not isinstance(header, dict) or not isinstance(claims, dict):
-        raise TokenRefused("a part of the token is no object")
+        raise TokenRefused("a part of the token is not an object")
     return header, claims, f"{pieces[0]}.{pieces[1]}".encode(), signature
 
 
@@ -122,7 +122,7 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TokenRefused(f"{name} is no time")
+        raise TokenRefused(f"{name} is not a time")
     return value * 1000
 
 

@@ -30,7 +30,9 @@ class SlowPoll(Fault):
             controls.clients.names("group"),
         )
         if unknown := [name for name in chosen if name not in members]:
-            raise ValueError(f"{unknown[0]} is no group member: aim at member, members or g1, ...")
+            raise ValueError(
+                f"{unknown[0]} is not a group member: aim at member, members or g1, ..."
+            )
         self.targets = tuple(chosen)
         for name in self.targets:
             controls.clients.pause_polling(name)

@@ -35,7 +35,7 @@ class Fence(Pause):
     def begin(self, controls: Controls) -> Proof:
         chosen = node_selectors.select_running(controls, self.arguments)
         if strangers := [node for node in chosen if node not in controls.brokers]:
-            raise NoTarget(f"{', '.join(strangers)} is no broker and has no session")
+            raise NoTarget(f"{', '.join(strangers)} is not a broker and has no session")
         proof = super().begin(controls)
         listed = until(
             lambda: _listed(controls, self.targets), not_, deadline_s=FENCED_S, poll_s=POLL_S

@@ -176,7 +176,7 @@ def listed_files(folder: Path) -> list[Path]:
             continue
         lines = batches[number].read_text().splitlines()
         if lines[0] != VERSION:
-            raise ValueError(f"{batches[number]} is no log of Spark's file sink")
+            raise ValueError(f"{batches[number]} is not a log of Spark's file sink")
         files += [
             Path(unquote(urlparse(msgspec.json.decode(line)["path"]).path)) for line in lines[1:]
         ]

@@ -61,7 +61,7 @@ def _settled_ends(
     """The leaders' end offsets, when none is below the acknowledged end or the time has passed.
 
     A new leader learns its high watermark from its followers' next fetches, so a low end right
-    after an election is no loss yet.
+    after an election is not a loss yet.
     """
     acked = {TopicPartition(goal.topic, goal.partition): goal.acked_end for goal in final.goals}
     return until(

@@ -171,7 +171,7 @@ def _epochs(log: ReplicaLog) -> dict[str, int]:
         if len(row) == 2 and all(map(_NUMBER.fullmatch, row)):
             epochs[row[0]] = int(row[1])
         else:
-            log.damage.append(f"{name}: the line {line!r} is no entry")
+            log.damage.append(f"{name}: the line {line!r} is not an entry")
     return epochs
 
 

@@ -63,7 +63,7 @@ class StoredBatch:
 
 
 def read_batches(segment: Path) -> Iterator[StoredBatch | str]:
-    """Batches in file order. A last item describes a tail that is no batch."""
+    """Batches in file order. A last item describes a tail that is not a batch."""
     return parse_batches(segment.read_bytes())
 
 
@@ -73,7 +73,7 @@ def parse_batches(content: bytes) -> Iterator[StoredBatch | str]:
     at = 0
     while at < len(data):
         if len(data) - at < min(_SMALLEST):
-            yield f"{len(data) - at} bytes at {at} are no batch"
+            yield f"{len(data) - at} bytes at {at} are not a batch"
             return
         length, magic = int.from_bytes(data[at + 8 : at + 12], "big", signed=True), data[at + 16]
         size = length + _LENGTH_AT_END

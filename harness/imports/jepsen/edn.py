@@ -191,7 +191,7 @@ class _Reader:
             items.append(item)
         self._depth -= 1
         if self._closing != _CLOSES[opened]:
-            raise self._error(f"a {opened} closed by {self._closing}; expected is "
+            raise self._error(f"a {opened} closed by {self._closing}; expected "
                               f"{_CLOSES[opened]}", self.at - 1)  # fmt: skip
         if opened == "#{":
             return frozenset(map(_hashable, items))
@@ -215,7 +215,7 @@ class _Reader:
         if rest[:1] == '"' or rest == '#"':
             return self._error('a " that is never closed; add its "', at, ends=True)
         ends = len(self._text) - at < 8 or rest == "#<"
-        return self._error(f"{self._decoded_prefix(at)} begins nothing that EDN has; expected is "
+        return self._error(f"{self._decoded_prefix(at)} does not begin a value of EDN; expected "
                            "a value", at, ends=ends)  # fmt: skip
 
     def _decoded_prefix(self, at: int) -> str:

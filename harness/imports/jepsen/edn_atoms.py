@@ -54,7 +54,7 @@ def atom(word: str) -> Any:
     if _NUMERIC.match(word):
         return number(word)
     if word[0] == "#":
-        raise AtomError(f"{word} is nothing that EDN has; expected is a value")
+        raise AtomError(f"{word} is not valid EDN; expected a value")
     return Symbol(word)
 
 
@@ -72,7 +72,9 @@ def number(word: str) -> int | float | Decimal | Fraction:
             return int(ratio) if ratio.denominator == 1 else ratio
     except (ValueError, InvalidOperation):
         pass
-    raise AtomError(f"{word[:40]} is no number; expected is one as 12, 0x1F, 1.5, 1.0E6, 1/3")
+    raise AtomError(
+        f"{word[:40]} is not a number; expected a number such as 12, 0x1F, 1.5, 1.0E6, 1/3"
+    )
 
 
 def _integer(match: re.Match[str]) -> int:
@@ -104,8 +106,10 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _unknown_character(code: str) -> str:
-    raise AtomError(f"\\{code} is no escape of a string; those are \\n \\t \\r \\b \\f \\\" \\\\, "
-                    "\\u and four digits, and octal ones")  # fmt: skip
+    raise AtomError(
+        f'\\{code} is not an escape of a string; expected \\n \\t \\r \\b \\f \\" \\\\, '
+        "\\u and four digits, or octal digits"
+    )
 
 
 def _join_surrogates(text: str) -> str:
@@ -122,7 +126,9 @@ def character(name: str) -> str:
     if match := _CODED.fullmatch(name):
         code = chr(int(match[1], 16) if match[1] else int(match[2], 8))
         return _join_surrogates(code)
-    raise AtomError(f"\\{name} is no character; expected is one as \\a, \\newline, \\u0041")
+    raise AtomError(
+        f"\\{name} is not a character; expected a character such as \\a, \\newline, \\u0041"
+    )
 
 
 def as_integer(value: Any) -> int | None:

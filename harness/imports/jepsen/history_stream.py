@@ -110,7 +110,7 @@ class Stream:
                 continue
             break
         if value is CLOSE and self._text[end - 1] != self._closes:
-            raise self._error(end - 1, f"a vector closed by {self._text[end - 1]}; expected is "
+            raise self._error(end - 1, f"a vector closed by {self._text[end - 1]}; expected "
                                        f"{self._closes}")  # fmt: skip
         if value is END and self._closes:
             raise self._error(end, f"the vector of operations is never closed; add its "

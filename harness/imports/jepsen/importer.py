@@ -78,7 +78,7 @@ def load(
             history, count, nemesis = _read(path, evidence, settings)
             clients = history.finish()
         if not history.sends.rows:
-            raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected is a "
+            raise HistoryError(f"{path}: no operation :send or :txn sends anything; expected a "
                                "history of jepsen.tests.kafka")  # fmt: skip
         if twice := history.repeated_hashes():
             check_unique(path, history, twice)

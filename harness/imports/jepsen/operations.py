@@ -35,7 +35,7 @@ def history_in(path: Path) -> Path:
     paths = [path / name for name in NAMES if (path / name).is_file()]
     if not paths:
         raise HistoryError(
-            f"{path} holds no history.edn and no sends.parquet; expected is the folder of one test "
+            f"{path} holds no history.edn and no sends.parquet; expected the folder of one test "
             "in a store, a history itself, or a folder of tables (docs/guide/own.md)"
         )
     return paths[0]
@@ -120,7 +120,7 @@ def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
     except EdnError as error:
         raise HistoryError(f"{path}: {error}") from None
     except UnicodeDecodeError as error:
-        raise HistoryError(f"{path} is no text ({error}); expected is history.edn") from None
+        raise HistoryError(f"{path} is not text ({error}); expected history.edn") from None
     except (OSError, EOFError, zlib.error) as error:
         raise HistoryError(f"{path} cannot be unpacked: {error}") from None
 
@@ -129,8 +129,8 @@ def _operation(value: Any, stream: Stream) -> Row:
     """The relevant fields of an operation, with numbers of any form as integers."""
     if not isinstance(value, dict):
         raise HistoryError(
-            f"{stream.place()}: {show_value(value)[:80]} is no operation; an operation is a map "
-            "with :type, :f, :process, :time and :value"
+            f"{stream.place()}: {show_value(value)[:80]} is not an operation: expected a map with "
+            ":type, :f, :process, :time and :value"
         )
     for name in ("type", "f", "process"):
         if value.get(name) is None:
@@ -166,8 +166,8 @@ def _add_times(ops: Iterable[Row]) -> Iterator[Row]:
 def _nanoseconds(op: Row) -> int:
     at_ns = as_integer(op["time"])
     if at_ns is None or not -LARGEST < at_ns < LARGEST:
-        raise HistoryError(f"{place_of(op)}: :time {show_value(op['time'])} is no number of "
-                           "nanoseconds; expected is a whole one of 64 bits")  # fmt: skip
+        raise HistoryError(f"{place_of(op)}: :time {show_value(op['time'])} is not a number of "
+                           "nanoseconds; expected a whole one of 64 bits")  # fmt: skip
     return at_ns
 
 

@@ -124,7 +124,7 @@ def _read(name: str, files: list[Path]) -> pa.Table:
         have = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
         text = " ".join(str(error).split())[:200]
-        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected is Parquet, CSV "
+        raise TablesError(f"{files[0]}: {name} cannot be read ({text}); expected Parquet, CSV "
                           "or JSON, all parts with the same columns") from None  # fmt: skip
     needed = NEEDED.get(name, ())
     lacks = [column for column in needed if column not in have.column_names]
@@ -246,7 +246,7 @@ def _configs(folder: Path) -> dict[str, dict[str, str]]:
             for topic, settings in configs.items()
         }
     except (ValueError, AttributeError) as error:
-        raise TablesError(f'{path}: {error}; expected is {{"TOPIC": {{"cleanup.policy": '
+        raise TablesError(f'{path}: {error}; expected {{"TOPIC": {{"cleanup.policy": '
                           '"compact"}}') from None  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
             value = json.loads(line) if line.strip() else []
         except (ValueError, RecursionError) as error:
             where = f", line {number}" if number else ""
-            raise TablesError(f"{file}{where}: it is no JSON ({error})") from None
+            raise TablesError(f"{file}{where}: it is not JSON ({error})") from None
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, dict):
                 raise TablesError(f"{file}: expected are objects, one a record, not {item!r:.60}")

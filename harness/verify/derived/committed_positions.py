@@ -5,7 +5,7 @@ There are four kinds of row:
 - `register`: an answer that no order of the operations explains.
 - `resumed`: a member that was assigned a partition and read on below a position that had been
   acknowledged before. Commits in transactions are excepted: their markers may follow later.
-- `unfollowed`: a register with more possible orders than are tried. It is no finding;
+- `unfollowed`: a register with more possible orders than are tried. It is not a finding;
   validation/sufficiency.py reports it.
 
 `deposed` is 1 where a coordinator may have answered that had lost its office and could not know it

@@ -34,7 +34,7 @@ def translation_rows(
 ) -> list[Row]:
     """Rows of the table `translations`: each position of a group in a mirror that a read showed,
     at its first read, with the position up to which the group may have processed the source by
-    then. Positions that the group itself commits in the mirror later are no translations."""
+    then. Positions that the group itself commits in the mirror later are not translations."""
     source_of = {row["p"]: row["source_p"] for row in mirrors}
     if not source_of:
         return []

@@ -167,8 +167,8 @@ def _final_leader(
     """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is.
 
     None when there is no log of that broker: another one's may lack what it never replicated. If it
-    is no replica any more, while all that are have a log, then of those who has the longest: there
-    is nothing else that the partition could come back from.
+    is no longer a replica, while all replicas have a log, then the replica with the longest: the
+    partition could come back from nothing else.
     """
     have = {row["broker"]: row["log_end"] or 0 for row in logs}
     leaders = [span.leader for span in spans if span.leader >= 0]

@@ -51,7 +51,7 @@ def shortened_columns(
 
 
 def _ns(change: tuple[str | None, str | None] | None) -> int | None:
-    """What a setting in ms was set to; None where that is no time."""
+    """What a setting in ms was set to; None where that is not a time."""
     value = "" if change is None else str(change[1])
     ms = int(value) if value.isdecimal() else FOREVER_NS
     return ms * 1_000_000 if ms < FOREVER_NS // 1_000_000 else None

@@ -77,7 +77,7 @@ def read(run_dir: Path, facts: RunFacts) -> SmallEvidence:
 def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
     """States of the run itself, each once.
 
-    The brokers' clean stop after the final reads writes states that are no evidence. A run without
+    The brokers' clean stop after the final reads writes states that are not evidence. A run without
     final reads was interrupted: its nodes were killed, and elections until then count.
     """
     has_final = any(phase.name == "final" for phase in facts.phases)

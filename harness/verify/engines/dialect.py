@@ -1,7 +1,7 @@
 """Our Spark SQL in DuckDB's dialect.
 
 The queries are ours and keep to what both engines read alike, so that few words differ; a test
-lets sqlglot translate every one of them and compares. It is no parser: sqlglot is one, and its
+lets sqlglot translate every one of them and compares. It is not a parser: sqlglot is one, and its
 import and the parsing of a hundred queries took a third of the judgement of 10^5 sends.
 """
 

@@ -57,7 +57,7 @@ def _skipped_versions(spans: Iterable[Row]) -> Iterator[str]:
 
 
 def _unassigned_brokers(spans: Iterable[Row]) -> Iterator[str]:
-    """Partitions whose first ISR has brokers that are no replicas."""
+    """Partitions whose first ISR has brokers that are not replicas."""
     for row in spans:
         if row["strangers"] is not None and row["prev_version"] is None:
             yield (

@@ -57,7 +57,7 @@ def _make_readable(run_dir: Path, work: Path, *, deep: bool) -> ReadableEvidence
     report = readable.report
     folder = run_dir / "evidence"
     if folder.exists() and not folder.is_dir():
-        report.add([f"{folder.name} is no folder of tables: {AGAIN}"])
+        report.add([f"{folder.name} is not a folder of tables: {AGAIN}"])
     plan: dict[Path, pa.Schema | None] = {}
     listed = listed_parts(run_dir)
     for table, schema in SCHEMAS.items():
@@ -169,7 +169,7 @@ def _have_same_rows(path: Path, other: Path) -> bool:
 def _schema_of(
     part: Path, run_dir: Path, table: str, report: ValidationReport, *, deep: bool
 ) -> pa.Schema | None:
-    """The part's columns; None, and reported, if it is no intact Parquet file."""
+    """The part's columns; None, and reported, if it is not an intact Parquet file."""
     try:
         return _read_schema(part, deep=deep)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -191,7 +191,7 @@ def _read_schema(part: Path, *, deep: bool) -> pa.Schema:
 
 def _unreadable(name: Path, error: Exception | str) -> str:
     text = " ".join(str(error).split())[:200]
-    return f"{name} is no whole Parquet file ({text}): {AGAIN}"
+    return f"{name} is not a complete Parquet file ({text}): {AGAIN}"
 
 
 def _write_part(run_dir: Path, target: Path, part: Path, have: pa.Schema | None) -> None:

@@ -45,7 +45,7 @@ def _valid_settings(config: dict[str, str], where: str, sentences: list[str]) ->
         if _NUMERIC.fullmatch(name) and not _NUMBER.fullmatch(text)
     }
     sentences += [
-        f"{where}: {name} is {text!r}, which is no number; write one and judge again"
+        f"{where}: {name} is {text!r}, which is not a number; write one and judge again"
         for name, text in wrong.items()
     ]
     return {name: text for name, text in config.items() if name not in wrong}

@@ -104,7 +104,7 @@ def test_new_member_rejoins_with_its_id() -> None:
 
 
 def test_expired_pending_member_does_not_disturb_the_group() -> None:
-    """It is no member yet: a stable group stays so when it leaves or is not heard of again."""
+    """It is not a member yet: a stable group stays so when it leaves or is not heard of again."""
     group, _ = stable("a", "b")
     c, d = Client(group, "c"), Client(group, "d")
     c.join(1, needs_known_id=True)

@@ -142,7 +142,7 @@ WRONG_CHANGES: dict[str, Sequence[Change]] = {
     "appended to no list": [("retention.ms", APPEND, "1")],
     "subtracted from no list": [("retention.ms", SUBTRACT, "1")],
     "null appended": [("cleanup.policy", APPEND, None)],
-    "appended what is no policy": [("cleanup.policy", APPEND, "hoard")],
+    "appended what is not a policy": [("cleanup.policy", APPEND, "hoard")],
     "operation 9": [("retention.ms", 9, "1")],
     "operation -1": [("retention.ms", -1, "1")],
     "a key twice": [("retention.ms", SET, "1"), ("retention.ms", SET, "2")],

@@ -43,7 +43,7 @@ BROKEN = {
     "array of -2": struct.pack(">ihhihi", 14, 3, 1, 5, -1, -2),
     "string null where none may be": struct.pack(">ihhihih", 16, 3, 1, 5, -1, 1, -1),
     "string that lies": struct.pack(">ihhihih", 16, 3, 1, 5, -1, 1, 300),
-    "text that is no UTF-8": struct.pack(">ihhihih", 17, 3, 1, 5, -1, 1, 1) + b"\xff",
+    "text that is not UTF-8": struct.pack(">ihhihih", 17, 3, 1, 5, -1, 1, 1) + b"\xff",
     "bytes after the body": _sized(_metadata(), len(_metadata()) - 4 + 3) + b"abc",
     "truncated flexible body": _sized(_metadata(9), len(_metadata(9)) - 4 - 3)[:-3],
     "a tag section that lies": struct.pack(">ihhihcb", 12, 3, 9, 5, 1, b"x", 100),
@@ -86,7 +86,7 @@ def before_a_bad_size(asker: Asker, size: int) -> list[Any]:
 LATIN = "größe".encode("latin-1")
 
 
-@FRAMES.question("a client id that is no UTF-8")
+@FRAMES.question("a client id that is not UTF-8")
 def client_id(asker: Asker) -> Any:
     frame = struct.pack(">hhih", 3, 1, 5, len(LATIN)) + LATIN + struct.pack(">i", 0)
     answer = asker.side.raw(struct.pack(">i", len(frame)) + frame)
@@ -99,7 +99,7 @@ NO_TEXT = {
 }  # fmt: skip
 
 
-@FRAMES.each("a topic's name that is no UTF-8:", NO_TEXT)
+@FRAMES.each("a topic's name that is not UTF-8:", NO_TEXT)
 def topic_name(asker: Asker, name: bytes) -> Any:
     body = struct.pack(">hhihih", 3, 1, 77, -1, 1, len(name)) + name
     frame = asker.side.raw(struct.pack(">i", len(body)) + body, patience_s=ANSWER_TIMEOUT_S)

@@ -27,7 +27,7 @@ class Box:
         return NodeStatus(node=node, state=self.state, pid=None)
 
     def local_pid(self, node: str) -> int:
-        raise LabFailure(f"{node} is no process of this machine")
+        raise LabFailure(f"{node} is not a process of this machine")
 
     def home(self, directory: Path) -> Path:
         return Path("/home")
@@ -83,5 +83,5 @@ def test_disk_fault_on_a_remote_engine_names_its_limit(box: Box) -> None:
         lambda: disks(box).limit_file_size("b1", 1),
         lambda: disks(box).make_read_only("b1"),
     ):
-        with pytest.raises(LabFailure, match="no process of this machine"):
+        with pytest.raises(LabFailure, match="not a process of this machine"):
             act()

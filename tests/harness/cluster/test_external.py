@@ -56,7 +56,7 @@ SCENARIO = Scenario(
         ('bootstrap = []\nzookeeper = "a:1"', "names no broker"),
         (SMALL + 'brokers = ["b1"]', "brokers"),
         (SMALL + '[nodes.one]\ndirect = "a:1"', "nodes.one: a broker is named b"),
-        (SMALL + '[nodes.b1]\ndirect = "here"', "'here' is no host:port"),
+        (SMALL + '[nodes.b1]\ndirect = "here"', "'here' is not host:port"),
         (SMALL + '[nodes.b1]\ndirect = "a:1"\nhalt = "x"', "halt"),
         (
             SMALL + '[[links]]\nfrom = "b1"\nto = "b2"\ntoxiproxy = "a:1"\nproxies = []\n'
@@ -64,12 +64,12 @@ SCENARIO = Scenario(
             "a link leads from b1 to b2: nodes are client",
         ),
         ("bootstrap = [", "Invalid|invalid"),
-        (SMALL.replace(":1", ":70000"), "'127.0.0.1:70000' is no host:port"),
+        (SMALL.replace(":1", ":70000"), "'127.0.0.1:70000' is not host:port"),
         (SMALL + NODE + 'kill = "x"', "nodes.b1 has kill, which needs state too"),
         (SMALL + NODE + 'state = "x"\nstop = "x"', "nodes.b1 has stop, which needs start too"),
         (SMALL + NODE + 'state = "x"\npause = "x"', "nodes.b1 has pause, which needs resume too"),
         (SMALL + NODE + 'copy = "x {into}"', "nodes.b1 has copy, which needs stop too"),
-        (SMALL + NODE + 'state = "it\'s"', "nodes.b1.state is no command: No closing quotation"),
+        (SMALL + NODE + 'state = "it\'s"', "nodes.b1.state is not a command: No closing quotation"),
         (SMALL + NODE.replace("b1", "zk1") + 'copy = "cp x"', "zk1.copy names no {into}"),
         (
             SMALL + NODE + 'copy = "x {into}"\n' + NODE.replace("b1", "b2"),

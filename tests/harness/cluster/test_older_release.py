@@ -20,7 +20,7 @@ from urteil.harness.targets import KafkaTarget
 pytestmark = pytest.mark.thorough
 TOPIC = "old"
 ARABIC = "-Duser.language=ar -Duser.country=EG"
-"""A locale whose digits are no ASCII digits."""
+"""A locale whose digits are not ASCII digits."""
 
 
 @pytest.fixture(scope="module")

@@ -28,4 +28,4 @@ def test_damaged_epochs_count_as_damaged_evidence(tmp_path):
     (log,) = find_logs(1, where.data, {})
     assert list(read_log(log, "r1"))
     assert log.row["epochs"] == '{"0":0}'
-    assert log.damage == ["leader-epoch-checkpoint: the line '\ufffd x' is no entry"]
+    assert log.damage == ["leader-epoch-checkpoint: the line '\ufffd x' is not an entry"]

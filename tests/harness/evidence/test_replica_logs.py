@@ -115,7 +115,7 @@ def test_damaged_bytes_never_raise_and_are_never_intact(data, codec):
         changed[position] ^= 0x5A
         segment.write_bytes(changed)
         log, rows = read(data)
-        # Base offset, epoch and the producer's fields are no part of a value's checksum.
+        # Base offset, epoch and the producer's fields are not part of a value's checksum.
         wrong = [row for row in rows if row.get("intact") is False]
         same = [row.get("value_id") for row in rows] == [f"r1/p1/{n}" for n in range(6)]
         assert log.damage or wrong or same

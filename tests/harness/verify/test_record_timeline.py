@@ -110,9 +110,9 @@ def test_timeline_of_an_offset_lists_all_its_records(tmp_path: Path, tables: Tab
     [
         ("nothing-0@5", "no topic nothing in .*; its topics: .*urteil"),
         ("urteil-0@99999", "no client saw one there, and no replica holds one there"),
-        ("urteil@5", "is no TOPIC-PARTITION@OFFSET"),
-        ("urteil-0@99999999999999999999", "is no TOPIC-PARTITION@OFFSET"),
-        ("urteil-9999999999@5", "is no TOPIC-PARTITION@OFFSET"),
+        ("urteil@5", "is not TOPIC-PARTITION@OFFSET"),
+        ("urteil-0@99999999999999999999", "is not TOPIC-PARTITION@OFFSET"),
+        ("urteil-9999999999@5", "is not TOPIC-PARTITION@OFFSET"),
     ],
 )
 def test_timeline_of_an_empty_offset_reports_no_record(

@@ -102,10 +102,10 @@ def _other_bytes(part: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (_cut, f"{READS} is no whole Parquet file"),
-        (_empty, f"{READS} is no whole Parquet file"),
+        (_cut, f"{READS} is not a complete Parquet file"),
+        (_empty, f"{READS} is not a complete Parquet file"),
         (_without_offset, f"{READS}: it has no offset"),
-        (_other_bytes, f"{READS} is no whole Parquet file"),
+        (_other_bytes, f"{READS} is not a complete Parquet file"),
         (_text_offset, f"{READS}: offset is string, should be int64"),
     ],
 )
@@ -133,7 +133,7 @@ def test_small_tables_with_damaged_pages_are_a_reason(table: str, run_dir: Path)
     part.write_bytes(data)
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
-    expected = f"evidence/{table}/{part.name} is no whole Parquet file"
+    expected = f"evidence/{table}/{part.name} is not a complete Parquet file"
     assert any(reason.startswith(expected) for reason in result.reasons)
     assert named(result, "duplicate").status is Status.HOLDS
 
@@ -166,7 +166,7 @@ def test_a_file_in_place_of_the_evidence_is_unknown(run_dir: Path) -> None:
     (run_dir / "evidence").touch()
     result = judge(run_dir)
     assert result.verdict is Verdict.UNKNOWN
-    assert result.reasons[0] == "evidence is no folder of tables: collect the evidence again"
+    assert result.reasons[0] == "evidence is not a folder of tables: collect the evidence again"
 
 
 NO_NUMBER = [
@@ -371,7 +371,9 @@ def test_dangling_and_outward_links_are_ignored(
     result = judge(run_dir)
     assert (outside / "verify" / "kept").exists()
     assert result.verdict is Verdict.UNKNOWN
-    assert result.reasons[0].startswith("evidence/polls/part-1.parquet is no whole Parquet file")
+    assert result.reasons[0].startswith(
+        "evidence/polls/part-1.parquet is not a complete Parquet file"
+    )
 
 
 @pytest.mark.usefixtures("few")
@@ -388,9 +390,10 @@ def test_invalid_unicode_and_duplicate_columns_are_reasons(run_dir: Path) -> Non
     pq.write_table(pa.table([*rows.columns, rows["offset"]], names=names), reads)
     sentences = " ".join(judge(run_dir).reasons)
     assert (
-        "evidence/reads/part-0.parquet is no whole Parquet file (it has offset twice)" in sentences
+        "evidence/reads/part-0.parquet is not a complete Parquet file (it has offset twice)"
+        in sentences
     )
-    assert "evidence/clients/part-0.parquet is no whole Parquet file" in sentences
+    assert "evidence/clients/part-0.parquet is not a complete Parquet file" in sentences
 
 
 @pytest.mark.usefixtures("few")
@@ -401,7 +404,7 @@ def test_settings_that_are_no_numbers_are_reported_with_their_file(tmp_path: Pat
     run_facts.topics[0].config["min.insync.replicas"] = "zwei"
     synthetic.write_run(tmp_path, healthy(), scenario, run_facts)
     result = judge(tmp_path)
-    mend = "which is no number; write one and judge again"
+    mend = "which is not a number; write one and judge again"
     assert result.verdict is Verdict.UNKNOWN
     assert [reason for reason in result.reasons if mend in reason] == [
         f"scenario.json, cluster: replica.lag.time.max.ms is 'soon', {mend}",

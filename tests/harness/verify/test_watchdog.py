@@ -103,7 +103,7 @@ def test_stalled_spark_is_killed_and_the_next_one_judges(
 @pytest.mark.parametrize("text", ["soon", "0", "nan", "-5"])
 def test_invalid_limit_is_rejected(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT, text)
-    with pytest.raises(ValueError, match=f"{LIMIT}={text} is no number of seconds above 0"):
+    with pytest.raises(ValueError, match=f"{LIMIT}={text} is not a number of seconds above 0"):
         watchdog.limit_s(Path())
 
 

@@ -7,7 +7,7 @@ of `inputs` (`harness/verify/expected_outputs.py`). Its result goes to files, as
 topic, which then holds a changelog of `key` and `value`. A query has a checkpoint of its own, from
 which the next session of the process continues. A query that fails is started again from its
 checkpoint, as by a supervisor: Spark 4.1 ends a query after it has replayed an uncommitted batch
-(SPARK-55271), and that is no error of its results.
+(SPARK-55271), and that is not an error of its results.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ left, paused or resumed. Within one, a group may stand still for twice its sessi
 s (and max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final reader
 for 30 s. The pending records were acknowledged with acks=all before the interval, lie in the
 final log at their offsets, and no member was ever beyond them. All members polled until the end:
-a client that hangs is no finding. Readers of committed records are judged only in runs without
+a client that hangs is not a finding. Readers of committed records are judged only in runs without
 transactions."""
 
 from __future__ import annotations

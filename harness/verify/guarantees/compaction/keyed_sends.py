@@ -120,7 +120,7 @@ class KeyedSend:
 
 @dataclass
 class Key:
-    """A key of a partition with its sends; those of aborted transactions are no values."""
+    """A key of a partition with its sends; those of aborted transactions are not values."""
 
     partition: Partition
     sends: list[KeyedSend] = field(default_factory=list)

@@ -89,7 +89,7 @@ GUARANTEE = Guarantee(
     ),
     not_counted=(
         "Keys with unresolved sends, those of transactions of unknown fate among them. Records of "
-        "aborted transactions are no values.",
+        "aborted transactions are not values.",
         "What `lost_write` permits.",
         "`not served` of values that were written twice, of which the first may be cleaned.",
     ),

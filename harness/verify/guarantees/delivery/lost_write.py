@@ -172,7 +172,7 @@ GUARANTEE = Guarantee(
         "offset.",
         "Without logs, an acknowledgement without an offset is judged where final passes covered "
         "all offsets between the records before and after it.",
-        "If the last leader is no replica any more and left no log, the longest log of the "
+        "If the last leader is not a replica any more and left no log, the longest log of the "
         "replicas counts as the final leader's.",
         "`, on some replicas` is added where another replica still has the record.",
         "What disks lost is permitted, but not records that all in-sync replicas acknowledged so "

@@ -12,7 +12,7 @@ leader owes only the records that all replicas still hold.
 from which neither an administrator nor retention deleted records: Apache Kafka looks into one
 segment below the log start, of which no record is left, and into no other. The largest timestamp
 is compared with the records before the response, and with records acknowledged before the
-request that still exist: none may be newer. An empty response is no violation, since the newest
+request that still exist: none may be newer. An empty response is not a violation, since the newest
 record may not be committed yet."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read skew: a cycle of transactions in which one did not see what another wrote (G-single).
 
-A transaction reads a slice of a log between two polls, which is no snapshot. This is therefore
+A transaction reads a slice of a log between two polls, which is not a snapshot. This is therefore
 counted and never a failure."""
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ GUARANTEE = Guarantee(
         "`unmarked` for producers without any marker in the log, and for cleaned records where a "
         "clock was moved.",
         "Transactions of which an unclean election or a disk may have destroyed a part, in "
-        "`__transaction_state` too; losses of other topics are no excuse.",
+        "`__transaction_state` too; losses of other topics do not excuse it.",
         "Coordinators that do not answer.",
     ),
     requires=(TRANSACTIONS,),

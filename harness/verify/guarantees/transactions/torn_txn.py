@@ -47,7 +47,7 @@ COORDINATOR = """
  FROM (SELECT topic, CASE WHEN unclean_on = 1 OR lost_floor IS NOT NULL THEN 1 ELSE 0 END
          AS spoiled FROM partitions) topics)
 """
-"""Whether the coordinator may have lost what it knew: another topic's settings are no excuse."""
+"""Whether the coordinator may have lost what it knew: another topic's settings do not excuse it."""
 
 _ASKED = (
     "CASE WHEN partitions.has_log = 0 AND records.n_reads > 0 THEN records.read_asked "

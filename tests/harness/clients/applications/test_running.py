@@ -109,7 +109,7 @@ def test_only_state_stores_of_a_dead_process_are_emptied(open_app: Open, tmp_pat
     assert controls.kill("a1").state is NodeState.DEAD
     assert controls.empty_stores("a1") == ["application/a1/state/0_1/data"]
     assert [path.name for path in folder.iterdir()] == ["settings"]
-    with pytest.raises(LabFailure, match="p1 is no process of an application"):
+    with pytest.raises(LabFailure, match="p1 is not a process of an application"):
         controls.empty_stores("p1")
 
 

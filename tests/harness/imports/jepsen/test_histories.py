@@ -190,7 +190,7 @@ def test_export_has_jepsens_form(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "no operation :send or :txn sends anything"),
-        ("[1 2]", "1 is no operation"),
+        ("[1 2]", "1 is not an operation"),
         ("{:type :ok, :f :send, :time 1}", "operation ?: an operation without :process"),
         ("{:type :info, :f :crash, :process 0, :time 1} {:index 2, :type :ok, :f :poll, "
          ":process 0}", "operation 2: an operation without :time, though others have one"),

@@ -97,11 +97,11 @@ def test_unreadable_text_is_reported_with_its_place(
 
 
 def test_invalid_json_line_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
+    with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is not JSON"):
         judged(tmp_path, sends_jsonl='{"client": "p"}\n{"client": ', reads_csv=text(READS))
 
 
 def test_too_deep_json_is_not_reported_as_empty(tmp_path: Path) -> None:
     deep = '{"client": "p"}\n' + "[" * 100_000
-    with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is no JSON"):
+    with pytest.raises(TablesError, match=r"sends.jsonl, line 2: it is not JSON"):
         judged(tmp_path, sends_jsonl=deep, reads_csv=text(READS))

@@ -90,7 +90,7 @@ def test_records_outlive_the_death_of_their_broker(cluster: Cluster) -> None:
     producer.close()
     dead = [controls.kill(node) for node in cluster.plan.brokers]
     assert [(status.state, status.exit_code) for status in dead] == [(NodeState.DEAD, -9)] * 2
-    controls.check()  # what the lab killed is no failure of the lab
+    controls.check()  # what the lab killed is not a failure of the lab
     for node in cluster.plan.brokers:
         assert controls.start(node).starts == 2
     controls.await_healthy(deadline_s=60)

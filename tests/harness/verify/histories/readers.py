@@ -169,7 +169,7 @@ class Group:
                      "ok" if outcome == "ok" else "info")  # fmt: skip
 
     def commit_late(self, log: Log, at_ns: int) -> None:
-        """One who is no member any more is refused."""
+        """A former member is refused."""
         if self.generation > 1:
             who = self._who(self.random.choice(self.members), self.generation - 1)
             self._commit(log, who, at_ns, self.position[log.partition] + 3, "fail")

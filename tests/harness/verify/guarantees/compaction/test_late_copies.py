@@ -101,7 +101,7 @@ def test_lost_late_copy_is_found(tmp_path: Path) -> None:
 
 
 def test_single_later_send_is_the_last_of_its_key(tmp_path: Path) -> None:
-    """An idempotent producer's copy is no late attempt, but a wrong one."""
+    """An idempotent producer's copy is not a late attempt, but a wrong one."""
     tables = _made(idempotent=True)
     _copied(tables)
     _clean(tables, NEWER)

@@ -1,4 +1,4 @@
-"""A partition whose last leader is no replica any more, and left no records to the others."""
+"""A partition whose last leader is not a replica any more, and left no records to the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urteil.harness.verify.synthetic import END_NS, S
 
 
 def moved(ends: dict[int, int], replicas: str = "[1, 2]") -> Tables:
-    """Broker 3 led last and is no replica any more; of the others' logs the begins are left."""
+    """Broker 3 led last and is not a replica any more; of the others' logs the begins are left."""
     tables = healthy()
     last = tables["states"][-1]
     at_ns = max(row["at_ns"] for row in tables["states"]) + S

@@ -1,4 +1,4 @@
-"""Permitted behaviour of a group is no finding; each violation is found with its record."""
+"""Permitted behaviour of a group is not a finding; each violation is found with its record."""
 
 from __future__ import annotations
 

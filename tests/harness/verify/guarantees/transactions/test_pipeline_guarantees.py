@@ -177,7 +177,7 @@ def test_copy_may_be_compacted_by_another_copy_of_its_key(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("topic", ["urteil-out", "__consumer_offsets", "urteil-other"])
 def test_unclean_election_may_lose_output_or_positions(topic: str, tmp_path: Path) -> None:
-    """Broker 2 was not in sync, and was elected; another topic's elections are no excuse."""
+    """Broker 2 was not in sync, and was elected; another topic's elections do not excuse it."""
     all_values = values()
     tables = copied([*all_values[:40], *all_values[41:], all_values[50]])
     last = {"run": "r", "topic": topic, "topic_id": "out", "partition": 0, "controller_epoch": 1}

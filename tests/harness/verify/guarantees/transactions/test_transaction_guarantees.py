@@ -1,4 +1,4 @@
-"""Permitted outcomes of transactions are no finding; violations are found."""
+"""Permitted outcomes of transactions are not findings; violations are found."""
 
 from __future__ import annotations
 

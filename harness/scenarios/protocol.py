@@ -145,15 +145,15 @@ GROUPS = protocol_scenario(
 
 CONTROLLER = protocol_scenario(
     name="protocol-controller",
-    about="the controller's first LeaderAndIsr and UpdateMetadata after a leader's crash are lost, "
-    "and after the next one they are repeated",
+    about="the controller's first LeaderAndIsr and UpdateMetadata after another broker's crash are "
+    "lost, and after the next crash they are repeated",
     faults=(
         fault("lose_answer", "controller->all", 4, 9, api="LeaderAndIsr"),
         fault("lose_request", "controller->all", 4, 9, api="UpdateMetadata"),
-        fault("crash", "leader", 5, 6),
+        fault("crash", "bystander", 5, 6),
         fault("duplicate_request", "controller->all", 20, 9, api="LeaderAndIsr", times=0),
         fault("duplicate_request", "controller->all", 20, 9, api="UpdateMetadata", times=0),
-        fault("crash", "leader", 21, 6),
+        fault("crash", "bystander", 21, 6),
     ),
     besides=("two_leaders", "epoch_went_back"),
     duration_s=36.0,

@@ -43,8 +43,8 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A broker that exited by itself, while it ran or was `starting`; `starts` counts its starts
-    until then."""
+    """A broker or controller that exited by itself, while it ran or was `starting`; `starts` counts
+    its starts until then."""
 
     node: str
     starts: int

@@ -201,8 +201,8 @@ class ClusterControls:
         return self._runtime.status(node)
 
     def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
-        """Record the end of a broker once a life."""
-        if status.node in self.brokers and status.exit_code is not None:
+        """Record the end of a broker or controller once a life."""
+        if status.node not in self.zookeepers and status.exit_code is not None:
             self._ended.setdefault(
                 (status.node, status.starts),
                 Ended(
@@ -287,7 +287,7 @@ class ClusterControls:
 
     @property
     def unexpected_ends(self) -> list[Ended]:
-        """Brokers that ended by themselves, as found by `check` and `start`."""
+        """Brokers and controllers that ended by themselves, as found by `check` and `start`."""
         return list(self._ended.values())
 
     def check(self) -> None:

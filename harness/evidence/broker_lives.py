@@ -1,4 +1,4 @@
-"""The starts of brokers, and their unexpected exits."""
+"""The starts of brokers and controllers, and their unexpected exits."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PART = "lives"
 
 
 def write_lives(
-    run_dir: Path, run: str, at_ns: int, brokers: Iterable[NodeStatus], ended: Iterable[Ended]
+    run_dir: Path, run: str, at_ns: int, nodes: Iterable[NodeStatus], ended: Iterable[Ended]
 ) -> None:
-    """Write rows of `samples`: `starts` of each broker, and the `exit_code` of each unexpected
+    """Write rows of `samples`: `starts` of each node, and the `exit_code` of each unexpected
     exit.
 
-    The label `while` has the broker's phase at its exit.
+    The label `while` has the node's phase at its exit.
     """
     with Evidence(run_dir, PART, run) as evidence:
-        for broker in brokers:
-            columns = {"source": broker.node, "metric": STARTS, "labels": "{}"}
-            evidence.add("samples", columns | {"at_ns": at_ns, "value": float(broker.starts)})
+        for node in nodes:
+            columns = {"source": node.node, "metric": STARTS, "labels": "{}"}
+            evidence.add("samples", columns | {"at_ns": at_ns, "value": float(node.starts)})
         for end in ended:
             labels = json.dumps({WHILE: STARTING if end.starting else RUNNING})
             columns = {"source": end.node, "metric": EXIT_CODE, "labels": labels}

@@ -180,12 +180,16 @@ class Play:
             steps.end_clients(workload)
 
     def _record_lives(self, opened: Sequence[AnyCluster]) -> None:
-        """Check once more that every node lives, and record brokers that ended by themselves."""
+        """Check once more that every node lives, and record those that ended by themselves."""
         every = [cluster.controls() for cluster in opened]
         lives: list[NodeStatus] = []
         try:
             for controls in every:
-                lives += [controls.status(node) for node in controls.brokers]
+                lives += [
+                    controls.status(node)
+                    for node in controls.nodes
+                    if node not in controls.zookeepers
+                ]
                 controls.check()
         except LabFailure as failure:
             self._note_problem(str(failure))

@@ -1,8 +1,9 @@
-"""Brokers that exited although no fault stopped them: rows of the derived table `broker_exits`.
+"""Brokers, and controllers with nodes of their own, that exited although no fault stopped them: rows
+of the derived table `broker_exits`.
 
 Exits that somebody outside may have caused are not counted: SIGKILL, which the kernel sends when
-memory is short, and SIGTERM, after which a broker may exit with 0. A starting broker needs the
-others: its exit is not judged while a fault acts on another node.
+memory is short, and SIGTERM, after which a node may exit with 0. A starting node needs the others:
+its exit is not judged while a fault acts on another node.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ _KILLED = (-9, -15, 137, 143, 0)
 
 
 def exit_rows(run_dir: Path, small: SmallEvidence) -> list[Row]:
-    """A row a life of a broker, with its `exit_code` where it ended by itself."""
+    """A row a life of a node, with its `exit_code` where it ended by itself."""
     rows: list[Row] = []
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
         if row["value"] is None:
             continue
-        broker, value = str(row["source"]), int(row["value"])
+        node, value = str(row["source"]), int(row["value"])
         if row["metric"] == STARTS:
-            blank = {"at_ns": row["at_ns"], "broker": broker, "kind": None, "exit_code": None}
+            blank = {"at_ns": row["at_ns"], "node": node, "kind": None, "exit_code": None}
             rows += [blank] * value
             continue
         kind = cell_checks.labels(row).get(WHILE)
-        if value not in _KILLED and not (kind == STARTING and _has_other_fault(small, broker, row)):
-            rows.append({"at_ns": row["at_ns"], "broker": broker, "kind": kind, "exit_code": value})
+        if value not in _KILLED and not (kind == STARTING and _has_other_fault(small, node, row)):
+            rows.append({"at_ns": row["at_ns"], "node": node, "kind": kind, "exit_code": value})
     return rows
 
 
-def _has_other_fault(small: SmallEvidence, broker: str, row: Row) -> bool:
-    """Whether a fault acted then that was not meant for the broker."""
+def _has_other_fault(small: SmallEvidence, node: str, row: Row) -> bool:
+    """Whether a fault acted then that was not meant for the node."""
     return any(
         acting_stretch(fault).begin_ns <= row["at_ns"] < acting_stretch(fault).end_ns
         for fault in small.faults
-        if fault["acted"] and broker not in targets_of(fault)
+        if fault["acted"] and node not in targets_of(fault)
     )

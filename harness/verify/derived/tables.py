@@ -226,8 +226,8 @@ DERIVED: dict[str, DerivedTable] = {
         made_of=("faults", "states", "logs", "samples"),
     ),
     "broker_exits": DerivedTable(
-        "a broker's process, and its exit by itself if there was one",
-        "at_ns:l broker:s kind:s exit_code:i",
+        "a broker's or controller's process, and its exit by itself if there was one",
+        "at_ns:l node:s kind:s exit_code:i",
         made_of=("samples", "faults"),
     ),
     "cluster_tasks": DerivedTable(

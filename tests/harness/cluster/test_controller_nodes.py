@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from kafka import KafkaAdminClient
 from tests.waiting import until
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.observations import Link, NodeState
+from urteil.chaos.observations import LabFailure, Link, NodeState
 from urteil.harness import standing
 from urteil.harness.cluster import Cluster
 from urteil.harness.evidence.collection import collect
@@ -57,6 +59,12 @@ def test_controllers_of_their_own_elect_and_leave_evidence(tmp_path: Path, versi
         until(lambda: controls.controller() not in (leader, None))
         isolate.heal(controls)
         controls.await_healthy(deadline_s=60)
+
+        os.kill(controls.status("q2").pid or 0, signal.SIGABRT)
+        until(lambda: controls.status("q2").state is NodeState.DEAD)
+        with pytest.raises(LabFailure, match=r"ended by itself: q2 \(exit -6\)"):
+            controls.check()
+        assert [(end.node, end.exit_code) for end in controls.unexpected_ends] == [("q2", -6)]
     facts = RunFacts(run="r1", seed=1, scenario="s", target="kafka", runtime="process",
                      boot_id="boot", command="", versions=cluster.versions())  # fmt: skip
     save(tmp_path / "run.json", facts)

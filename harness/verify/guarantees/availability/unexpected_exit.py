@@ -1,7 +1,7 @@
-"""No broker exits by itself.
+"""No broker exits by itself, and no controller of KRaft with a node of its own.
 
-Judged are brokers whose process the lab started and watched. Where a fault may end a broker (a
-full disk, no file descriptors, its last log directory gone), the lab expects the exit."""
+Judged are nodes whose process the lab started and watched. Where a fault may end a node (a full
+disk, no file descriptors, its last log directory gone), the lab expects the exit."""
 
 from __future__ import annotations
 
@@ -13,40 +13,44 @@ from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 def _explain(row: Mapping[str, Any]) -> str:
     meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
+    kind = "Controller" if row["node"].startswith("q") else "Broker"
     return (
-        f"Broker {row['broker'][1:]} exited{meanwhile} by itself, with exit code "
-        f"{row['exit_code']}; its last lines are in logs/{row['broker']}.log."
+        f"{kind} {row['node'][1:]} exited{meanwhile} by itself, with exit code "
+        f"{row['exit_code']}; its last lines are in logs/{row['node']}.log."
     )
 
 
 GUARANTEE = Guarantee(
     name="unexpected_exit",
     rank=40,
-    about="a broker exited by itself",
-    promise="Failures of other brokers, of ZooKeeper, of the network or of a broker's own process "
-    "do not end the broker for good: it continues, or starts again.",
+    about="a broker or controller exited by itself",
+    promise="Failures of other nodes, of the network or of its own process do not end a broker or "
+    "controller for good: it continues, or starts again.",
     source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
     sub_kinds={
-        "running": "the broker exited while it was running",
+        "running": "the node exited while it was running",
         "starting": "it exited while it started",
     },
-    details=("Judged are brokers whose process the lab started and watches.",),
+    details=(
+        "Judged are brokers, and controllers of KRaft with nodes of their own, whose process the "
+        "lab started and watches.",
+    ),
     not_counted=(
         "Exits that a fault may cause: a full disk, no file descriptors, the last log directory "
-        "gone, damage under a running broker.",
+        "gone, damage under a running node.",
         "What other programs may have done: SIGKILL, as the kernel sends it when memory is short, "
-        "and SIGTERM, after which a broker may exit with 0.",
-        "`starting` while another fault acts than the broker's own, since a start needs other "
+        "and SIGTERM, after which a node may exit with 0.",
+        "`starting` while another fault acts than the node's own, since a start needs other "
         "nodes.",
     ),
     occasion=Occasion.SAMPLES,
     opportunities="SELECT COUNT(*) AS n FROM broker_exits exits",
     violations="""
 SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns,
-  at_ns AS until_ns, broker, exit_code
+  at_ns AS until_ns, node, exit_code
 FROM broker_exits WHERE exit_code IS NOT NULL""",
     explain=_explain,
-    tie="finding.broker, finding.exit_code",
+    tie="finding.node, finding.exit_code",
     needs=("samples",),
     reads=("broker_exits",),
     rests_on=("samples", "faults"),

@@ -24,8 +24,10 @@ def _judged(run_dir: Path, *ended: Ended, fault_on: str = "b1") -> GuaranteeResu
     return alone("unexpected_exit", run_dir, tables)
 
 
-def _end(code: int, *, starting: bool = False, at_ns: int = END_NS) -> Ended:
-    return Ended(node="b1", starts=2, at_ns=at_ns, exit_code=code, starting=starting)
+def _end(
+    code: int, *, node: str = "b1", starting: bool = False, at_ns: int = END_NS
+) -> Ended:
+    return Ended(node=node, starts=2, at_ns=at_ns, exit_code=code, starting=starting)
 
 
 def test_brokers_that_live_are_counted_by_their_lives(tmp_path: Path) -> None:
@@ -38,6 +40,13 @@ def test_unexpected_broker_exit_is_found(code: int, tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, _end(code, at_ns=CRASH_NS + S)).findings
     assert finding.sub_kind == "running"
     assert finding.sentence.startswith(f"Broker 1 exited by itself, with exit code {code};")
+
+
+def test_unexpected_exit_of_a_controller_is_found(tmp_path: Path) -> None:
+    (finding,) = _judged(tmp_path, _end(1, node="q2")).findings
+    assert finding.sentence == (
+        "Controller 2 exited by itself, with exit code 1; its last lines are in logs/q2.log."
+    )
 
 
 @pytest.mark.parametrize("code", [-9, 137, -15, 143, 0])

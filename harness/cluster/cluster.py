@@ -32,7 +32,6 @@ from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
-from urteil.harness.evidence.journal import METADATA_COMMITTED
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.scenario import ClusterSpec
@@ -301,8 +300,8 @@ class Cluster:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
         version = next(iter(self.kinds.values())).version
-        data = [self.log_dirs(node)[0] for node in self.plan.voters]
-        return quorum_state(data, version, self.run_dir / METADATA_COMMITTED)
+        data = {node: self.log_dirs(node)[0] for node in self.plan.voters}
+        return quorum_state(data, version, self.run_dir)
 
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NoReturn
 
 from kazoo.client import KazooClient
 
 from urteil.chaos.observations import LabFailure, PartitionView
-from urteil.chaos.topology import node_name
+from urteil.chaos.topology import node_id, node_name
 from urteil.chaos.waiting import until
+from urteil.harness.cluster.quorum_watch import QuorumWatch
+from urteil.harness.evidence.journal import METADATA_COMMITTED, QUORUM_STATES
 from urteil.harness.evidence.readers.metadata_batches import batch_row
-from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
+from urteil.harness.evidence.readers.metadata_copies import BatchPlace, MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_image import MetadataImage, Partition, Topic
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
@@ -28,7 +31,8 @@ from urteil.harness.evidence.readers.metadata_log import (
     parse_records,
     release_schemas,
 )
-from urteil.harness.evidence.readers.stored_batches import parse_batches
+from urteil.harness.evidence.readers.quorum_votes import QUORUM_STATE
+from urteil.harness.evidence.readers.stored_batches import StoredBatch, parse_batches
 
 POLL_S = 0.05
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -42,11 +46,14 @@ class QuorumState:
         folders: Sequence[Path],
         schemas: Callable[[], RecordSchemas],
         committed: Path | None = None,
+        watch: QuorumWatch | None = None,
     ) -> None:
-        """`committed` is the file to which committed batches are appended, for evidence."""
+        """For evidence: `committed` is the file to which committed batches are appended, and
+        `watch` records votes from `start` to `close`."""
         self._committed = committed
+        self._watch = watch
         self.lacks: frozenset[str] = frozenset()
-        self._copies = [MetadataCopy(folder / SEGMENT) for folder in folders]
+        self._copies = [MetadataCopy(folder) for folder in folders]
         self._schemas = schemas
         self._image = MetadataImage()
         self._log = MetadataLog(folders[0])
@@ -59,11 +66,14 @@ class QuorumState:
 
     def start(self, *, deadline_s: float) -> None:
         """Await the first controller; LabFailure on the deadline."""
+        if self._watch is not None:
+            self._watch.start()
         if not until(self.controller, bool, deadline_s=deadline_s, poll_s=POLL_S):
             raise LabFailure(f"the quorum has no leader within {deadline_s:g} s")
 
     def close(self) -> None:
-        """Nothing is open."""
+        if self._watch is not None:
+            self._watch.close()
 
     def registered_brokers(self) -> dict[str, int]:
         present = self._read().present_brokers()
@@ -132,29 +142,41 @@ class QuorumState:
 
     def _fold(self, copy: MetadataCopy, committed: int) -> None:
         new = [batch for batch in copy.batches if self._end < batch.end <= committed]
-        if not new:
-            return
-        with copy.file.open("rb") as file:
-            file.seek(new[0].at)
-            behind = [batch.at for batch in copy.batches if batch.end > committed]
-            data = file.read((behind[0] if behind else copy.size) - new[0].at)
         lines = []
-        for batch in parse_batches(data):
+        for batch in _read(new):
             if isinstance(batch, str) or batch.error is not None:
-                raise LabFailure(f"the metadata log {copy.file} cannot be read: {batch}")
+                raise LabFailure(f"the metadata log {copy.folder} cannot be read: {batch}")
             for record in parse_records(batch, self._schemas(), self._log):
                 self._image.apply(record)
             lines.append(json.dumps(batch_row(batch, self._schemas())) + "\n")
             self._end = batch.last + 1
-        if self._committed is not None:
+        if lines and self._committed is not None:
             with self._committed.open("a") as file:
                 file.writelines(lines)
 
 
-def quorum_state(data: Sequence[Path], version: str, committed: Path | None = None) -> QuorumState:
-    """The state of a cluster of this release whose controllers have these log directories."""
+def quorum_state(
+    data: Mapping[str, Path], version: str, run_dir: Path | None = None
+) -> QuorumState:
+    """The state of a cluster of this release whose controllers have these log directories. With
+    `run_dir` it leaves evidence of a run there."""
     schemas = cache(partial(release_schemas, version))
-    return QuorumState([folder / FOLDER for folder in data], schemas, committed)
+    folders = {node: log_dir / FOLDER for node, log_dir in data.items()}
+    if run_dir is None:
+        return QuorumState(list(folders.values()), schemas)
+    files = {node_id(node): folder / QUORUM_STATE for node, folder in folders.items()}
+    watch = QuorumWatch(files, run_dir / QUORUM_STATES)
+    return QuorumState(list(folders.values()), schemas, run_dir / METADATA_COMMITTED, watch)
+
+
+def _read(places: Sequence[BatchPlace]) -> Iterator[StoredBatch | str]:
+    """The batches at these places, which follow each other, or why one cannot be read."""
+    for path, group in groupby(places, key=lambda place: place.file):
+        inside = list(group)
+        with path.open("rb") as file:
+            file.seek(inside[0].at)
+            data = file.read(sum(place.size for place in inside))
+        yield from parse_batches(data)
 
 
 def _view(topic: str, number: int, partition: Partition) -> PartitionView:

@@ -188,11 +188,42 @@ TABLES = (
             ),
             int64("base", "Offset of its first record.", least=0, required=True, identifies=True),
             int64("last", "Offset of its last record.", least=0),
+            int64(
+                "start",
+                "Offset at which the copy begins: a snapshot stands for what is before.",
+                least=0,
+                may_be_missing=True,
+            ),
             int32("epoch", "Epoch of the quorum.", least=0, required=True, identifies=True),
             int32("leader", "Leader of the epoch, of the batch that begins it.", least=0),
             int64("crc", "Checksum of its bytes.", least=0, most=(1 << 32) - 1, required=True),
             int64("size", "Its bytes.", least=0, required=True),
             int64("at_ns", "Wall clock of its writer, shifted to CLOCK_MONOTONIC.", required=True),
+        ),
+    ),
+    Table(
+        name="votes",
+        row="vote",
+        meaning="A version of a controller's file `quorum-state` that the lab saw, or a vote in "
+        "the batch of KRaft's metadata log that begins an epoch. Only of the first cluster.",
+        columns=(
+            int32("broker", "Controller that voted.", least=0, required=True, identifies=True),
+            int32("epoch", "Its epoch of the quorum.", least=0, required=True, identifies=True),
+            int32("candidate", "Controller that it voted for; null for none.", least=0),
+            int32("leader", "Leader that it knew, or whose batch lists the vote.", least=0),
+            int32("voters", "Voters of the epoch, by the batch; null of a file.", least=0),
+            int64(
+                "position",
+                "Number of the version among those of all files, or offset of the batch.",
+                least=0,
+                required=True,
+                identifies=True,
+            ),
+            int64(
+                "at_ns",
+                "When the version was seen, or the batch's wall clock, shifted to CLOCK_MONOTONIC.",
+                required=True,
+            ),
         ),
     ),
     Table(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +24,7 @@ from urteil.harness.evidence.journal import (
     ADMIN_ACTS,
     CLIENT_ACTS,
     METADATA_COMMITTED,
+    QUORUM_STATES,
     Begin,
     JournalReader,
 )
@@ -33,15 +35,22 @@ from urteil.harness.evidence.readers.metadata_batches import (
     read_committed,
     read_copy,
 )
-from urteil.harness.evidence.readers.metadata_copies import SEGMENT, MetadataCopy, find_committed
+from urteil.harness.evidence.readers.metadata_copies import MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
     MetadataLog,
     RecordSchemas,
+    find_segments,
     read_metadata,
     release_schemas,
 )
 from urteil.harness.evidence.readers.metadata_states import MetadataStates
+from urteil.harness.evidence.readers.quorum_votes import (
+    AFTER_RUN,
+    QUORUM_STATE,
+    read_quorum_state,
+    read_watched,
+)
 from urteil.harness.evidence.readers.replica_logs import find_logs, read_log
 from urteil.harness.evidence.readers.zookeeper_log import (
     LogFiles,
@@ -371,8 +380,8 @@ def _quorum_states(
     """The same of KRaft, from the best copy of the metadata log as far as it is committed."""
     nodes = _folder(run_dir, place) / "nodes"
     controllers = "q" if any(nodes.glob("q*/data")) else "b"
-    files = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}/{SEGMENT}"))
-    copies = [MetadataCopy(file) for file in files]
+    folders = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}"))
+    copies = [MetadataCopy(folder) for folder in folders if find_segments(folder)]
     if not copies:
         return None
     for copy in copies:
@@ -382,14 +391,16 @@ def _quorum_states(
     if not version:
         collected.problems.append("the metadata log cannot be read: run.json names no release")
         return None
-    log, states = MetadataLog(best.file.parent), MetadataStates(offset_ns)
+    log, states = MetadataLog(best.folder), MetadataStates(offset_ns)
     schemas = release_schemas(version)
     if place == EAST:
         _add_metadata_logs(run_dir, facts.run, copies, best, schemas, offset_ns, collected)
+        end_ns = max((phase.end_ns for phase in facts.phases), default=0)
+        _add_last_votes(run_dir, facts.run, copies, end_ns, collected)
     records = read_metadata(log, schemas)
     rows = states.rows(record for record in records if record.offset < committed)
     _add_states(run_dir, "quorum", place, facts, rows, collected)
-    collected.note(str(best.file.parent.relative_to(run_dir)), "metadata_log", log.records,
+    collected.note(str(best.folder.relative_to(run_dir)), "metadata_log", log.records,
                    first=log.start, last=committed - 1,
                    damage=[*log.damage, *states.damage])  # fmt: skip
     return states
@@ -409,18 +420,44 @@ def _add_metadata_logs(
 
     def rows() -> Iterator[Row]:
         for copy in copies:
-            file, damage = copy.file.relative_to(run_dir), list[str]()
-            broker = node_id(file.parts[1])
-            yield from ({"broker": broker, **row} for row in read_copy(copy.file, schemas, damage))
+            folder, damage = copy.folder.relative_to(run_dir), list[str]()
+            broker = node_id(folder.parts[1])
+            for row in read_copy(copy.folder, schemas, damage):
+                yield {"broker": broker, **row}
             if copy is not best:
-                collected.problems.extend(f"{file}: {sentence}" for sentence in damage)
+                collected.problems.extend(f"{folder}: {sentence}" for sentence in damage)
         for row in read_committed(run_dir / METADATA_COMMITTED):
             yield {"broker": SEEN_COMMITTED, **row}
 
+    votes: dict[tuple[Any, ...], Row] = {}
     with Evidence(run_dir, "quorum", run) as evidence:
         for row in rows():
             at_ns = row.pop("wall_ms") * 1_000_000 - offset_ns
+            for vote in row.pop("votes", ()):
+                vote["at_ns"] = vote.pop("wall_ms") * 1_000_000 - offset_ns
+                votes[tuple(vote.values())] = vote
             evidence.add("metadata_logs", row | {"at_ns": at_ns})
+        for vote in (*votes.values(), *read_watched(run_dir / QUORUM_STATES)):
+            evidence.add("votes", vote)
+    collected.count_rows(evidence)
+
+
+def _add_last_votes(
+    run_dir: Path, run: str, copies: Iterable[MetadataCopy], at_ns: int, collected: Collected
+) -> None:
+    """What the controllers' files say after the run."""
+    with Evidence(run_dir, "quorum-files", run) as evidence:
+        for copy in copies:
+            folder = copy.folder.relative_to(run_dir)
+            try:
+                row = read_quorum_state(copy.folder / QUORUM_STATE)
+            except FileNotFoundError:
+                continue
+            except ValueError as error:
+                collected.problems.append(f"{folder}: {error}")
+                continue
+            place = {"broker": node_id(folder.parts[1]), "position": AFTER_RUN, "at_ns": at_ns}
+            evidence.add("votes", place | row)
     collected.count_rows(evidence)
 
 

@@ -18,8 +18,11 @@ import msgspec
 from urteil.harness.evidence.line_file import LineFile
 
 ADMIN_ACTS = "admin_ops.jsonl"
-METADATA_COMMITTED = "metadata_committed.jsonl"
 """The file of the lab's administrative acts."""
+METADATA_COMMITTED = "metadata_committed.jsonl"
+"""The file of batches of KRaft's metadata log that the lab saw committed."""
+QUORUM_STATES = "quorum_states.jsonl"
+"""The file of versions of the controllers' `quorum-state` that the lab saw."""
 CLIENT_ACTS = "clients.jsonl"
 """The file of the lab's acts on its clients: kills, and requests with their transactional ids."""
 

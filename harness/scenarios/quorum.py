@@ -15,7 +15,7 @@ PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
 APART = ClusterSpec(controllers=3)
 FIVE = ClusterSpec(controllers=5)
 COMBINED = ClusterSpec()
-ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders", "quorum_log")
+ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders", "quorum_log", "quorum_votes")
 ALL = (*REPLICATION, "duplicate", *ELECTIONS)
 
 

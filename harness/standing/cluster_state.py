@@ -17,6 +17,6 @@ def state_of(cluster: StandingCluster) -> ClusterState:
     if cluster.zookeeper:
         return ZooKeeperState(cluster.zookeeper)
     voters = [node for node in cluster.pids if node.startswith("q")] or list(cluster.pids)
-    data = [Path(cluster.directory) / "nodes" / node / "data" for node in voters]
+    data = {node: Path(cluster.directory) / "nodes" / node / "data" for node in voters}
     kind, *_ = kinds_of(parse_target(cluster.target), cluster.brokers)
     return quorum_state(data, kind.version)

@@ -81,6 +81,7 @@ class SmallHistory:
     assignments: list[Row] = field(default_factory=list)
     offset_answers: list[Row] = field(default_factory=list)
     metadata_logs: list[Row] = field(default_factory=list)
+    votes: list[Row] = field(default_factory=list)
     states: list[Row] = field(default_factory=list)
     logs: list[Row] = field(default_factory=list)
     replicas: list[Row] = field(default_factory=list)

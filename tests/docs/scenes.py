@@ -106,6 +106,14 @@ b3 = a b x* d
 3 controller 1>controller 3 batch 7
 4.2-10 controller 1 crash!
 5.4-10 controller 2 leads in epoch 5 without batch 7*""",
+    "quorum_votes": """controller 1, controller 2, controller 3
+0.5-3 controller 1 candidate in epoch 5
+1.5 controller 1>controller 3 vote?
+2.5 controller 3>controller 1 yes
+3.5-5 controller 3 crash!
+5-10 controller 2 candidate in epoch 5
+6 controller 2>controller 3 vote?
+7.5 controller 3>controller 2 yes, in epoch 5*""",
     "fenced_member": """controller 1, b1 (leader), b2
 0.5-4 controller 1 leader 1, ISR 1 2
 3-9 b1 pause!

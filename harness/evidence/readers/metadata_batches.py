@@ -11,8 +11,13 @@ from urteil.harness.evidence.readers.metadata_log import (
     LEADER_CHANGE,
     MetadataLog,
     RecordSchemas,
+    find_segments,
+    find_snapshot,
+    first_offset,
+    lacks_snapshot,
     parse_records,
 )
+from urteil.harness.evidence.readers.quorum_votes import granted_votes
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_batches
 
 SEEN_COMMITTED = -1
@@ -22,8 +27,10 @@ Row = dict[str, Any]
 
 
 def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
-    """A batch without its holder and its time; `wall_ms` is its writer's."""
-    records = parse_records(batch, schemas, MetadataLog(Path())) if batch.is_control else ()
+    """A batch without its holder and its time; `wall_ms` is its writer's. `votes` are rows of that
+    table."""
+    log = MetadataLog(Path())
+    records = list(parse_records(batch, schemas, log)) if batch.is_control else []
     leaders = [record.fields["LeaderId"] for record in records if record.name == LEADER_CHANGE]
     return {
         "base": batch.base,
@@ -33,19 +40,29 @@ def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
         "crc": batch.columns["batch_crc"],
         "size": batch.size,
         "wall_ms": batch.max_timestamp_ms,
+        "votes": [vote for record in records for vote in granted_votes(record)],
     }
 
 
-def read_copy(file: Path, schemas: RecordSchemas, damage: list[str]) -> Iterator[Row]:
-    """The rows of one copy, up to a damaged batch, which `damage` gets in a sentence."""
-    for batch in read_batches(file):
-        if isinstance(batch, str):
-            damage.append(batch)
-            return
-        if not batch.crc_holds or batch.error is not None:
-            damage.append(f"the batch at offset {batch.base}: {batch.error or 'wrong CRC'}")
-            return
-        yield batch_row(batch, schemas)
+def read_copy(folder: Path, schemas: RecordSchemas, damage: list[str]) -> Iterator[Row]:
+    """The rows of one copy, up to a damaged batch of a segment, which `damage` gets in a sentence.
+
+    `start` is the offset at which the copy begins: a snapshot stands for what is before.
+    """
+    segments = find_segments(folder)
+    start = first_offset(segments)
+    if start > 0 and find_snapshot(folder, segments) is None:
+        damage.append(lacks_snapshot(start))
+    for segment in segments:
+        for batch in read_batches(segment):
+            if isinstance(batch, str):
+                damage.append(f"{segment.name}: {batch}")
+                return
+            if not batch.crc_holds or batch.error is not None:
+                reason = batch.error or "wrong CRC"
+                damage.append(f"{segment.name}: the batch at offset {batch.base}: {reason}")
+                return
+            yield batch_row(batch, schemas) | {"start": start}
 
 
 def read_committed(file: Path) -> Iterator[Row]:

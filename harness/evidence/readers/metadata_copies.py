@@ -12,10 +12,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
-SEGMENT = f"{0:020}.log"
-"""Metadata logs of the lab's clusters keep one segment and no snapshot (`targets/kraft.py`)."""
+from urteil.harness.evidence.readers.metadata_log import find_segments
 
 _HEADER = struct.Struct(">qiibIhi")
 _LENGTH_AT_END = 12
@@ -23,49 +21,69 @@ _LENGTH_AT_END = 12
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """One batch: the offset behind it, its epoch, where its bytes begin in the file, its header."""
+    """One batch: the offset behind it, its epoch, where its bytes are, its header."""
 
     end: int
     epoch: int
+    file: Path
     at: int
+    size: int
     head: bytes
 
 
 @dataclass(slots=True)
 class MetadataCopy:
-    """One controller's copy: the batches that its file holds."""
+    """One controller's copy: the batches that its segments hold. `folder` is its
+    `__cluster_metadata-0`."""
 
-    file: Path
+    folder: Path
     batches: list[BatchPlace] = field(default_factory=list)
-    size: int = 0
+    _segment: Path = Path()
+    _read_to: int = 0
 
     def read_new(self) -> None:
-        """Add batches that were appended. After a truncation the file is read anew."""
+        """Add batches that were appended. After a truncation all segments are read anew."""
+        if not self._still_holds():
+            self.batches, self._segment = [], Path()
+        for segment in find_segments(self.folder):
+            if segment.name > self._segment.name:
+                self._segment, self._read_to = segment, 0
+            if segment == self._segment:
+                self._read_segment()
+
+    def _read_segment(self) -> None:
         try:
-            with self.file.open("rb") as file:
-                if not self._still_holds(file):
-                    self.batches, self.size = [], 0
-                file.seek(self.size)
+            with self._segment.open("rb") as file:
+                file.seek(self._read_to)
                 data = file.read()
-        except FileNotFoundError:
-            self.batches, self.size = [], 0
+        except FileNotFoundError:  # deleted, or moved by a truncation
             return
         at = 0
         while at + _HEADER.size <= len(data):
             head = data[at : at + _HEADER.size]
             base, length, epoch, _, _, _, last_delta = _HEADER.unpack(head)
-            if length <= 0 or at + length + _LENGTH_AT_END > len(data):
+            size = length + _LENGTH_AT_END
+            if length <= 0 or at + size > len(data):
                 break
-            self.batches.append(BatchPlace(base + last_delta + 1, epoch, self.size + at, head))
-            at += length + _LENGTH_AT_END
-        self.size += at
+            self.batches.append(
+                BatchPlace(
+                    base + last_delta + 1, epoch, self._segment, self._read_to + at, size, head
+                )
+            )
+            at += size
+        self._read_to += at
 
-    def _still_holds(self, file: BinaryIO) -> bool:
+    def _still_holds(self) -> bool:
         """Whether the last known batch still stands in its place."""
         if not self.batches:
-            return True
-        file.seek(self.batches[-1].at)
-        return bool(file.read(_HEADER.size) == self.batches[-1].head)
+            return False
+        last = self.batches[-1]
+        try:
+            with last.file.open("rb") as file:
+                file.seek(last.at)
+                return file.read(_HEADER.size) == last.head
+        except FileNotFoundError:
+            return False
 
     def rank(self) -> tuple[int, int]:
         return (self.batches[-1].epoch, self.batches[-1].end) if self.batches else (-1, 0)

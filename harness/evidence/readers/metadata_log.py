@@ -11,7 +11,7 @@ for all records below its offset. Sources: KIP-595, KIP-630, KIP-631.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,9 @@ def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[Metadata
     A copy that begins with a snapshot has the snapshot's records first. A damaged tail ends its
     segment; a record that the release does not define is passed over. `log.damage` has both.
     """
-    segments = sorted(path for path in log.folder.glob("*.log") if _SEGMENT.fullmatch(path.name))
-    start = int(segments[0].stem) if segments else 0
-    snapshot = _latest_snapshot(log, segments, start)
+    segments = find_segments(log.folder)
+    start = first_offset(segments)
+    snapshot = find_snapshot(log.folder, segments)
     if snapshot is not None:
         for batch in _batches(snapshot, log):
             yield from parse_records(
@@ -112,7 +112,7 @@ def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[Metadata
             )
         start = max(start, int(snapshot.name[:20]))
     elif start > 0:
-        log.damage.append(f"the log begins at offset {start} without a snapshot")
+        log.damage.append(lacks_snapshot(start))
     log.start, log.end = start, start
     for segment in segments:
         for batch in _batches(segment, log):
@@ -126,12 +126,26 @@ def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[Metadata
             log.end = batch.last + 1
 
 
-def _latest_snapshot(log: MetadataLog, segments: list[Path], start: int) -> Path | None:
+def find_segments(folder: Path) -> list[Path]:
+    """The segments of a copy in order of offset."""
+    return sorted(path for path in folder.glob("*.log") if _SEGMENT.fullmatch(path.name))
+
+
+def first_offset(segments: Sequence[Path]) -> int:
+    """The offset at which the segments begin."""
+    return int(segments[0].stem) if segments else 0
+
+
+def find_snapshot(folder: Path, segments: Sequence[Path]) -> Path | None:
     """The snapshot that stands for what the segments lack; none when they begin at offset 0."""
-    if segments and start == 0:
+    if segments and first_offset(segments) == 0:
         return None
-    snapshots = sorted(path for path in log.folder.iterdir() if _SNAPSHOT.fullmatch(path.name))
+    snapshots = sorted(path for path in folder.glob("*") if _SNAPSHOT.fullmatch(path.name))
     return snapshots[-1] if snapshots else None
+
+
+def lacks_snapshot(start: int) -> str:
+    return f"the log begins at offset {start} without a snapshot"
 
 
 def _batches(file: Path, log: MetadataLog) -> Iterator[StoredBatch]:

@@ -51,6 +51,40 @@ def _add_batch(copy: Copy, holder: int, base: int, epoch: int, **columns: Any) -
     copy.rows("metadata_logs").append(place | rest | columns)
 
 
+@damage("let a controller vote twice", "quorum_votes", "voted twice")
+def vote_twice(copy: Copy) -> None:
+    """A controller's file has one vote, and later another one of the same epoch."""
+    for number, candidate in enumerate(_CONTROLLERS[:2]):
+        _add_vote(copy, _CONTROLLERS[2], number, 20, candidate=candidate)
+
+
+@damage("let two leaders of the quorum be known", "quorum_votes", "two leaders")
+def know_two_leaders(copy: Copy) -> None:
+    """Two controllers store different leaders of one epoch."""
+    for controller in _CONTROLLERS[:2]:
+        _add_vote(copy, controller, 2, 22, leader=controller)
+
+
+@damage("elect a leader of the quorum without a majority", "quorum_votes", "no majority")
+def elect_without_majority(copy: Copy) -> None:
+    """A leader of three voters lists its own vote alone."""
+    own = {"candidate": _CONTROLLERS[0], "leader": _CONTROLLERS[0], "voters": len(_CONTROLLERS)}
+    _add_vote(copy, _CONTROLLERS[0], 3, 24, **own)
+
+
+@damage("let a controller forget its epoch", "quorum_votes", "epoch went back")
+def forget_epoch(copy: Copy) -> None:
+    """A controller's file returns to a former epoch."""
+    for number, epoch in ((4, 27), (5, 26)):
+        _add_vote(copy, _CONTROLLERS[1], number, epoch)
+
+
+def _add_vote(copy: Copy, voter: int, number: int, epoch: int, **columns: Any) -> None:
+    place = {"broker": voter, "position": _FAR + number, "epoch": _FIRST_EPOCH + epoch}
+    vote = {"candidate": None, "leader": None, "voters": None, "at_ns": copy.last_ns}
+    copy.rows("votes").append(place | vote | columns)
+
+
 @damage("let a fenced broker lead", "fenced_member", "leads")
 def lead_while_fenced(copy: Copy) -> None:
     """A broker is fenced, and becomes leader afterwards."""

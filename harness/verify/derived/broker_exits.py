@@ -1,5 +1,5 @@
-"""Brokers, and controllers with nodes of their own, that exited although no fault stopped them: rows
-of the derived table `broker_exits`.
+"""Brokers and controllers that exited although no fault stopped them: rows of the derived table
+`broker_exits`.
 
 Exits that somebody outside may have caused are not counted: SIGKILL, which the kernel sends when
 memory is short, and SIGTERM, after which a node may exit with 0. A starting node needs the others:

@@ -13,16 +13,13 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient
 
+from tests.harness.evidence.metadata_files import FIRST_SEGMENT
 from tests.waiting import until
 from urteil.chaos.observations import Link, NodeState
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.cluster import Cluster
 from urteil.harness.dependencies.kafka import kafka_tool
-from urteil.harness.evidence.readers.metadata_copies import (
-    SEGMENT,
-    MetadataCopy,
-    find_committed,
-)
+from urteil.harness.evidence.readers.metadata_copies import MetadataCopy, find_committed
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
     LEADER_CHANGE,
@@ -57,12 +54,12 @@ def records(folder: Path, version: str) -> list[MetadataRecord]:
     """The committed records that a cluster leaves behind, whose state was read meanwhile."""
     with Cluster(ClusterSpec(), KraftTarget(version=version), folder) as cluster:
         play(cluster)
-    copies = [MetadataCopy(file) for file in folder.glob(f"nodes/b*/data/{FOLDER}/{SEGMENT}")]
+    copies = [MetadataCopy(copy) for copy in folder.glob(f"nodes/b*/data/{FOLDER}")]
     assert len(copies) == 3
     for copy in copies:
         copy.read_new()
     best, committed = find_committed(copies)
-    log = MetadataLog(best.file.parent)
+    log = MetadataLog(best.folder)
     records = list(read_metadata(log, release_schemas(version)))
     assert not log.damage
     return [record for record in records if record.offset < committed]
@@ -170,7 +167,7 @@ def is_part(part: Any, container: Any) -> bool:
 
 
 def dumped_records(folder: Path, version: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    files = [str(file) for file in folder.glob(f"nodes/b1/data/{FOLDER}/{SEGMENT}")]
+    files = [str(file) for file in folder.glob(f"nodes/b1/data/{FOLDER}/{FIRST_SEGMENT}")]
     argv = ["--cluster-metadata-decoder", "--files", *files]
     package = "kafka.tools" if version.startswith("3.") else "org.apache.kafka.tools"
     tool = kafka_tool(f"{package}.DumpLogSegments", argv, version)

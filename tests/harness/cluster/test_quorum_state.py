@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.evidence.metadata_files import SegmentWriter
+from tests.harness.evidence.metadata_files import FIRST_SEGMENT, SegmentWriter
+from tests.waiting import until
 from urteil.chaos.faults.base.fault import KRAFT
 from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster.quorum_state import QuorumState
+from urteil.harness.cluster.quorum_watch import QuorumWatch
 from urteil.harness.evidence.collection import collect
-from urteil.harness.evidence.journal import METADATA_COMMITTED
-from urteil.harness.evidence.readers.metadata_copies import SEGMENT
+from urteil.harness.evidence.journal import METADATA_COMMITTED, QUORUM_STATES
 from urteil.harness.evidence.readers.metadata_log import FOLDER, RecordSchemas, release_schemas
+from urteil.harness.evidence.readers.quorum_votes import QUORUM_STATE
 from urteil.harness.scenario import RunFacts, save
 from urteil.harness.targets import KraftTarget
 
@@ -44,7 +47,7 @@ def folder(run_dir: Path, node: str) -> Path:
 def store(run_dir: Path, **logs: SegmentWriter) -> None:
     """Each node's copy; a node that is not named has none."""
     for node, writer in logs.items():
-        (folder(run_dir, node) / SEGMENT).write_bytes(writer.data)
+        (folder(run_dir, node) / FIRST_SEGMENT).write_bytes(writer.data)
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def log(schemas: RecordSchemas) -> Callable[..., SegmentWriter]:
 
     def write(*leaders: int, then: tuple[int, int] | None = None) -> SegmentWriter:
         writer = SegmentWriter(schemas)
-        writer.lead(controller=1, epoch=1)
+        writer.lead(controller=1, epoch=1, voters=(1, 2, 3), granted=(1, 2))
         topic: dict[str, Any] = {"TopicId": TOPIC_ID}
         start = {"Replicas": [1, 2, 3], "Isr": [1, 2, 3], "Leader": leaders[0], "LeaderEpoch": 0}
         writer.write(
@@ -173,11 +176,82 @@ def test_evidence_has_each_copy_and_what_was_seen_committed(
     assert len({(row["base"], row["crc"], row["size"]) for row in rows}) == 3
 
 
+def replace_by_snapshot(copy: Path, writer: SegmentWriter, snapshot: SegmentWriter) -> None:
+    """The copy begins with this snapshot, and has the batches of `writer` behind it."""
+    (copy / FIRST_SEGMENT).unlink()
+    (copy / f"{snapshot.end:020}-{snapshot.epoch:010}.checkpoint").write_bytes(snapshot.data)
+    (copy / f"{snapshot.end:020}.log").write_bytes(writer.data[len(snapshot.data) :])
+
+
+def test_copy_that_begins_with_a_snapshot_says_where(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1, 2))
+    replace_by_snapshot(folder(tmp_path, "b3"), log(1, 2), log(1))
+    rows, problems = states_of(tmp_path, {KRAFT: VERSION})
+    assert rows == len(["/controller", "/controller_epoch", "topic", "state 0", "state 1"])
+    assert not problems
+    copies = pq.read_table(tmp_path / "evidence" / "metadata_logs").to_pylist()
+    assert {(row["broker"], row["start"]) for row in copies} == {(1, 0), (2, 0), (3, 3)}
+    assert [row["base"] for row in copies if row["broker"] == 3] == [3]
+
+
+def test_copy_without_its_beginning_or_a_snapshot_is_a_problem(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1, 2))
+    replace_by_snapshot(folder(tmp_path, "b3"), log(1, 2), log(1))
+    next(folder(tmp_path, "b3").glob("*.checkpoint")).unlink()
+    (problem,) = states_of(tmp_path, {KRAFT: VERSION})[1]
+    assert "b3" in problem
+    assert "begins at offset 3 without a snapshot" in problem
+
+
+def test_segments_of_a_copy_are_read_one_after_another(
+    tmp_path: Path, state: QuorumState, log
+) -> None:
+    store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
+    assert leader_of(state) == "b1"
+    for node in NODES:
+        (folder(tmp_path, node) / f"{3:020}.log").write_bytes(log(1, 2).data[len(log(1).data) :])
+    assert leader_of(state) == "b2"
+
+
+VOTE = {"leaderId": -1, "leaderEpoch": 2, "votedId": 3, "data_version": 0}
+
+
+def test_votes_are_those_of_files_and_of_elected_leaders(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
+    file, journal = folder(tmp_path, "b2") / QUORUM_STATE, tmp_path / QUORUM_STATES
+    watch = QuorumWatch({2: file}, journal)
+    watch.start()
+    for state in (VOTE, VOTE | {"leaderId": 3, "votedId": -1}):
+        before = journal.read_text() if journal.exists() else ""
+        file.with_suffix(".tmp").write_text(json.dumps(state))
+        file.with_suffix(".tmp").replace(file)
+        until(lambda before=before: journal.exists() and journal.read_text() != before)
+    watch.close()
+    with journal.open("a") as lines:
+        lines.write('{"broker": 9')  # the lab was killed
+    assert not states_of(tmp_path, {KRAFT: VERSION})[1]
+    rows = pq.read_table(tmp_path / "evidence" / "votes").to_pylist()
+    names = ("broker", "epoch", "candidate", "leader", "voters")
+    rows.sort(key=lambda row: (row["voters"] is None, row["position"]))
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (1, 1, 1, 1, 3), (2, 1, 1, 1, 3),
+        (2, 2, 3, None, None), (2, 2, None, 3, None), (2, 2, None, 3, None),
+    ]  # fmt: skip
+
+
+def test_damaged_quorum_state_is_a_problem_that_names_its_file(tmp_path: Path, log) -> None:
+    store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
+    (folder(tmp_path, "b3") / QUORUM_STATE).write_text('{"leaderEp')
+    (problem,) = states_of(tmp_path, {KRAFT: VERSION})[1]
+    assert "b3" in problem
+    assert "quorum-state is damaged" in problem
+
+
 @pytest.mark.parametrize("node", NODES)
 def test_damaged_copy_is_a_problem_that_names_its_file(tmp_path: Path, log, node: str) -> None:
     """Its later batches would count as lost."""
     store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1, 2))
-    file = folder(tmp_path, node) / SEGMENT
+    file = folder(tmp_path, node) / FIRST_SEGMENT
     file.write_bytes(file.read_bytes()[:-5])
     (problem,) = states_of(tmp_path, {KRAFT: VERSION})[1]
     assert node in problem

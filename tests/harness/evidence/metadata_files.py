@@ -14,6 +14,7 @@ from urteil.harness.protocol.message_schema import FieldSchema, MessageSchema
 
 NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
            "int64": "q", "float64": "d"}  # fmt: skip
+FIRST_SEGMENT = f"{0:020}.log"
 CONTROL = 0x20
 LEADER_CHANGE_KEY = struct.pack(">hh", 0, 2)
 
@@ -89,10 +90,22 @@ class SegmentWriter:
         self._leader_change = schemas.leader_change
         self.data, self.end, self.epoch = b"", base, 0
 
-    def lead(self, controller: int, epoch: int, wall_ms: int = 0) -> None:
+    def lead(
+        self,
+        controller: int,
+        epoch: int,
+        wall_ms: int = 0,
+        *,
+        voters: tuple[int, ...] = (),
+        granted: tuple[int, ...] = (),
+    ) -> None:
         """A new active controller's first batch."""
         self.epoch = epoch
-        value = encode(self._leader_change, 0, Version=0, LeaderId=controller)
+        lists = {
+            name: [{"VoterId": voter} for voter in some]
+            for name, some in (("Voters", voters), ("GrantingVoters", granted))
+        }
+        value = encode(self._leader_change, 0, Version=0, LeaderId=controller, **lists)
         self._batch([(LEADER_CHANGE_KEY, value)], wall_ms, CONTROL)
 
     def write(

@@ -40,8 +40,7 @@ GUARANTEE = Guarantee(
         "gone, damage under a running node.",
         "What other programs may have done: SIGKILL, as the kernel sends it when memory is short, "
         "and SIGTERM, after which a node may exit with 0.",
-        "`starting` while another fault acts than the node's own, since a start needs other "
-        "nodes.",
+        "`starting` while another fault acts than the node's own, since a start needs other nodes.",
     ),
     occasion=Occasion.SAMPLES,
     opportunities="SELECT COUNT(*) AS n FROM broker_exits exits",

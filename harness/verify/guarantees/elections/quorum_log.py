@@ -6,7 +6,8 @@ and may hold a tail of a former epoch that was never committed, so copies on dis
 
 Committed is what a majority held at one moment of the run while no other copy had a later log
 (`metadata_copies`): only a controller with it could be elected then. The lab records it during the
-run, with broker -1. After the run a majority of the copies must hold each such batch.
+run, with broker -1. After the run a majority of the copies must hold each such batch, or begin with
+a snapshot that stands for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, subjec
 
 _COMMITTED = "(SELECT * FROM metadata_logs WHERE broker < 0)"
 _COPIES = "(SELECT * FROM metadata_logs WHERE broker >= 0)"
+_HOLDERS = """COUNT(DISTINCT CASE WHEN copies.base IS NOT NULL OR holder.start > committed.base
+  THEN holder.broker END)"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -32,14 +35,14 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['epoch']} follows epoch {row['other']} at offset {row['base']}.",
         "different bytes": f"Two copies of {place} differ.",
         "lost": f"{place[0].upper()}{place[1:]} was committed during the run, and {row['holders']} "
-        f"of {row['copies']} controllers hold it after the run.",
+        f"of {row['copies']} controllers hold it, or a snapshot of it, after the run.",
     }
     return sentences[row["sub_kind"]]
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """One leader an epoch, rising epochs in each copy, equal batches at equal offset and epoch, and
-    committed batches in a majority of the copies."""
+    committed batches in a majority of the copies or in front of their start."""
     leaders: dict[int, set[int]] = defaultdict(set)
     copies: dict[int, list[Row]] = defaultdict(list)
     contents: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
@@ -61,7 +64,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             yield Violation("different bytes", subject=subject_text(epoch, base))
     for base, epoch in {(row.base, row.epoch) for row in seen}:
         holders = sum(
-            any((row.base, row.epoch) == (base, epoch) for row in rows) for rows in copies.values()
+            any(
+                (row.base, row.epoch) == (base, epoch) or (row.get("start") or 0) > base
+                for row in rows
+            )
+            for rows in copies.values()
         )
         if copies and 2 * holders <= len(copies):
             yield Violation("lost", subject=subject_text(epoch, base))
@@ -78,7 +85,8 @@ GUARANTEE = Guarantee(
         "two leaders": "two controllers became leader in one epoch",
         "epoch went back": "a controller's log has a lower epoch behind a higher one",
         "different bytes": "batches of the same offset and epoch differ between copies",
-        "lost": "a batch that was committed during the run is not in a majority of the copies",
+        "lost": "a batch that was committed during the run is not in a majority of the copies, nor "
+        "in front of their first offset, where a snapshot stands for it",
     },
     details=(
         "Judged are clusters of the lab without ZooKeeper, whose controllers' disks it reads.",
@@ -106,13 +114,14 @@ FROM metadata_logs GROUP BY base, epoch
 HAVING MIN(crc) <> MAX(crc) OR MIN(size) <> MAX(size)
 UNION ALL
 SELECT 'lost', NULL, NULL, MIN(committed.at_ns), MIN(committed.at_ns), committed.base,
-  committed.epoch, CAST(NULL AS INT), CAST(NULL AS INT), COUNT(DISTINCT copies.broker),
-  MAX(voters.n)
-FROM {_COMMITTED} committed CROSS JOIN (SELECT COUNT(DISTINCT broker) AS n
-                                       FROM {_COPIES} copies) voters
-LEFT JOIN {_COPIES} copies ON copies.base = committed.base AND copies.epoch = committed.epoch
-WHERE voters.n > 0 GROUP BY committed.base, committed.epoch
-HAVING 2 * COUNT(DISTINCT copies.broker) <= MAX(voters.n)""",
+  committed.epoch, CAST(NULL AS INT), CAST(NULL AS INT), {_HOLDERS}, COUNT(DISTINCT holder.broker)
+FROM {_COMMITTED} committed
+CROSS JOIN (SELECT broker, MAX(COALESCE(start, 0)) AS start FROM {_COPIES} copies
+            GROUP BY broker) holder
+LEFT JOIN {_COPIES} copies ON copies.broker = holder.broker AND copies.base = committed.base
+  AND copies.epoch = committed.epoch
+GROUP BY committed.base, committed.epoch
+HAVING 2 * {_HOLDERS} <= COUNT(DISTINCT holder.broker)""",
     explain=_explain,
     tie="finding.epoch, finding.base",
     needs=("metadata_logs",),

@@ -11,8 +11,10 @@ SEEN = -1
 
 
 def draw_metadata_logs(scene: Scene) -> None:
-    """Batches of two epochs; some copies lack or change some, and some batches begin an epoch."""
+    """Batches of two epochs; some copies lack or change some, some begin with a snapshot, and some
+    batches begin an epoch."""
     pick = scene.random.choice
+    starts = {holder: pick((None, 0, 0, scene.number * 10 + 2)) for holder in CONTROLLERS}
     for number in range(6):
         base, epoch = scene.number * 10 + number, scene.number * 10 + 2 * (number // 3)
         for holder in (*CONTROLLERS, SEEN):
@@ -22,7 +24,27 @@ def draw_metadata_logs(scene: Scene) -> None:
                 "metadata_logs", broker=holder, base=base, last=base,
                 epoch=epoch + pick((*[0] * 15, 1)), size=70, crc=pick((*[5] * 20, 6)),
                 leader=pick((*[1] * 8, 2)) if not number % 3 else None, at_ns=number * S,
+                start=starts.get(holder),
             )  # fmt: skip
+
+
+def draw_votes(scene: Scene) -> None:
+    """Versions of three files, and the votes that leaders of three epochs list."""
+    pick = scene.random.choice
+    first = 10 * scene.number
+    for position in range(12):
+        scene.add(
+            "votes", broker=pick(CONTROLLERS), epoch=first + pick((position // 4, 1)),
+            candidate=pick((None, None, 1, 2)), leader=pick((None, 1, 1, 1, 2)), voters=None,
+            position=100 * scene.number + position, at_ns=position * S,
+        )  # fmt: skip
+    for number in range(3):
+        for voter in CONTROLLERS:
+            if scene.chance(0.6):
+                scene.add(
+                    "votes", broker=voter, epoch=first + number, voters=3, position=number,
+                    candidate=pick((None, 1, 1, 1)), leader=1, at_ns=number * S,
+                )  # fmt: skip
 
 
 def draw_fencing(scene: Scene) -> None:
@@ -51,5 +73,6 @@ def draw_fencing(scene: Scene) -> None:
 
 SCENES: dict[Draw, tuple[str, ...]] = {
     draw_metadata_logs: ("quorum_log",),
+    draw_votes: ("quorum_votes",),
     draw_fencing: ("fenced_member",),
 }

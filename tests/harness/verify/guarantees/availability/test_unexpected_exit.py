@@ -24,9 +24,7 @@ def _judged(run_dir: Path, *ended: Ended, fault_on: str = "b1") -> GuaranteeResu
     return alone("unexpected_exit", run_dir, tables)
 
 
-def _end(
-    code: int, *, node: str = "b1", starting: bool = False, at_ns: int = END_NS
-) -> Ended:
+def _end(code: int, *, node: str = "b1", starting: bool = False, at_ns: int = END_NS) -> Ended:
     return Ended(node=node, starts=2, at_ns=at_ns, exit_code=code, starting=starting)
 
 

@@ -1,0 +1,55 @@
+"""Watches the controllers' `quorum-state` files, whose former versions leave no trace on disk."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from urteil.harness.evidence.readers.quorum_votes import read_quorum_state
+
+POLL_S = 0.02
+
+
+class QuorumWatch:
+    """Appends a line to `journal` for each version of a file that it sees.
+
+    `files` are by node id. A version that stands shorter than the poll's interval may be missed.
+    """
+
+    def __init__(self, files: Mapping[int, Path], journal: Path) -> None:
+        self._files = files
+        self._journal = journal
+        self._seen: dict[int, tuple[int, int]] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="quorum-watch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look once more, and end. Repeatable."""
+        if self._thread.is_alive():
+            self._ended.set()
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(POLL_S):
+            self._look()
+        self._look()
+
+    def _look(self) -> None:
+        for node, file in self._files.items():
+            try:
+                status = file.stat()
+                version = (status.st_ino, status.st_mtime_ns)
+                if version == self._seen.get(node):
+                    continue
+                row = {"broker": node, "at_ns": time.monotonic_ns(), **read_quorum_state(file)}
+            except (FileNotFoundError, ValueError):  # a damaged file is reported after the run
+                continue
+            self._seen[node] = version
+            with self._journal.open("a") as journal:
+                journal.write(json.dumps(row) + "\n")

@@ -1,0 +1,72 @@
+"""Rows of `votes`: what the controllers of KRaft's quorum voted.
+
+Two sources. A controller's file `quorum-state` has its epoch, its vote in it and the leader it
+knows; it is replaced at every change, so the lab watches it during the run. And the batch that
+begins an epoch lists the epoch's voters and those that voted for the leader. Sources: KIP-595,
+KIP-853, `ElectionState`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord
+
+QUORUM_STATE = "quorum-state"
+"""The file's name, in the folder of the metadata log."""
+AFTER_RUN = 1 << 40
+"""The position of what a file says after the run: behind all that was seen before."""
+_NONE = -1
+
+Row = dict[str, Any]
+
+
+def read_quorum_state(file: Path) -> Row:
+    """Epoch, candidate and leader in a controller's file; None for no vote and no known leader.
+
+    Raises FileNotFoundError, and ValueError for a file that is no quorum state.
+    """
+    try:
+        state = json.loads(file.read_bytes())
+        epoch, leader = int(state["leaderEpoch"]), int(state["leaderId"])
+        candidate = int(state["votedId"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{QUORUM_STATE} is damaged: {error!r}") from error
+    return {"epoch": epoch, "candidate": _known(candidate), "leader": _known(leader)}
+
+
+def granted_votes(record: MetadataRecord) -> Iterator[Row]:
+    """The votes that a leader's first record lists; a row without a candidate if it lists none. No
+    rows for another record. `wall_ms` is the leader's."""
+    if record.name != LEADER_CHANGE:
+        return
+    leader = record.fields["LeaderId"]
+    granted = [voter["VoterId"] for voter in record.fields["GrantingVoters"]]
+    common = {
+        "position": record.offset,
+        "epoch": record.epoch,
+        "leader": leader,
+        "voters": len(record.fields["Voters"]),
+        "wall_ms": record.wall_ms,
+    }
+    for voter in granted:
+        yield common | {"broker": voter, "candidate": leader}
+    if not granted:
+        yield common | {"broker": leader, "candidate": None}
+
+
+def read_watched(file: Path) -> Iterator[Row]:
+    """The rows that the lab wrote during the run, up to a line that a killed lab left cut."""
+    if not file.exists():
+        return
+    for number, line in enumerate(file.read_text().splitlines(keepends=True)):
+        if not line.endswith("\n"):
+            return
+        yield {"position": number, **json.loads(line)}
+
+
+def _known(node: int) -> int | None:
+    return None if node == _NONE else node

@@ -115,12 +115,14 @@ def batches(segment: Path) -> Iterator[Batch]:
         at, next_offset = at + size, last + 1
 
 
-def cut_power(folder: Path, recovery_point: int, random: Random) -> LogLoss | None:
+def cut_power(
+    folder: Path, recovery_point: int, random: Random, *, snapshots: bool = False
+) -> LogLoss | None:
     """Remove the data of one partition that a power cut loses.
 
     The active segment is cut or zeroed from a random byte on; its indexes and younger snapshots
-    alike. Data below the recovery point stays, and so do closed segments, which are flushed when
-    they are rolled. None if all data was flushed.
+    alike, with `snapshots` also the snapshot at its begin. Data below the recovery point stays, and
+    so do closed segments, which are flushed when they are rolled. None if all data was flushed.
     """
     files = segments(folder)
     if not files:
@@ -133,7 +135,7 @@ def cut_power(folder: Path, recovery_point: int, random: Random) -> LogLoss | No
     at = random.randrange(unflushed[0].position, size)
     zeroed = random.random() < 0.5
     _truncate(active, at, zeroed=zeroed)
-    _damage_companions(folder, int(active.stem), random)
+    _damage_companions(folder, int(active.stem), random, also_first=snapshots)
     first_lost = next((batch.base for batch in unflushed if batch.end > at), unflushed[-1].last + 1)
     return LogLoss(folder=folder.name, first_lost=first_lost, lost_bytes=size - at, zeroed=zeroed)
 
@@ -154,12 +156,15 @@ def _truncate(path: Path, at: int, *, zeroed: bool) -> None:
             file.truncate(size)
 
 
-def _damage_companions(folder: Path, base: int, random: Random) -> None:
-    """Damage the indexes of the segment at `base` and the producer snapshots behind its base."""
+def _damage_companions(folder: Path, base: int, random: Random, *, also_first: bool) -> None:
+    """Damage the indexes of the segment at `base` and the producer snapshots behind its base, and
+    with `also_first` the snapshot at its base."""
     companions = [
         folder / f"{base:020d}{suffix}" for suffix in (".index", ".timeindex", ".txnindex")
     ]
-    companions += [path for path in sorted(folder.glob("*.snapshot")) if int(path.stem) > base]
+    companions += [
+        path for path in sorted(folder.glob("*.snapshot")) if int(path.stem) > base - also_first
+    ]
     for path in companions:
         if path.exists() and (size := path.stat().st_size):
             _truncate(path, random.randrange(size), zeroed=random.random() < 0.5)

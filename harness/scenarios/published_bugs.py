@@ -65,17 +65,19 @@ REFILLED_WITHIN_BATCH = replace(
 
 CUT_SNAPSHOT = Scenario(
     name="power-cut-snapshot",
-    about="a broker shuts down cleanly, returns, and loses power before its last producer "
-    "snapshot is on disk: it starts without the snapshot (KAFKA-5747)",
-    cluster=cluster(),
-    workload=LOAD,
-    faults=(
-        fault("shutdown", "b2", 4, 1),
-        FaultSpec(fault="power_cut", target="b2", at_s=5, after_event="isr_growth", duration_s=3),
+    about="a broker whose logs roll all the time loses power before the producer snapshots of the "
+    "last rolls are on disk: it starts without them (KAFKA-5747)",
+    cluster=cluster(log_flush_offset_checkpoint_interval_ms="100", log_initial_task_delay_ms="500"),
+    workload=WorkloadSpec(
+        topics=(TopicSpec(partitions=12, config=DURABLE.config | {"segment.bytes": "16384"}),),
+        rate_records_per_s=200,
     ),
+    faults=(fault("power_cut", "follower", 30, 4, snapshots=True),),
     guarantees=(*REPLICATION, "duplicate", "unexpected_exit"),
-    duration_s=22.0,
+    duration_s=42.0,
 )
+"""Recovery begins at the recovery point, and a segment's begin is one as soon as the segment before
+it is flushed. 0.11 writes recovery points half a minute after its start for the first time."""
 
 LATE_REGISTRATION = Scenario(
     name="late-registration",

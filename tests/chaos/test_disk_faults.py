@@ -99,6 +99,18 @@ def test_power_cut_damages_companions_of_the_active_segment_only(tmp_path: Path)
     assert (tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.index").read_bytes() != b"i" * 64
 
 
+def test_power_cut_with_snapshots_damages_the_one_at_the_begin_of_the_active_segment(
+    tmp_path: Path,
+) -> None:
+    write_log(tmp_path / "t-0")
+    snapshot = tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.snapshot"
+    flushed = snapshot.with_name(f"{ACTIVE_BASE - 1:020d}.snapshot")
+    flushed.write_bytes(b"s" * 40)
+    log_directories.cut_power(tmp_path / "t-0", 0, Random(3), snapshots=True)
+    assert snapshot.read_bytes() != b"s" * 40
+    assert flushed.read_bytes() == b"s" * 40
+
+
 def test_recovery_points_and_logs_are_read_as_brokers_write_them(tmp_path: Path) -> None:
     for name in ("t-0", "a.b_c-12", "t-1.f3-delete", "t-2.f3-stray"):
         write_log(tmp_path / name, segments=1)

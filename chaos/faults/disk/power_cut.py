@@ -33,9 +33,11 @@ class PowerCut(Fault):
     """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
 
     The seed decides the position, which lies behind the recovery point in the active segment. The
-    segment's indexes and younger producer snapshots are damaged in the same way. With `epochs` each
-    log loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it,
-    and a rename is on disk when its directory was flushed, which releases before 3.0 never did
+    segment's indexes and younger producer snapshots are damaged in the same way, with `snapshots`
+    also the one at the segment's begin: brokers write it when they roll the log, and releases
+    from 0.11 to 2.6 never flush it, though they flush the closed segment. With `epochs` each log
+    loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it, and
+    a rename is on disk when its directory was flushed, which releases before 3.0 never did
     (KAFKA-3968). KRaft's metadata log loses nothing: a controller flushes it before it answers.
     """
 
@@ -44,6 +46,9 @@ class PowerCut(Fault):
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = STARTED_BY_LAB
+    snapshots: bool = flag(
+        "damage the producer snapshots of the last rolls, which were not flushed"
+    )
     epochs: bool = flag("remove the files of leader epochs, whose rename was not flushed")
 
     def begin(self, controls: Controls) -> Proof:
@@ -87,7 +92,9 @@ class PowerCut(Fault):
                 points = recovery_points(log_dir)
                 for folder in _replica_logs(log_dir):
                     random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
-                    cut = cut_power(folder, points.get(folder.name, 0), random)
+                    cut = cut_power(
+                        folder, points.get(folder.name, 0), random, snapshots=self.snapshots
+                    )
                     cuts += [] if cut is None else [cut]
         return cuts
 

@@ -44,4 +44,30 @@ BUGS = (
         guarantee="ack_below_min_isr",
         sub_kinds=("acknowledged",),
     ),
+    KnownBug(
+        name="kafka-6003",
+        issue="KAFKA-6003",
+        about="A follower rejects the first batch of an idempotent producer that it fetches if the "
+        "producer's earlier records were deleted, and never returns to the ISR.",
+        releases="0.11.0.0 and 0.11.0.1",
+        fixed_in="0.11.0.2",
+        broken="0.11.0.1",
+        fixed="0.11.0.2",
+        scenario="refilled-replica",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+    ),
+    KnownBug(
+        name="kafka-6975",
+        issue="KAFKA-6975",
+        about="Records are deleted up to the middle of a batch, and a follower that begins there "
+        "rejects the batch and never returns to the ISR.",
+        releases="0.11.0.0 to 1.1.0",
+        fixed_in="1.1.1",
+        broken="1.1.0",
+        fixed="1.1.1",
+        scenario="refilled-within-batch",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+    ),
 )

@@ -51,4 +51,18 @@ BUGS = (
         guarantee="epoch_lineage",
         sub_kinds=("outside",),
     ),
+    KnownBug(
+        name="kafka-13141",
+        issue="KAFKA-13141",
+        about="A leader counts the fetch of a follower whose log diverges as if the follower had "
+        "its records, adds it to the ISR, and the follower leads without committed records.",
+        releases="2.7.0, 2.7.1 and 2.8.0",
+        fixed_in="2.7.2, 2.8.1 and 3.0.0",
+        broken="2.8.0",
+        fixed="2.8.1",
+        scenario="diverging-fetch",
+        guarantee="lost_write",
+        sub_kinds=("prefix", "middle", "tail"),
+        also=("inconsistent_offset", "vanished_read", "causal_loss", "time_index_wrong"),
+    ),
 )

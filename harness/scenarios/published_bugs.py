@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from urteil.harness.scenario import FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, cluster, fault
-from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM
+from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER
 from urteil.harness.scenarios.groups import POSITIONS, POSITIONS_TOPIC
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
@@ -21,6 +21,7 @@ UNTRIMMED_SEGMENTS = replace(
     "its own output again (KAFKA-5431)",
     suites=(),
     cluster=replace(CLEANING, config=CLEANING.config | {"log.preallocate": "true"}),
+    workload=replace(COMPACTION_CALM.workload, topics=(DURABLE, EAGER)),
 )
 
 SMALL_LOADS = Scenario(
@@ -67,7 +68,7 @@ CUT_SNAPSHOT = Scenario(
     name="power-cut-snapshot",
     about="a broker whose logs roll all the time loses power before the producer snapshots of the "
     "last rolls are on disk: it starts without them (KAFKA-5747)",
-    cluster=cluster(log_flush_offset_checkpoint_interval_ms="100", log_initial_task_delay_ms="500"),
+    cluster=cluster(log_flush_offset_checkpoint_interval_ms="100"),
     workload=WorkloadSpec(
         topics=(TopicSpec(partitions=12, config=DURABLE.config | {"segment.bytes": "16384"}),),
         rate_records_per_s=200,
@@ -77,7 +78,7 @@ CUT_SNAPSHOT = Scenario(
     duration_s=42.0,
 )
 """Recovery begins at the recovery point, and a segment's begin is one as soon as the segment before
-it is flushed. 0.11 writes recovery points half a minute after its start for the first time."""
+it is flushed. Brokers write recovery points half a minute after their start for the first time."""
 
 LATE_REGISTRATION = Scenario(
     name="late-registration",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -223,6 +224,30 @@ def compact_delete_never_deletes(mark: Mark) -> None:
         return apply_retention
 
     replace("urteil.broker.log.cleaner.cleaner:Cleaner._apply_retention", make)
+
+
+@mutant(
+    about="the cleaner ends when it reads its own output a second time",
+    models="KAFKA-5431: cleaned segments that are preallocated have zeros behind their records",
+    scenario="compaction-calm",
+    guarantee="kept_too_long",
+    unsimulated="the simulation has no compaction",
+)
+def cleaner_ends_at_second_cleaning(mark: Mark) -> None:
+    """Disables the cleaner when a log is due that was cleaned before."""
+
+    def make(original: Function) -> Function:
+        def choose(cleaner: Any, now_ms: int) -> Any:
+            chosen = original(cleaner, now_ms)
+            if chosen is None or not chosen.clean_bytes:
+                return chosen
+            mark.hit()
+            cleaner.settings = dataclasses.replace(cleaner.settings, enabled=False)
+            return None
+
+        return choose
+
+    replace("urteil.broker.log.cleaner.cleaner:Cleaner._choose", make)
 
 
 @mutant(

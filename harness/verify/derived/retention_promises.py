@@ -18,6 +18,7 @@ _BROKER_WIDE = {
     "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
     "retention.ms": "log.retention.ms",
     "flush.ms": "log.flush.interval.ms",
     "segment.ms": "log.roll.ms",
@@ -59,6 +60,7 @@ def retention_columns(
     `segment_ms` and `segment_bytes` are when a segment ends; null where nobody set them.
     `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
     brokers are not configured to flush by time.
+    `dirty_ratio` is the dirty share above which a log is cleaned; null where nobody set it.
     `late_ns` is how long after its time a segment may still be
     there; null where nobody set how often brokers look.
     """
@@ -68,12 +70,14 @@ def retention_columns(
     delete_ms = _topic_setting(topic, scenario, "delete.retention.ms", "86400000")
     minimum_ms = _topic_setting(topic, scenario, "min.compaction.lag.ms", "0")
     stamped = _topic_setting(topic, scenario, "message.timestamp.type", "CreateTime")
+    dirty = _topic_setting(topic, scenario, "min.cleanable.dirty.ratio", None)
     configured_ms = _topic_setting(topic, scenario, "retention.ms", None)
     kept_ms = configured_ms or _default_ms(topic, scenario, facts)
     return {
         "delete_retention_ns": _ns(delete_ms),
         "min_lag_ns": _ns(minimum_ms),
         "max_lag_ns": _ns(_topic_setting(topic, scenario, "max.compaction.lag.ms", None)),
+        "dirty_ratio": None if dirty is None else float(dirty),
         "retention_ns": _ns(kept_ms),
         "retention_configured": int(configured_ms is not None),
         "retention_bytes": _number(_topic_setting(topic, scenario, "retention.bytes", None)),
@@ -118,7 +122,8 @@ def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) ->
 
 def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row]) -> int | None:
     """One look at the logs, and before the first one the wait after a start. Those that are
-    cleaned, too, are the cleaner's, which gives up a log that it could not read or write."""
+    cleaned, too, are the cleaner's, which does not wait after a start, and gives up a log that it
+    could not read or write."""
     brokers = scenario.cluster.config
     own = {} if topic is None else topic.config
     is_cleaned = "compact" in own.get("cleanup.policy", brokers.get("log.cleanup.policy", ""))
@@ -127,7 +132,8 @@ def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row])
     hurt = any(has_any(row, OF_DISKS | {Effect.DAMAGES_FILES}) for row in faults)
     if every_ms is None or (is_cleaned and hurt):
         return None
-    return (int(every_ms) + int(brokers.get("log.initial.task.delay.ms", "30000"))) * _MS_NS
+    first_ms = "0" if is_cleaned else brokers.get("log.initial.task.delay.ms", "30000")
+    return (int(every_ms) + int(first_ms)) * _MS_NS
 
 
 def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:

@@ -41,8 +41,8 @@ DERIVED: dict[str, DerivedTable] = {
         "deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
         "spoilt_ns:l flushed_ns:l read_log:i checksums_known:i ends_known:i ends_known_ns:l "
         "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_configured:i "
-        "retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l future_ms:l "
-        "clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
+        "dirty_ratio:d retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l "
+        "future_ms:l clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
         "short_until_ns:l max_start:l active_base:l last_base:l ends_ns:l calm_ns:l",
         columns_made_of={

@@ -1,12 +1,14 @@
-"""Records leave the log when retention's time or size limit has been reached.
+"""Records leave the log when retention's time or size limit has been reached, and compacted logs
+are cleaned when enough of them is dirty.
 
 `too old`: the newest timestamp of a closed segment of the final leader plus retention.ms, and
 the last healing, lie before the end of the run by more than the brokers' check interval, their
 initial delay and 5 s. Judged where that interval is known, no administrator changed how long
 records stay, and no clock was moved. `too large`: for the same time the log was two segments
 larger than retention.bytes. `kept on`: a leader reported a log start although a shorter
-retention.ms, set for a while together with segment.ms, must have deleted records there. Segments
-whose records have no timestamp (magic 0) expire by times that are not in the evidence."""
+retention.ms, set for a while together with segment.ms, must have deleted records there.
+`superseded`: a compacted log was not cleaned (superseded_records.py). Segments whose records have
+no timestamp (magic 0) expire by times that are not in the evidence."""
 
 from __future__ import annotations
 
@@ -15,6 +17,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion
+from urteil.harness.verify.guarantees.retention.superseded_records import (
+    SUPERSEDED,
+    find_superseded,
+)
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _SLACK_NS = 5_000_000_000
@@ -105,18 +111,25 @@ def _explain(row: Mapping[str, Any]) -> str:
         "kept on": f"Broker {broker} reported that {where} begins at {row['off']}, although "
         f"retention.ms was {row['limit_s']} s for a while, and all records up to offset "
         f"{row['start']} were older.",
+        "superseded": f"The log of {where} on broker {broker} still has the record at "
+        f"{row['off']}, although a later one of its key lies in a segment that was closed long "
+        f"before the end: {row['bytes']} of {row['limit_bytes']} bytes were dirty, more than "
+        "min.cleanable.dirty.ratio, and were not cleaned.",
     }
     return sentences[row["sub_kind"]]
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """Brokers look at their logs every so often: then closed segments older than retention.ms, and
-    whole segments beyond retention.bytes, are deleted."""
+    whole segments beyond retention.bytes, are deleted, and dirty logs are cleaned."""
     for partition in history.partitions:
         part = partition.part
         if part.late_ns is None or part.gone:
             continue
         wait_ns = part.late_ns + _SLACK_NS
+        superseded = find_superseded(partition)
+        if superseded is not None:
+            yield partition.violation("superseded", superseded, None, partition.final_leader)
         is_calm = part.calm_ns + wait_ns < part.ends_ns
         segments = {row.segment_base for row in partition.log}
         if is_calm and not part.trimmed:
@@ -185,10 +198,12 @@ def _kept_on(partition: Partition, wait_ns: int) -> Iterator[Violation]:
 GUARANTEE = Guarantee(
     name="kept_too_long",
     rank=20,
-    about="records outlived the limits of retention",
+    about="records outlived the limits of retention, or a due compaction",
     promise="With the delete policy old segments are discarded when their retention time or size "
-    "limit has been reached.",
-    source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes",
+    "limit has been reached; with the compact policy a log is cleaned when more of it is dirty "
+    "than min.cleanable.dirty.ratio.",
+    source="Kafka documentation, 3.2 Topic Configs: retention.ms, retention.bytes, "
+    "min.cleanable.dirty.ratio",
     sub_kinds={
         "too old": (
             "a closed segment of the final leader outlived its retention.ms, one check interval "
@@ -201,6 +216,11 @@ GUARANTEE = Guarantee(
             "a leader returned a begin although a shorter retention.ms, set for a while with "
             "segment.ms, had to delete it"
         ),
+        "superseded": (
+            "a compacted log of the final leader has two records of a key in segments that were "
+            "closed min.compaction.lag.ms, one round of the cleaner and 10 s before the end, and "
+            "more of these segments is dirty than min.cleanable.dirty.ratio"
+        ),
     },
     not_counted=(
         "`too large` of compacted topics.",
@@ -209,6 +229,7 @@ GUARANTEE = Guarantee(
         "Topics without a retention.ms (or retention.bytes) of their own, and brokers whose "
         "`log.retention.check.interval.ms` is unknown. Of compacted topics also those whose "
         "`log.cleaner.backoff.ms` is unknown, or where a disk was damaged.",
+        "`superseded` where min.cleanable.dirty.ratio is not set, and of logs with transactions.",
         "Changed settings, clock faults, and segments that expired less than that time before the "
         "end or the last healing.",
     ),
@@ -217,6 +238,7 @@ GUARANTEE = Guarantee(
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
   UNION ALL SELECT COUNT(*) FROM {_SIZES} log_sizes
+  UNION ALL SELECT COUNT(*) FROM {SUPERSEDED} cleanable_logs
   UNION ALL SELECT COUNT(*) {_SHORTENED}) opportunities""",
     violations=f"""
 SELECT 'too old' AS sub_kind, segments.p, segments.segment_base AS off,
@@ -233,6 +255,11 @@ WHERE settings.wall_ns IS NOT NULL AND segments.retention_ns < segments.ends_ns
 UNION ALL
 SELECT 'too large', p, base, NULL, NULL, broker, NULL, NULL, size, retention_bytes, NULL
 FROM {_SIZES} log_sizes WHERE size - 2 * first_size >= retention_bytes
+UNION ALL
+SELECT 'superseded', cleanable_logs.p, cleanable_logs.off, NULL, NULL, cleanable_logs.broker, NULL,
+  NULL, cleanable_logs.dirty_size, cleanable_logs.size, NULL
+FROM {SUPERSEDED} cleanable_logs JOIN partitions ON partitions.p = cleanable_logs.p
+WHERE cleanable_logs.dirty_size > partitions.dirty_ratio * cleanable_logs.size
 UNION ALL
 SELECT 'kept on', answered_starts.p, answered_starts.off, answered_starts.at_ns,
   answered_starts.until_ns, answered_starts.node, answered_starts.old_off, NULL, NULL, NULL,

@@ -42,14 +42,15 @@ def draw_lookups(scene: Scene) -> None:
 
 
 def draw_retention(scene: Scene) -> None:
-    """Segments of which some are old, a log that may be large, and a shorter retention."""
+    """Segments of which some are old, a log that may be large or dirty, and a shorter retention."""
     pick = scene.random.choice
     if not scene.number:
         scene.add("settings", in_flight=1, ordered=0, wall_ns=scene.run.choice((0, 0, 0, None)))
     short = {"short_ns": 2 * S, "short_segment_ns": S, "short_from_ns": pick((0, 5)) * S,
              "short_until_ns": pick((20, 60)) * S}  # fmt: skip
     scene.part(
-        compacted=int(scene.chance(0.2)), deletes=int(scene.chance(0.5)),
+        compacted=int(scene.chance(0.3)), dirty_ratio=pick((None, 0.01, 0.4, 0.9)),
+        min_lag_ns=pick((0, 0, 20)) * S, deletes=int(scene.chance(0.5)),
         gone=int(scene.chance(0.1)), trimmed=int(scene.chance(0.1)),
         clock_moved=int(scene.chance(0.1)), ends_ns=60 * S,
         late_ns=pick((S, S, S, None)), retention_configured=int(scene.chance(0.8)),
@@ -57,12 +58,14 @@ def draw_retention(scene: Scene) -> None:
         active_base=20, calm_ns=pick((0, 0, 57)) * S,
         **(short if scene.chance(0.6) else {}),
     )  # fmt: skip
+    has_txns = scene.chance(0.1)
     for number, at_ns in enumerate(scene.times(9, 0, 60)):
         value, offset = f"{scene.name('v')}/{number}", 3 * number
         scene.send(0, offset, value, at_ns, outcome=pick(("ok", "ok", "ok", "info")),
                    acks=pick((-1, -1, 1)), timestamp_ms=at_ns // MS)  # fmt: skip
         scene.lie(0, value, offset, timestamp_ms=at_ns // MS, segment_base=offset // 10 * 10,
-                  batch_base=offset, batch_bytes=pick((40, 80)))  # fmt: skip
+                  batch_base=offset, batch_bytes=pick((40, 80, 120)), key=pick("abcde"),
+                  transactional=has_txns)  # fmt: skip
     for at_ns in scene.times(4, 0, 60):
         scene.add(
             "answers", p=scene.p(), node=pick((1, 2)), invoke_ns=at_ns, complete_ns=at_ns + S,

@@ -31,6 +31,7 @@ _PART = {
     **dict.fromkeys(("append_time", "sent_times", "retention_configured", "log_start"), 0),
     **{"final_leader": 1, "log_end": 100, "max_start": 0, "replication": 3, "min_isr": 2},
     **{"unclean_floor": NO_OFFSET, "agreed_end": NO_OFFSET, "ends_ns": END_NS, "calm_ns": 0},
+    **{"dirty_ratio": None, "min_lag_ns": 0},
 }
 
 

@@ -210,3 +210,42 @@ def test_topic_policy_sets_the_interval_of_log_checks(
     (fact,) = topic(cleanup_policy=own)
     columns = retention_columns(fact, scenario, synthetic.facts(ONE), [], [])
     assert columns["late_ns"] == S
+
+
+def test_log_that_a_due_cleaning_left_dirty_is_a_violation(tmp_path: Path) -> None:
+    """Fifty keys, again and again, in closed segments."""
+    cleaner = {"log.cleaner.backoff.ms": "1000"}
+    config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.1"}
+    (finding,) = kept(tmp_path, of_segments(20), cleaner, **config).findings
+    assert (finding.sub_kind, finding.offset) == ("superseded", 0)
+    assert "were dirty, more than min.cleanable.dirty.ratio" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("looks", "config"),
+    [
+        ({"log.cleaner.backoff.ms": "1000"}, {}),
+        ({"log.cleaner.backoff.ms": "1000"}, {"min_cleanable_dirty_ratio": "1.0"}),
+        ({"log.cleaner.backoff.ms": "300000"}, {"min_cleanable_dirty_ratio": "0.1"}),
+        (
+            {"log.cleaner.backoff.ms": "1000"},
+            {"min_cleanable_dirty_ratio": "0.1", "min_compaction_lag_ms": "3600000"},
+        ),
+        ({}, {"min_cleanable_dirty_ratio": "0.1"}),
+    ],
+)
+def test_log_that_the_cleaner_need_not_clean_may_be_dirty(
+    tmp_path: Path, looks: dict[str, str], config: dict[str, str]
+) -> None:
+    tables = of_segments(20)
+    assert not kept(tmp_path, tables, looks, cleanup_policy="compact", **config).findings
+
+
+def test_cleaned_log_holds(tmp_path: Path) -> None:
+    tables = of_segments(20)
+    last = {row["key"]: row["offset"] for row in tables["replicas"] if row["offset"] < 200}
+    tables["replicas"] = [
+        row for row in tables["replicas"] if row["offset"] in {*last.values(), *range(200, 1000)}
+    ]
+    config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.1"}
+    assert not kept(tmp_path, tables, {"log.cleaner.backoff.ms": "1000"}, **config).findings

@@ -56,8 +56,8 @@ BUGS = (
         issue="KAFKA-13141",
         about="A leader counts the fetch of a follower whose log diverges as if the follower had "
         "its records, adds it to the ISR, and the follower leads without committed records.",
-        releases="2.7.0, 2.7.1 and 2.8.0",
-        fixed_in="2.7.2, 2.8.1 and 3.0.0",
+        releases="2.7.0, 2.7.1 and 2.8.0 (2.7.2 has the fix)",
+        fixed_in="2.8.1",
         broken="2.8.0",
         fixed="2.8.1",
         scenario="diverging-fetch",

@@ -18,6 +18,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.guarantees.retention.superseded_records import (
+    ROLLED,
     SUPERSEDED,
     find_superseded,
 )
@@ -238,7 +239,7 @@ GUARANTEE = Guarantee(
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n {_EXPIRED}
   UNION ALL SELECT COUNT(*) FROM {_SIZES} log_sizes
-  UNION ALL SELECT COUNT(*) FROM {SUPERSEDED} cleanable_logs
+  UNION ALL SELECT COUNT(*) FROM {ROLLED}
   UNION ALL SELECT COUNT(*) {_SHORTENED}) opportunities""",
     violations=f"""
 SELECT 'too old' AS sub_kind, segments.p, segments.segment_base AS off,

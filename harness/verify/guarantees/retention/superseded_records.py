@@ -33,6 +33,12 @@ _CLOSED = f"""
 """Compacted logs of final leaders, each with the first offset behind the segments that were closed
 in time: a record that was acknowledged so long before the end lies behind them."""
 
+ROLLED = f"""
+{_CLOSED} closed JOIN partitions ON partitions.p = closed.p
+WHERE partitions.active_base > partitions.log_start
+"""
+"""Such logs that had anything to clean. Cleaned segments may be one."""
+
 SUPERSEDED = f"""
 (SELECT segments.p, segments.broker, SUM(segments.size) AS size,
    SUM(segments.dirty * segments.size) AS dirty_size, MIN(segments.off) AS off

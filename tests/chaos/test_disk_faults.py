@@ -99,7 +99,7 @@ def test_power_cut_damages_companions_of_the_active_segment_only(tmp_path: Path)
     assert (tmp_path / "t-0" / f"{ACTIVE_BASE:020d}.index").read_bytes() != b"i" * 64
 
 
-def test_power_cut_with_snapshots_damages_the_one_at_the_begin_of_the_active_segment(
+def test_power_cut_damages_snapshot_at_begin_of_active_segment(
     tmp_path: Path,
 ) -> None:
     write_log(tmp_path / "t-0")

@@ -212,7 +212,7 @@ def test_topic_policy_sets_the_interval_of_log_checks(
     assert columns["late_ns"] == S
 
 
-def test_log_that_a_due_cleaning_left_dirty_is_a_violation(tmp_path: Path) -> None:
+def test_log_left_dirty_by_due_cleaning_is_a_violation(tmp_path: Path) -> None:
     """Fifty keys, again and again, in closed segments."""
     cleaner = {"log.cleaner.backoff.ms": "1000"}
     config = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.1"}
@@ -234,7 +234,7 @@ def test_log_that_a_due_cleaning_left_dirty_is_a_violation(tmp_path: Path) -> No
         ({}, {"min_cleanable_dirty_ratio": "0.1"}),
     ],
 )
-def test_log_that_the_cleaner_need_not_clean_may_be_dirty(
+def test_log_not_due_for_cleaning_may_be_dirty(
     tmp_path: Path, looks: dict[str, str], config: dict[str, str]
 ) -> None:
     tables = of_segments(20)

@@ -81,7 +81,6 @@ def replicas_of(folder: Path, partition: int) -> set[bytes]:
     }
 
 
-@pytest.mark.timeout(3600)
 def test_sigkill_loses_no_acknowledged_record(
     nodes: Nodes, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.verify.example_runs import Tables, topic
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
-from tests.harness.verify.guarantees.transactions.test_missing_markers import DAY, _marked
+from tests.harness.verify.guarantees.transactions.test_missing_markers import DAY, with_markers
 from tests.harness.verify.guarantees.transactions.transaction_evidence import (
     BATCH,
     FATES,
@@ -82,7 +82,7 @@ def _at(tables: Tables, offset: int, broker: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
 def test_marker_with_another_outcome_on_one_replica_is_found(broker: int, tmp_path: Path) -> None:
-    tables = _marked()
+    tables = with_markers()
     _at(tables, MARKER, broker)["control"] = "abort"
     findings = _found(tmp_path, tables, "replica_divergence", **BRIEF)
     assert findings == [("replica_divergence", "content", MARKER)]
@@ -91,7 +91,7 @@ def test_marker_with_another_outcome_on_one_replica_is_found(broker: int, tmp_pa
 @pytest.mark.parametrize("config", [DAY, BRIEF], ids=["kept for a day", "may be cleaned"])
 def test_marker_missing_on_one_replica_is_found(config: dict[str, str], tmp_path: Path) -> None:
     """By its time, where ZooKeeper's states show the wall clock."""
-    tables = _marked()
+    tables = with_markers()
     for row in tables["states"]:
         row["wall_ms"] = row["at_ns"] // MS
     for row in tables["replicas"]:

@@ -23,7 +23,7 @@ WRITER, FIRST, SECOND, LAST = "p0", 1000, 1001, 1002
 DAY = {"cleanup_policy": "compact", "delete_retention_ms": "86400000"}
 
 
-def _with_markers() -> Tables:
+def with_markers() -> Tables:
     """The last three records that one producer sent are a transaction each, with a marker after
     each, and there are no others."""
     tables = transactional_tables()
@@ -77,12 +77,12 @@ def _findings(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, A
 
 
 def test_transactions_with_markers_hold(tmp_path: Path) -> None:
-    assert not _findings(tmp_path, _with_markers())
+    assert not _findings(tmp_path, with_markers())
 
 
 @pytest.mark.parametrize("config", [{}, DAY], ids=["plain", "compacted"])
 def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None:
-    tables = _with_markers()
+    tables = with_markers()
     _remove(tables, FIRST, "marker")
     result = _judged(tmp_path, tables, **config)
     (finding,) = result.findings
@@ -96,7 +96,7 @@ def test_missing_marker_is_found(config: dict[str, str], tmp_path: Path) -> None
 def test_marker_outlives_its_cleaned_records(
     retention_ms: str, expected: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    tables = _with_markers()
+    tables = with_markers()
     _remove(tables, FIRST, "marker")
     _remove(tables, FIRST, "record")
     config = {"cleanup_policy": "compact", "delete_retention_ms": retention_ms}
@@ -104,7 +104,7 @@ def test_marker_outlives_its_cleaned_records(
 
 
 def test_last_transaction_is_judged_by_the_stable_offset(tmp_path: Path) -> None:
-    tables = _with_markers()
+    tables = with_markers()
     _remove(tables, LAST, "marker")
     assert not _findings(tmp_path, tables)
 

@@ -43,7 +43,7 @@ def measure(load: Load, scale: float) -> dict[str, float]:
     _fill(bootstrap, int(RECORDS * scale))
     folder = load.cluster.data_dirs()[1]
     sealed = sorted((folder / f"{TOPIC}-0").glob("*.log"))[:-1]
-    size = sum(one.stat().st_size for one in sealed)
+    size = sum(path.stat().st_size for path in sealed)
     if not size:
         raise ValueError(f"--scale {scale} is too small: nothing but the active segment")
     admin = AdminClient({"bootstrap.servers": bootstrap})

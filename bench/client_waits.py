@@ -122,9 +122,9 @@ def real_requests(count: int) -> Iterator[Request]:
     )
     describe = m.DescribeUserScramCredentialsRequest
     named = [describe.UserName(name=name) for name in users]
-    for row, those in (("named", named), ("all", None)):
+    for row, described_users in (("named", named), ("all", None)):
         key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
-        yield f"DESCRIBE_USER_SCRAM {row}", key, 0, describe(users=those)
+        yield f"DESCRIBE_USER_SCRAM {row}", key, 0, describe(users=described_users)
     find = m.FindCoordinatorRequest(key_type=0, coordinator_keys=users)
     for row in ("at first", "again"):
         yield f"FIND_COORDINATOR {row}", ApiKey.FIND_COORDINATOR, 4, find

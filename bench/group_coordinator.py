@@ -230,7 +230,7 @@ def _fail_over(load: Load, addresses: dict[str, str], home: str) -> tuple[float,
         nonlocal session_s
         if not session_s and home not in controls.registered_brokers():
             session_s = time.monotonic() - began
-        return any(_position(one, f"full-{GROUPS - 1}") == GROUPS - 1 for one in others)
+        return any(_position(other, f"full-{GROUPS - 1}") == GROUPS - 1 for other in others)
 
     if not until(is_answered, deadline_s=DEADLINE_S, poll_s=POLL_S):
         raise TimeoutError(f"no successor of {home} answers after {DEADLINE_S:g} s")

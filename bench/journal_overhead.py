@@ -56,7 +56,7 @@ class Counting(JournalWriter):
         if isinstance(entry, Ok):
             self._count(entry.complete_ns, 1)
         elif isinstance(entry, Poll):
-            self._count(entry.complete_ns, sum(len(one.records) for one in entry.slices))
+            self._count(entry.complete_ns, sum(len(part.records) for part in entry.slices))
         if self._records:
             super().write(entry)
 
@@ -193,9 +193,9 @@ def _text(figures: dict[str, Any]) -> str:
     for kind in KINDS:
         for measure, unit in MEASURES.items():
             for pair in figures[kind]["pairs"]:
-                one, other = pair["with"][measure], pair["without"][measure]
-                line = f"{kind}: {one:,.0f} {unit} with, {other:,.0f} without a journal"
-                lines.append(f"{line}: {one / other:.3f}")
+                with_journal, other = pair["with"][measure], pair["without"][measure]
+                line = f"{kind}: {with_journal:,.0f} {unit} with, {other:,.0f} without a journal"
+                lines.append(f"{line}: {with_journal / other:.3f}")
             ratio = figures[kind][measure]
             met = "met" if ratio >= GOAL else "MISSED"
             lines.append(f"{kind}: median ratio of {unit} {ratio:.3f}, goal {GOAL}: {met}")

@@ -62,7 +62,7 @@ class Load:
             if self.cluster.runtime.is_alive(node):
                 process = psutil.Process(self.cluster.runtime.status(node).pid)
                 family = [process, *process.children(recursive=True)]
-                sizes.append(sum(one.memory_info().rss for one in family))
+                sizes.append(sum(process.memory_info().rss for process in family))
         return sum(sizes) / len(sizes) / 1e6
 
     def settle(self) -> None:
@@ -80,7 +80,7 @@ class Load:
 
     def tool(self, main: str, arguments: Sequence[str]) -> str:
         java, *rest = kafka_tool(f"org.apache.kafka.tools.{main}", arguments)
-        options = [one for one in rest if not one.startswith("-X")]
+        options = [option for option in rest if not option.startswith("-X")]
         argv = [java, *PERFORMANCE_JVM, f"-Djdk.net.hosts.file={self.hosts}", *options]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=TOOL_DEADLINE_S)
         if done.returncode != 0:

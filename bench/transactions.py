@@ -34,7 +34,7 @@ def measure(load: Load, scale: float) -> dict[str, float]:
         took = _measure_together(bootstrap, size, max(WARM_UP_S, SECONDS * scale))
         figures[f"txn_{size}_per_s"] = sum(len(times) / whole_s for times, whole_s in took)
         if size == 10:
-            commits_s = [one for times, _ in took for one in times]
+            commits_s = [seconds for times, _ in took for seconds in times]
             figures["commit_p99_ms"] = statistics.quantiles(commits_s, n=100)[98] * 1000
     return figures
 

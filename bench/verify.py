@@ -118,10 +118,10 @@ class _Peak:
         while not self._done.wait(SAMPLE_S):
             total = 0
             with suppress(psutil.Error, OSError):
-                for one in [self._process, *self._process.children(recursive=True)]:
-                    total += _memory(one)
-                    times = one.cpu_times()
-                    self._spent[one.pid] = times.user + times.system
+                for process in [self._process, *self._process.children(recursive=True)]:
+                    total += _memory(process)
+                    times = process.cpu_times()
+                    self._spent[process.pid] = times.user + times.system
             self._peak = max(self._peak, total)
 
     def stop(self) -> tuple[int, float]:
@@ -142,18 +142,18 @@ def _memory(process: psutil.Process) -> int:
 
 def _growth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each size against the one before it, by engine."""
-    found = []
+    measurements = []
     for engine in ENGINES:
         engine_rows = sorted(
             (row for row in rows if row["engine"] == engine), key=lambda r: r["sends"]
         )
-        for one, other in pairwise(engine_rows):
-            found.append(
-                {"engine": engine, "before": one["sends"], "after": other["sends"]}
-                | {"seconds": round(other["seconds"] / one["seconds"], 2)}
-                | {"memory": round(other["peak_mb"] / one["peak_mb"], 2)}
+        for before, other in pairwise(engine_rows):
+            measurements.append(
+                {"engine": engine, "before": before["sends"], "after": other["sends"]}
+                | {"seconds": round(other["seconds"] / before["seconds"], 2)}
+                | {"memory": round(other["peak_mb"] / before["peak_mb"], 2)}
             )
-    return found
+    return measurements
 
 
 def _judge(run_dir: Path, engine: str) -> None:

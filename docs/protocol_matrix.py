@@ -85,7 +85,7 @@ def read_play(run_dir: Path) -> Play | None:
 
 
 def _cell_text(verdicts: list[Verdict]) -> str:
-    shown = next((one for one in SHOWN if one in verdicts), None)
+    shown = next((verdict for verdict in SHOWN if verdict in verdicts), None)
     if shown is None:
         return "-"
     count = verdicts.count(shown)

@@ -58,7 +58,7 @@ def timeline(
     above = [_lanes(track, span) for track in tracks if track.is_first]
     plots = [*above, *plots, *(_lanes(track, span) for track in tracks if not track.is_first)]
     for plot in plots:
-        _mark(plot, series, faults)
+        _mark_faults(plot, series, faults)
     plots[-1].xaxis.axis_label = "seconds since the first send"
     script, markup = components(column(*plots, sizing_mode="stretch_width"))
     return script, markup
@@ -223,8 +223,8 @@ def _lanes(track: Track, span: Range1d) -> Any:
     return plot
 
 
-def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
-    """Draw bands with what they say on them, as far as they are wide enough."""
+def bands(plot: Any, shown: Sequence[Band], axis_s: float) -> Any:
+    """Draw bands, each with the leading words of its text that fit."""
     source = ColumnDataSource(
         {
             "lane": [plain(b.lane) for b in shown],
@@ -235,7 +235,7 @@ def bands(plot: Any, shown: Sequence[Band], whole_s: float) -> Any:
             "height": [0.16 if b.thin else 0.72 for b in shown],
             "detail": [b.detail[:300] for b in shown],
             "text": [
-                _fitting_words(b, end, whole_s)
+                _fitting_words(b, end, axis_s)
                 for b, end in zip(shown, _text_ends(shown), strict=True)
             ],
             "ink": [INK if b.faint and b.shade != "fault" else "#ffffff" for b in shown],
@@ -257,7 +257,7 @@ def _alpha(band: Band) -> float:
 
 
 def _text_ends(shown: Sequence[Band]) -> list[float]:
-    """Where the text of each band must end: with it, or where the next one of its lane begins."""
+    """Where the text of each band must end: with the band, or at the next text of its lane."""
     begins: dict[str, list[float]] = {}
     for band in (span for span in shown if span.text):
         begins.setdefault(band.lane, []).append(band.begin_s)
@@ -271,16 +271,16 @@ def _text_ends(shown: Sequence[Band]) -> list[float]:
     return ends
 
 
-def _fitting_words(band: Band, end_s: float, whole_s: float) -> str:
+def _fitting_words(band: Band, end_s: float, axis_s: float) -> str:
     """The leading words of a band's text that fit, at 120 characters across the axis."""
-    room = 120 * (end_s - band.begin_s) / max(whole_s, 1e-9)
+    room = 120 * (end_s - band.begin_s) / max(axis_s, 1e-9)
     text = plain(band.text)
     while len(text) > room and " " in text:
         text = text.rpartition(" ")[0].rstrip()
     return text if len(text) <= room else ""
 
 
-def _mark(plot: Any, series: Series, faults: Sequence[FaultResult]) -> None:
+def _mark_faults(plot: Any, series: Series, faults: Sequence[FaultResult]) -> None:
     """Faults as red bands over every plot."""
     for fault in faults:
         begin, end = series.seconds(fault.begin_ns), series.seconds(fault.healed_ns or fault.end_ns)

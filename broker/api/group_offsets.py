@@ -26,10 +26,8 @@ PartitionResult = TypeVar("PartitionResult")
 Position = tuple[int, int, str | None, ErrorCode]
 """Offset, leader epoch, metadata, error."""
 
-Wanted = Sequence[tuple[str, Sequence[int]]]
-"""Partitions by topic."""
-
-Found = dict[str, dict[int, Position]]
+PartitionsByTopic = Sequence[tuple[str, Sequence[int]]]
+PositionsByTopic = dict[str, dict[int, Position]]
 
 NOTHING: Position = (-1, -1, "", ErrorCode.NONE)
 FORBIDDEN: Position = (-1, -1, "", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -101,7 +99,7 @@ async def offset_fetch(
     return _response(positions, error)
 
 
-def _response(positions_by_topic: Found, error: ErrorCode) -> OffsetFetchResponse:
+def _response(positions_by_topic: PositionsByTopic, error: ErrorCode) -> OffsetFetchResponse:
     return OffsetFetchResponse(
         error_code=error,
         topics=[
@@ -144,7 +142,7 @@ def _group(
 def _partition_results(
     kind: Callable[..., PartitionResult], positions: dict[int, Position]
 ) -> list[PartitionResult]:
-    """CheckedCommits in the form of one version."""
+    """The positions as `kind`, the response partition of one range of versions."""
     return [
         kind(
             partition_index=index,
@@ -161,9 +159,9 @@ def _allowed_positions(
     broker: BrokerParts,
     context: RequestContext,
     group_id: str,
-    topics: Wanted | None,
+    topics: PartitionsByTopic | None,
     require_stable: bool,
-) -> tuple[Found, ErrorCode]:
+) -> tuple[PositionsByTopic, ErrorCode]:
     """Offsets; an unauthorized topic carries an error, or is left out of a request for all."""
     if not may(broker, context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
         return {}, ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -183,9 +181,9 @@ def _allowed_positions(
 
 
 def _positions(
-    broker: BrokerParts, group_id: str, topics: Wanted | None, require_stable: bool
-) -> tuple[Found, ErrorCode]:
-    """Committed offsets by topic and partition; `wanted` None means all.
+    broker: BrokerParts, group_id: str, topics: PartitionsByTopic | None, require_stable: bool
+) -> tuple[PositionsByTopic, ErrorCode]:
+    """Committed offsets by topic and partition; `topics` None means all.
 
     With `require_stable` an offset that an open transaction changes is UNSTABLE.
     """
@@ -197,7 +195,7 @@ def _positions(
         places = sorted(known)
     else:
         places = [(name, index) for name, partitions in topics for index in partitions]
-    positions_by_topic: Found = {}
+    positions_by_topic: PositionsByTopic = {}
     for name, index in places:
         committed = known.get((name, index))
         position = NOTHING

@@ -35,7 +35,7 @@ CONSUMER = -1
 DEBUGGING_CONSUMER = -2
 
 Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
-Asked = ListOffsetsRequest.ListOffsetsPartition
+RequestedPartition = ListOffsetsRequest.ListOffsetsPartition
 
 
 @handler(ApiKey.LIST_OFFSETS, 0, 9)
@@ -81,43 +81,47 @@ SPECIAL_TIMESTAMPS = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 
 
 
 async def _answer(
-    broker: BrokerParts, version: int, request: ListOffsetsRequest, topic: str, asked: Asked
+    broker: BrokerParts,
+    version: int,
+    request: ListOffsetsRequest,
+    topic: str,
+    requested: RequestedPartition,
 ) -> Answer:
-    if asked.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
-        return _error_answer(asked, ErrorCode.UNSUPPORTED_VERSION)
+    if requested.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(requested.timestamp, NEVER):
+        return _error_answer(requested, ErrorCode.UNSUPPORTED_VERSION)
     is_client = request.replica_id == CONSUMER
     if is_client and request.isolation_level not in ISOLATIONS:
-        return _error_answer(asked, ErrorCode.UNKNOWN_SERVER_ERROR)
-    partition, error = broker.replicas.find_partition(topic, asked.partition_index)
+        return _error_answer(requested, ErrorCode.UNKNOWN_SERVER_ERROR)
+    partition, error = broker.replicas.find_partition(topic, requested.partition_index)
     if partition is None:
-        return _error_answer(asked, error)
+        return _error_answer(requested, error)
     offset = await find_offset(
         partition,
-        asked.timestamp,
+        requested.timestamp,
         offload=broker.offload,
-        current_leader_epoch=asked.current_leader_epoch,
+        current_leader_epoch=requested.current_leader_epoch,
         isolation=request.isolation_level if is_client else None,
         only_leader=request.replica_id != DEBUGGING_CONSUMER,
     )
     if offset.error is ErrorCode.OFFSET_NOT_AVAILABLE and version < 5:
-        return _error_answer(asked, ErrorCode.LEADER_NOT_AVAILABLE)
+        return _error_answer(requested, ErrorCode.LEADER_NOT_AVAILABLE)
     if offset.error is not ErrorCode.NONE:
-        return _error_answer(asked, offset.error)
+        return _error_answer(requested, offset.error)
     if version == 0:
         offsets = list_offsets_before(
-            partition, asked.timestamp, asked.max_num_offsets, broker.clock.now_ms()
+            partition, requested.timestamp, requested.max_num_offsets, broker.clock.now_ms()
         )
-        return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
+        return Answer(partition_index=requested.partition_index, old_style_offsets=offsets)
     return Answer(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         timestamp=offset.timestamp_ms,
         offset=offset.offset,
         leader_epoch=offset.leader_epoch,
     )
 
 
-def _error_answer(asked: Asked, error: ErrorCode) -> Answer:
-    return Answer(partition_index=asked.partition_index, error_code=error)
+def _error_answer(requested: RequestedPartition, error: ErrorCode) -> Answer:
+    return Answer(partition_index=requested.partition_index, error_code=error)
 
 
 @handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4, topics="topics")
@@ -147,20 +151,20 @@ async def offset_for_leader_epoch(
 def _epoch_end(
     broker: BrokerParts,
     topic: str,
-    asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
+    requested: OffsetForLeaderEpochRequest.OffsetForLeaderPartition,
     *,
     is_allowed: bool,
 ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
     if not is_allowed:
         return OffsetForLeaderEpochResponse.EpochEndOffset(
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, partition=asked.partition
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, partition=requested.partition
         )
-    partition, error = broker.replicas.find_partition(topic, asked.partition)
+    partition, error = broker.replicas.find_partition(topic, requested.partition)
     epoch = end_offset = -1
     if partition is not None:
         error, epoch, end_offset = find_epoch_end(
-            partition, asked.leader_epoch, asked.current_leader_epoch
+            partition, requested.leader_epoch, requested.current_leader_epoch
         )
     return OffsetForLeaderEpochResponse.EpochEndOffset(
-        error_code=error, partition=asked.partition, leader_epoch=epoch, end_offset=end_offset
+        error_code=error, partition=requested.partition, leader_epoch=epoch, end_offset=end_offset
     )

@@ -28,7 +28,7 @@ def render() -> dict[str, str]:
 
 
 def _workloads() -> str:
-    rows = [(code(one.name), one.producers, one.consumers) for one in WORKLOAD_KINDS.values()]
+    rows = [(code(kind.name), kind.producers, kind.consumers) for kind in WORKLOAD_KINDS.values()]
     return f"## Workloads\n\n{table(('kind', 'producers', 'consumers'), rows)}"
 
 

@@ -19,16 +19,19 @@ payloads, damage, and how rows belong together. This page is generated from
 def render() -> dict[str, str]:
     index = table(
         ("table", "a row is"),
-        ((f"[{one.name}](#{one.name})", one.meaning) for one in TABLES.values()),
+        (
+            (f"[{evidence_table.name}](#{evidence_table.name})", evidence_table.meaning)
+            for evidence_table in TABLES.values()
+        ),
     )
     return {"evidence.md": page("Evidence tables", ABOUT, index, *map(_section, TABLES.values()))}
 
 
-def _section(one: Table) -> str:
+def _section(evidence_table: Table) -> str:
     rows = [(code(column.name), _type(column), column.meaning, _values(column))
-            for column in one.columns]  # fmt: skip
+            for column in evidence_table.columns]  # fmt: skip
     head = ("column", "type", "meaning", "values")
-    return f"## {one.name}\n\n{one.meaning}\n\n{table(head, rows)}"
+    return f"## {evidence_table.name}\n\n{evidence_table.meaning}\n\n{table(head, rows)}"
 
 
 def _type(column: Column) -> str:

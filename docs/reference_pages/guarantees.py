@@ -32,8 +32,8 @@ def render() -> dict[str, str]:
         for subject, guarantees in SUBJECTS.items()
     }
     sections = [_index(subject, guarantees) for subject, guarantees in SUBJECTS.items()]
-    toctree = "\n".join(["```{toctree}", ":hidden:", "", *(f"guarantees/{one}" for one in SUBJECTS),
-                         "```"])  # fmt: skip
+    names = [f"guarantees/{subject}" for subject in SUBJECTS]
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
     return pages | {"guarantees.md": page("Guarantees", ABOUT, *sections, toctree)}
 
 
@@ -76,7 +76,7 @@ def _section(guarantee: Guarantee) -> str:
     if guarantee.occasion is not None:
         notes.append(f"Judged in runs with {guarantee.occasion.value}.")
     if guarantee.requires:
-        names = ", ".join(one.name for one in guarantee.requires)
+        names = ", ".join(capability.name for capability in guarantee.requires)
         notes.append(f"Not judged where brokers lack {names} "
                      "([older releases](../../guide/releases.md)).")  # fmt: skip
     if guarantee.compares_times:

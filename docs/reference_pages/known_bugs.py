@@ -41,8 +41,8 @@ def _bugs() -> str:
 def _histories() -> str:
     head = ("history", "report", "what happened", "guarantee", "sub-kind", "shows too")
     rows = [
-        (code(one.name), f"[{one.report}]({one.link})", one.about, code(one.guarantee),
-         one.sub_kind, codes(one.also))
-        for one in PUBLISHED_HISTORIES
+        (code(history.name), f"[{history.report}]({history.link})", history.about,
+         code(history.guarantee), history.sub_kind, codes(history.also))
+        for history in PUBLISHED_HISTORIES
     ]  # fmt: skip
     return f"{HISTORIES}\n\n{table(head, rows)}"

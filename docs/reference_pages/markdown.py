@@ -48,7 +48,7 @@ def setting(name: str, value: object) -> str:
     if isinstance(value, tuple | list):
         shown = ",".join(map(str, value))
     elif isinstance(value, dict):
-        shown = ",".join(f"{key}:{one}" for key, one in value.items())
+        shown = ",".join(f"{key}:{member}" for key, member in value.items())
     else:
         shown = f"{value:g}" if isinstance(value, float) else str(value)
     return code(f"{name}={shown}")

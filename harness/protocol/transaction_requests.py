@@ -110,12 +110,12 @@ def write_markers_request(
     marker = struct.pack(">qhb", producer.producer_id, producer.epoch, commit)
     partitions, epoch = struct.pack(">i", partition), struct.pack(">i", coordinator_epoch)
     if api[1] == 0:
-        one = struct.pack(">i", 1)
-        topics = one + encode_string(topic) + one + partitions
-        return encode_request(api, one + marker + topics + epoch)
-    one = b"\x02"
-    topics = one + encode_compact_string(topic) + one + partitions + NO_TAGS
-    body = one + marker + topics + epoch + NO_TAGS + NO_TAGS
+        count_of_one = struct.pack(">i", 1)
+        topics = count_of_one + encode_string(topic) + count_of_one + partitions
+        return encode_request(api, count_of_one + marker + topics + epoch)
+    count_of_one = b"\x02"
+    topics = count_of_one + encode_compact_string(topic) + count_of_one + partitions + NO_TAGS
+    body = count_of_one + marker + topics + epoch + NO_TAGS + NO_TAGS
     return encode_request(api, NO_TAGS + body)
 
 

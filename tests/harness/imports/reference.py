@@ -2,12 +2,12 @@
 
 A history has no logs. The reference checks of guarantees (`harness/verify/reference.py`) judge it
 where they need none: `SHARED`. Those of the others compare with the final leader's log. Here passes
-take its place: what anybody read was there, and a pass that went over an offset was given every
-record there that it was owed, so that a record is lost, misplaced or out of order by the passes
-alone. `Topic` holds one partition's evidence and answers, for these guarantees, the sentences of
-all findings; `unread` are the records that nobody read although
-they are owed, and of which nothing proves that they are lost. A history is PASS only if no
-guarantee has a sentence and no topic has an unread record.
+take its place: a record that a client read was in the log, and a complete pass over an offset
+received every record that it was due there. So the passes alone show a record that is lost,
+misplaced or out of order. `Topic` holds the evidence of one partition, and returns the sentences of
+all findings of these guarantees. `unread` returns the due records that no client read and that are
+not proven lost. A history is PASS only if no guarantee has a sentence and no topic has an unread
+record.
 
 Written for small histories: everything is compared with everything.
 """
@@ -28,8 +28,9 @@ Txn = tuple[str, int]
 
 @dataclass(slots=False)
 class Topic:
-    """The rows of one partition `name`; `txns` are those of the whole history, `proven` says when a
-    reader of committed records was given a record of one of unknown end."""
+    """The rows of one partition `name`. `txns` are those of the complete history. `proven` has, for
+    transactions of unknown end, the first time at which a reader of committed records received one
+    of their records."""
 
     name: str
     sends: list[Row] = field(default_factory=list)
@@ -37,7 +38,8 @@ class Topic:
     passes: list[Row] = field(default_factory=list)
     txns: dict[Txn, Row] = field(default_factory=dict)
     proven: dict[Txn, int] = field(default_factory=dict)
-    told_ns: int | None = None
+    ends_ns: int | None = None
+    """When a final pass last requested the end of the log; None if none was recorded."""
 
     @cached_property
     def read_at(self) -> dict[str, set[int]]:
@@ -48,22 +50,23 @@ class Topic:
         return dict(offsets)
 
     @cached_property
-    def given(self) -> dict[PassKey, set[tuple[int, str]]]:
-        """What each pass was given."""
+    def records_of_pass(self) -> dict[PassKey, set[tuple[int, str]]]:
+        """Offset and value of the records that each pass received."""
         records: dict[PassKey, set[tuple[int, str]]] = defaultdict(set)
         for row in self.reads:
             records[row["client"], row["pass"]].add((row["offset"], row["value_id"]))
         return records
 
     @cached_property
-    def proving(self) -> list[Row]:
-        """Passes that went over all of their range."""
+    def complete_passes(self) -> list[Row]:
+        """Final passes that went over all of their range."""
         return [row for row in self.passes if row["final"] and row["complete"]]
 
-    def over(self, offset: int) -> list[PassKey]:
+    def passes_over(self, offset: int) -> list[PassKey]:
+        """The complete final passes whose range has the offset."""
         return [
             (row["client"], row["pass"])
-            for row in self.proving
+            for row in self.complete_passes
             if row["from_offset"] <= offset < row["to_offset"]
         ]
 
@@ -75,7 +78,7 @@ class Topic:
         return self.txns[key]["outcome"] == "committed" or key in self.proven
 
     def is_due(self, send: Row) -> bool:
-        """Whether it is in the log for certain, whatever anybody read."""
+        """Whether the record must be in the log, by its acknowledgement or its transaction."""
         if send["outcome"] == "ok":
             return self.is_committed(send)
         return send["outcome"] == "info" and (send["client"], send["txn"]) in self.proven
@@ -83,8 +86,8 @@ class Topic:
     def is_delivered(self, value: str) -> bool:
         return any(
             value == given
-            for row in self.proving
-            for _, given in self.given[row["client"], row["pass"]]
+            for row in self.complete_passes
+            for _, given in self.records_of_pass[row["client"], row["pass"]]
         )
 
     def bounds(self, send: Row) -> tuple[int | None, int | None]:
@@ -101,23 +104,23 @@ class Topic:
                 low = place if low is None else max(low, place)
             if other["invoke_ns"] > done_ns:
                 high = place if high is None else min(high, place)
-        if self.told_ns is not None and done_ns < self.told_ns:
-            end = max((row["to_offset"] for row in self.proving), default=None)
+        if self.ends_ns is not None and done_ns < self.ends_ns:
+            end = max((row["to_offset"] for row in self.complete_passes), default=None)
             high = end if high is None else high if end is None else min(high, end)
         return low, high
 
     def place(self, send: Row) -> int | None:
-        """Where a record is, by its acknowledgement or by whoever read it."""
+        """The offset of a record by its acknowledgement, else by the reads of it."""
         if send["outcome"] == "ok" and send["offset"] is not None:
             return int(send["offset"])
         return min(self.read_at.get(send["value_id"], ()), default=None)
 
     def known_ns(self, send: Row) -> int:
-        """By when it was in the log."""
+        """The first time at which the record is known to be in the log."""
         times = [row["read_ns"] for row in self.reads if row["value_id"] == send["value_id"]]
         return min([*times, send["complete_ns"]] if send["outcome"] == "ok" else times)
 
-    def passed_over(self, low: int | None, high: int | None) -> bool:
+    def is_passed_over(self, low: int | None, high: int | None) -> bool:
         """Whether passes went over every offset between two bounds, and at least meet them."""
         begin = 0 if low is None else low + 1
         return high is not None and any(
@@ -125,9 +128,11 @@ class Topic:
         )
 
     def stretches(self) -> list[tuple[int, int]]:
-        """Ranges of offsets that passes went over, those that meet being one."""
+        """Ranges of offsets that passes went over; adjoining ranges are merged."""
         stretches: list[tuple[int, int]] = []
-        for first, last in sorted((row["from_offset"], row["to_offset"]) for row in self.proving):
+        for first, last in sorted(
+            (row["from_offset"], row["to_offset"]) for row in self.complete_passes
+        ):
             if stretches and first <= stretches[-1][1]:
                 stretches[-1] = stretches[-1][0], max(last, stretches[-1][1])
             else:
@@ -148,17 +153,17 @@ class Topic:
             return None
         delivered = "but no complete final pass over that offset delivered it"
         if at:
-            shown = send["outcome"] != "fail" and any(self.over(offset) for offset in at)
+            shown = send["outcome"] != "fail" and any(self.passes_over(offset) for offset in at)
             return f"was read at {self.name}@{min(at)}, {delivered}" if shown else None
         if send["outcome"] == "ok" and send["offset"] is not None:
-            asked = self.over(send["offset"])
+            asked = self.passes_over(send["offset"])
             return (
                 f"was acknowledged at {self.name}@{send['offset']}, {delivered}" if asked else None
             )
         if not self.is_due(send):
             return None
         low, high = self.bounds(send)
-        if not self.passed_over(low, high):
+        if not self.is_passed_over(low, high):
             return None
         begin = "its begin" if low is None else f"offset {low}"
         return (
@@ -167,7 +172,7 @@ class Topic:
         )
 
     def unseen(self) -> Iterator[str]:
-        end = max((row["to_offset"] for row in self.proving), default=None)
+        end = max((row["to_offset"] for row in self.complete_passes), default=None)
         for send in self.sends:
             if self.is_beyond(send):
                 yield (
@@ -176,14 +181,14 @@ class Topic:
                 )
 
     def is_beyond(self, send: Row) -> bool:
-        end = max((row["to_offset"] for row in self.proving), default=None)
-        if None in (self.told_ns, end, send["offset"]) or send["outcome"] != "ok":
+        end = max((row["to_offset"] for row in self.complete_passes), default=None)
+        if None in (self.ends_ns, end, send["offset"]) or send["outcome"] != "ok":
             return False
-        is_reported = send["complete_ns"] < self.told_ns and send["offset"] >= end
+        is_reported = send["complete_ns"] < self.ends_ns and send["offset"] >= end
         return bool(is_reported and not self.is_delivered(send["value_id"]))
 
     def unread(self) -> list[str]:
-        """Owed, read by nobody, and not proven to be lost."""
+        """The values of due records that no client read and that are not proven lost."""
         return [
             send["value_id"]
             for send in self.sends
@@ -194,8 +199,8 @@ class Topic:
     def vanished_read(self) -> Iterator[str]:
         fates = {send["value_id"]: self.fate(send) for send in self.sends}
         for offset, value in sorted({(row["offset"], row["value_id"]) for row in self.reads}):
-            over = self.over(offset)
-            having = [key for key in over if (offset, value) in self.given[key]]
+            over = self.passes_over(offset)
+            having = [key for key in over if (offset, value) in self.records_of_pass[key]]
             if len(having) < len(over) and fates.get(value, "committed") == "committed":
                 yield (
                     f"{value} was read at {self.name}@{offset}, but only {len(having)} of "
@@ -224,12 +229,12 @@ class Topic:
             certain = send["outcome"] == "ok" or (
                 send["outcome"] == "info" and send["txn"] is not None and self.is_committed(send)
             )
-            asked = send["offset"] is not None and self.over(send["offset"])
+            asked = send["offset"] is not None and self.passes_over(send["offset"])
             place = min(at) if at else None if asked else send["offset"]
             if certain and place is not None:
                 by_client[send["client"]].append((place, send["value_id"]))
-        for client, ones in by_client.items():
-            for (low, first), (high, second) in pairwise(ones):
+        for client, sends in by_client.items():
+            for (low, first), (high, second) in pairwise(sends):
                 if high < low:
                     yield (
                         f"{client} sent {first} first and {second} after it, but they lie at "
@@ -246,7 +251,7 @@ GUARANTEES = ("lost_write", "unseen", "vanished_read", "misplaced_ack", "reorder
 """Guarantees whose sentences `Topic` has."""
 
 
-def topics_of(tables: dict[str, list[Row]], told_ns: dict[str, int]) -> dict[str, Topic]:
+def topics_of(tables: dict[str, list[Row]], ends_ns: dict[str, int]) -> dict[str, Topic]:
     """The partitions of a history's evidence, by topic."""
     txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
     writers = {row["value_id"]: row for row in tables["sends"]}
@@ -264,7 +269,7 @@ def topics_of(tables: dict[str, list[Row]], told_ns: dict[str, int]) -> dict[str
         for row in tables[table]:
             name = row["topic"]
             topic = topics.setdefault(
-                name, Topic(f"{name}-0", txns=txns, proven=proven, told_ns=told_ns.get(name))
+                name, Topic(f"{name}-0", txns=txns, proven=proven, ends_ns=ends_ns.get(name))
             )
             getattr(topic, table).append(row)
     return topics

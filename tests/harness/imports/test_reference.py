@@ -152,12 +152,8 @@ def entangle(random: Random, ops: list[Op]) -> None:
     sends = [(op, step) for op in ops if op[Keyword("type")] != "fail" for step in _steps(op)
              if step[0] == SEND]  # fmt: skip
     (first, sent), (other, answer) = random.choice(sends), random.choice(sends)
-    for op, (_, key, mismatches) in ((first, answer), (other, sent)):
-        offset, value = (
-            mismatches
-            if isinstance(mismatches, list)
-            else (places.get((key, mismatches)), mismatches)
-        )
+    for op, (_, key, stored) in ((first, answer), (other, sent)):
+        offset, value = stored if isinstance(stored, list) else (places.get((key, stored)), stored)
         if offset is not None:
             op[Keyword("value")].append([POLL, {key: [[offset, value]]}])
 
@@ -231,13 +227,13 @@ def _judged(run: Path, isolation: str) -> tuple[Result, History]:
         name: pq.read_table(folder).to_pylist() if folder.exists() else []
         for name, folder in folders.items()
     }
-    mismatches = {
+    ends_ns = {
         topic.name: int(topic.config[ENDS_NS])
         for topic in load_facts(run).topics
         if ENDS_NS in topic.config
     }
     result = judge_run(run, engine="duckdb", master=None, session=None, canary=False)
-    topics = topics_of(tables, mismatches)
+    topics = topics_of(tables, ends_ns)
     txns = {(row["client"], row["txn"]): row for row in tables["txns"]}
     derived = judgement.prepare(run, load_scenario(run), load_facts(run)).tables
     partitions = [

@@ -42,17 +42,17 @@ class Place:
         """The complete passes that have it."""
         return {
             (row["client"], row["pass"])
-            for row in self.topic.proving
+            for row in self.topic.complete_passes
             if any(
                 value == self.send["value_id"]
-                for _, value in self.topic.given[row["client"], row["pass"]]
+                for _, value in self.topic.records_of_pass[row["client"], row["pass"]]
             )
         }
 
     def passed_by(self) -> set[PassKey]:
         """The complete passes that went over its place and do not have it. Where all passes over
         one of its places have it, there it lies, whatever others say."""
-        over = [set(self.topic.over(offset)) for offset in self.offsets]
+        over = [set(self.topic.passes_over(offset)) for offset in self.offsets]
         has = self.delivered_by()
         at = [{key for key in keys if self._is_given(offset, key)}
               for offset, keys in zip(self.offsets, over, strict=True)]  # fmt: skip
@@ -61,7 +61,7 @@ class Place:
         return set().union(*over) - has
 
     def _is_given(self, offset: int, key: PassKey) -> bool:
-        return (offset, self.send["value_id"]) in self.topic.given[key]
+        return (offset, self.send["value_id"]) in self.topic.records_of_pass[key]
 
     def name(self) -> str:
         return f"{self.topic.name}@{min(self.offsets, default=0)}"
@@ -110,7 +110,7 @@ class History:
         missing = [
             place for place in places
             if place.send["outcome"] == "ok" and place not in shown
-            if any(place.topic.over(offset) for offset in place.offsets)
+            if any(place.topic.passes_over(offset) for offset in place.offsets)
         ]  # fmt: skip
         fate, number = self.fate(txn), len(places)
         if fate == "aborted":

@@ -1,11 +1,19 @@
 """Bugs that others published: what clients saw of them, and the releases that have them."""
 
-from urteil.harness.known_bugs import cleaning, lookups, offsets, replication, startup, truncation
+from urteil.harness.known_bugs import (
+    cleaning,
+    lookups,
+    offsets,
+    replication,
+    startup,
+    transactions,
+    truncation,
+)
 from urteil.harness.known_bugs.known_bug import KnownBug
 
 KNOWN_BUGS: dict[str, KnownBug] = {
     bug.name: bug
-    for subject in (truncation, replication, offsets, cleaning, startup, lookups)
+    for subject in (truncation, replication, transactions, offsets, cleaning, startup, lookups)
     for bug in subject.BUGS
 }
 """Every bug by name."""

@@ -1,0 +1,21 @@
+"""Transactions that end at the wrong time."""
+
+from urteil.harness.known_bugs.known_bug import KnownBug
+
+BUGS = (
+    KnownBug(
+        name="kafka-17754",
+        issue="KAFKA-17754 (KIP-890)",
+        about="A delayed EndTxn ends the next transaction of its producer, since both have one "
+        "epoch.",
+        releases="0.11.0.0 to 3.9.1, and later ones with older clients",
+        fixed_in="4.0.0",
+        broken="3.9.1",
+        fixed="4.1.2",
+        scenario="delayed-end-txn",
+        guarantee="torn_txn",
+        sub_kinds=("missing", "visible"),
+        also=("aborted_read", "precommitted_read"),
+        permitted=True,
+    ),
+)

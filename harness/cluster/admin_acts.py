@@ -29,6 +29,7 @@ from urteil.harness.cluster import admin_znodes
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.client_quotas import alter_quotas
 from urteil.harness.cluster.cluster_state import ClusterState
+from urteil.harness.evidence.acts import DEFAULT_CLIENT
 
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
@@ -38,8 +39,6 @@ ELECTION_S = 5.0
 PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
 DEFAULT_OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
-DEFAULT_CLIENT = "<default>"
-"""As evidence names those client ids that have no quota of their own."""
 DECIDED = ("PrepareCommit", "PrepareAbort")
 """States of a transaction whose end is in its coordinator's log and not in all others' yet."""
 

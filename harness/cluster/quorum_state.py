@@ -23,7 +23,13 @@ from urteil.harness.cluster.quorum_watch import QuorumWatch
 from urteil.harness.evidence.journal import METADATA_COMMITTED, QUORUM_STATES
 from urteil.harness.evidence.readers.metadata_batches import batch_row
 from urteil.harness.evidence.readers.metadata_copies import BatchPlace, MetadataCopy, find_committed
-from urteil.harness.evidence.readers.metadata_image import MetadataImage, Partition, Topic
+from urteil.harness.evidence.readers.metadata_image import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+    Partition,
+    Topic,
+)
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
     MetadataLog,
@@ -35,7 +41,6 @@ from urteil.harness.evidence.readers.quorum_votes import QUORUM_STATE
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, parse_batches
 
 POLL_S = 0.05
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 
 
 class QuorumState:

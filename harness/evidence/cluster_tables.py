@@ -171,6 +171,12 @@ TABLES = (
                 may_be_missing=True,
             ),
             text("replicas", "Assigned replicas; of a topic, by partition.", form=REPLICAS),
+            text(
+                "settings",
+                "Settings of a topic, or quotas of a client id, as an object.",
+                form=OBJECT,
+                may_be_missing=True,
+            ),
         ),
     ),
     Table(

@@ -29,6 +29,7 @@ from urteil.harness.evidence.journal import (
     JournalReader,
 )
 from urteil.harness.evidence.journal_rows import JournalRows, Row
+from urteil.harness.evidence.limits import SECOND_ZXID
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
 from urteil.harness.evidence.readers.metadata_batches import (
     SEEN_COMMITTED,
@@ -65,8 +66,6 @@ from urteil.harness.scenario import RunFacts, TopicFact, load_facts
 
 KEPT = frozenset(table.name for table in TABLES.values() if table.is_written_live)
 """Tables with parts that the lab wrote during the run."""
-SECOND_ZXID = 1 << 48
-"""Added to the zxids of a second cluster: the two logs have no order between them."""
 DISK = re.compile(r"disk\d+")
 _BROKER = re.compile(r"b(\d+)")
 

@@ -7,3 +7,6 @@ FOREVER_NS = 1 << 62
 
 COUNT_END = 1 << 62
 """Counters of clients are below this."""
+
+SECOND_ZXID = 1 << 48
+"""Added to the zxids of a second cluster: the two logs have no order between them."""

@@ -282,6 +282,11 @@ log = a* b* c d e
 1 administrator>controller move p0 to b3
 2.6 controller>administrator ok
 0.3-10.2 replicas b1 b2: never b3*""",
+    "undone_administration": """administrator, controller 1, controller 2
+1 administrator>controller 1 create p
+2.6 controller 1>administrator ok
+4-10 controller 1 crash!
+5-10 controller 2 leads, without p*""",
     "preferred_leader_ignored": """administrator, controller, p0
 1 administrator>controller elect b1, preferred
 3 controller>administrator elected

@@ -12,6 +12,8 @@ from typing import Any
 
 from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord
 
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+"""Types of resources in ConfigRecord (`ConfigResource.Type`)."""
 _SAME_LEADER = -2
 _FENCED = 1
 
@@ -65,7 +67,8 @@ class MetadataImage:
             case "TopicRecord":
                 self.topics[fields["TopicId"]] = Topic(fields["Name"])
             case "RemoveTopicRecord":
-                del self.topics[fields["TopicId"]]
+                removed = self.topics.pop(fields["TopicId"])
+                self.configs.pop((TOPIC_RESOURCE, removed.name), None)
             case "PartitionRecord":
                 self._create_partition(fields)
             case "PartitionChangeRecord":

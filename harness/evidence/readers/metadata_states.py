@@ -2,19 +2,20 @@
 
 A row is one version of one fact, named by the path that the fact has in ZooKeeper, so that no
 guarantee needs to know which plane kept it. The position is the record's offset (of a broker's
-departure: of the first record in its batch), the version of a partition its partition epoch. A
-broker is present while it is unfenced.
+departure: of the first record in its batch), the version of a partition its partition epoch, that
+of settings the offset. A broker is present while it is unfenced.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from urteil.harness.evidence.readers.metadata_image import MetadataImage, Topic
+from urteil.harness.evidence.acts import DEFAULT_CLIENT
+from urteil.harness.evidence.readers.metadata_image import TOPIC_RESOURCE, MetadataImage, Topic
 from urteil.harness.evidence.readers.metadata_log import MetadataRecord
 
 Row = dict[str, Any]
@@ -22,6 +23,7 @@ Row = dict[str, Any]
 _GONE = -1
 _TOPICS = "/brokers/topics/"
 _BROKERS = "/brokers/ids/"
+_TOPIC_SETTINGS, _CLIENTS = "/config/topics/", "/config/clients/"
 
 
 class MetadataStates:
@@ -94,6 +96,8 @@ class MetadataStates:
             return list(_removed_topic(record.fields["TopicId"], removed))
         if record.name in ("PartitionRecord", "PartitionChangeRecord"):
             return [self._partition(record)]
+        if record.name in ("ConfigRecord", "ClientQuotaRecord"):
+            return list(self._settings(record))
         return [*self._brokers(), *self._controller()]
 
     def _topic(self, topic_id: str) -> Row:
@@ -128,6 +132,27 @@ class MetadataStates:
             "replicas": json.dumps(partition.replicas),
         }
 
+    def _settings(self, record: MetadataRecord) -> Iterator[Row]:
+        """The settings of a topic or the quotas of a client id."""
+        fields = record.fields
+        values: Mapping[str, object]
+        if record.name == "ClientQuotaRecord":
+            entity = {part["EntityType"]: part["EntityName"] for part in fields["Entity"]}
+            if entity.keys() != {"client-id"}:
+                return
+            client = entity["client-id"]
+            path, values = (
+                f"{_CLIENTS}{client or DEFAULT_CLIENT}",
+                self._image.client_quotas[client],
+            )
+        elif fields["ResourceType"] == TOPIC_RESOURCE:
+            name = fields["ResourceName"]
+            path, values = _TOPIC_SETTINGS + name, self._image.configs[TOPIC_RESOURCE, name]
+        else:
+            return
+        settings = {name: str(value) for name, value in values.items()}
+        yield {"path": path, "version": record.offset, "settings": json.dumps(settings)}
+
     def _brokers(self) -> Iterator[Row]:
         """A row for each broker that came or went."""
         present = self._image.present_brokers().keys()
@@ -150,6 +175,7 @@ def _removed_topic(topic_id: str, topic: Topic) -> Iterator[Row]:
     for number in topic.partitions:
         yield common | {"path": f"{path}/partitions/{number}/state", "partition": number}
     yield common | {"path": path}
+    yield {"version": _GONE, "path": _TOPIC_SETTINGS + topic.name}
 
 
 def _is_departure(row: Row) -> bool:

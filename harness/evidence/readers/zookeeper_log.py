@@ -29,6 +29,7 @@ _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _WISH = re.compile(r"/admin/delete_topics/([^/]+)")
 _BROKER = re.compile(r"/brokers/ids/(\d+)")
+_SETTINGS = re.compile(r"/config/(topics|clients)/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +180,9 @@ def made_topic_id(topic: str, czxid: int) -> str:
 
 
 class StateRows:
-    """Rows of `states` from changes: partitions, topics and marks for deletion, brokers, controller
-    and epoch. Without `has_topic_ids`, ids are made of the creation of the topic's znode."""
+    """Rows of `states` from changes: partitions, topics and marks for deletion, settings of topics,
+    quotas of clients, brokers, controller and epoch. Without `has_topic_ids`, ids are made of the
+    creation of the topic's znode."""
 
     def __init__(self, wall_minus_monotonic_ns: int, *, has_topic_ids: bool = True) -> None:
         self._offset_ns = wall_minus_monotonic_ns
@@ -205,7 +207,10 @@ class StateRows:
             yield row | self._topic(match[1], value, change)
         elif match := _WISH.fullmatch(path):
             yield row | {"topic": match[1], "topic_id": self._topic_ids.get(match[1])}
-        elif match := _BROKER.fullmatch(path):
+        elif _SETTINGS.fullmatch(path):
+            settings = None if change.data is None else json.dumps(value.get("config", {}))
+            yield row | {"settings": settings}
+        elif _BROKER.fullmatch(path):
             yield row
         elif path == "/controller":
             yield row | {"controller": value.get("brokerid")}

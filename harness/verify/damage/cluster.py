@@ -125,6 +125,42 @@ def leave_reassignment_undone(copy: Copy) -> None:
     copy.rows("admin_ops").append(act | {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns})
 
 
+@damage("lose a topic that was created", "undone_administration", "lost topic")
+def lose_created_topic(copy: Copy) -> None:
+    """The creation of a topic is acknowledged, and no state has the topic."""
+    _acknowledge(copy, "create", "never-seen", {"after": {"topic_id": "never seen"}})
+
+
+@damage("let a deleted topic return", "undone_administration", "returned topic")
+def return_deleted_topic(copy: Copy) -> None:
+    """The deletion of a topic is acknowledged, and the topic exists at the end."""
+    place = {"topic": "returned", "topic_id": "returned"}
+    _add_rows(copy, place | {"path": "/brokers/topics/returned", "replicas": "{}"})
+    _acknowledge(copy, "delete", "returned", {"before": {"topic_id": "returned"}})
+
+
+@damage("lose partitions that were added", "undone_administration", "lost partitions")
+def lose_added_partitions(copy: Copy) -> None:
+    """The growth of a topic is acknowledged, and its partitions are as few as before."""
+    place = {"topic": "grown", "topic_id": "grown"}
+    _add_rows(copy, place | {"path": "/brokers/topics/grown", "replicas": '{"0": [1]}'})
+    _acknowledge(copy, "add partitions", "grown", {"after": {"partitions": 2}})
+
+
+@damage("lose a setting of a topic", "undone_administration", "lost setting")
+def lose_setting(copy: Copy) -> None:
+    """The change of a setting is acknowledged, and the topic does not have it."""
+    _add_rows(copy, {"path": "/config/topics/set", "settings": "{}"})
+    _acknowledge(copy, "config", "set", {"after": {"retention.ms": "1"}})
+
+
+def _acknowledge(copy: Copy, act: str, subject: str, details: dict[str, dict[str, Any]]) -> None:
+    row = {"act": act, "subject": subject, "before": "{}", "after": "{}", "outcome": "ok"}
+    moments = {"invoke_ns": copy.last_ns, "complete_ns": copy.last_ns}
+    texts = {name: json.dumps(value) for name, value in details.items()}
+    copy.rows("admin_ops").append(row | moments | texts)
+
+
 @damage("answer an election that never took place", "preferred_leader_ignored", "not elected",
         replicas=2)  # fmt: skip
 def skip_preferred_election(copy: Copy) -> None:

@@ -16,6 +16,7 @@ from urteil.chaos.capabilities import ISR_REQUESTS
 from urteil.harness.clients.applications import is_ordered, promise_of
 from urteil.harness.clients.options import GroupOptions
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify.derived.acknowledged_changes import change_rows
 from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
 from urteil.harness.verify.derived.broker_views import (
@@ -105,6 +106,8 @@ def derive(
     _add_clients(derived.tables, run_dir, small, scenario, facts)
     _add_settings(derived.tables, small, scenario)
     derived.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
+    end_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    derived.tables["acknowledged_changes"] = change_rows(small, end_ns)
     derived.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)
     derived.tables["leftover_logs"] = leftover_rows(run_dir, small, scenario, facts)
     derived.tables["broker_exits"] = exit_rows(run_dir, small)

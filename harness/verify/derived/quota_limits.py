@@ -16,6 +16,7 @@ from itertools import product
 from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import SendOptions
 from urteil.harness.clients.workload_kinds import has_tombstones
+from urteil.harness.evidence.acts import DEFAULT_CLIENT
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
@@ -26,7 +27,6 @@ from urteil.harness.verify.limits import SECOND_NS
 QUOTA = "quota"
 """The act. Apache Kafka held up a reader, which had read a lot right before it had a
 quota, for a minute and longer, also when the quota was gone (KIP-219)."""
-DEFAULT = "<default>"
 KINDS = {"producer_byte_rate": "written", "consumer_byte_rate": "read"}
 HEARD_NS = 5 * SECOND_NS
 WINDOWS_S = 11
@@ -44,7 +44,7 @@ def quota_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -> lis
     named = {op["subject"] for op in small.ops if op["act"] == QUOTA}
     rows: list[Row] = []
     for subject, kind, rate, held in _quotas(small, load_of(facts).end_ns):
-        clients = sorted(ours - named if subject == DEFAULT else ours & {subject})
+        clients = sorted(ours - named if subject == DEFAULT_CLIENT else ours & {subject})
         for client, calm in product(clients, _undisturbed_stretches(small, held)):
             seconds = (calm.end_ns - calm.begin_ns) / SECOND_NS + WINDOWS_S
             rows.append(

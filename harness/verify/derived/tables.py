@@ -230,6 +230,11 @@ DERIVED: dict[str, DerivedTable] = {
         "at_ns:l node:s kind:s exit_code:i",
         made_of=("samples", "faults"),
     ),
+    "acknowledged_changes": DerivedTable(
+        "an acknowledged change of a topic, a setting or a quota, and what stands in its place",
+        "kind:s at_ns:l until_ns:l asked:s stands:s undone:i",
+        made_of=("states", "admin_ops"),
+    ),
     "cluster_tasks": DerivedTable(
         "a requested or automatic administrative task, with its deadline",
         "kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i",

@@ -21,6 +21,7 @@ from urteil.harness.evidence.readers.metadata_states import MetadataStates
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 TOPIC = ("TopicRecord", {"Name": "orders", "TopicId": TOPIC_ID})
 STATE = "/brokers/topics/orders/partitions/0/state"
+SETTINGS = "/config/topics/orders"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,37 @@ def test_removed_topic_ends_each_partition(log, schemas) -> None:
     writer.write(("RemoveTopicRecord", {"TopicId": TOPIC_ID}))
     store(log, writer)
     gone = [row["path"] for row in states(log, schemas) if row["version"] == -1]
-    assert gone == [STATE, STATE.replace("/0/", "/1/"), "/brokers/topics/orders"]
+    assert gone == [STATE, STATE.replace("/0/", "/1/"), "/brokers/topics/orders", SETTINGS]
+
+
+def setting(name: str, value: str | None) -> tuple[str, dict[str, Any]]:
+    fields = {"ResourceType": 2, "ResourceName": "orders", "Name": name, "Value": value}
+    return "ConfigRecord", fields
+
+
+def test_settings_of_topics_and_quotas_are_states(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    writer.write(TOPIC, partition(), setting("retention.ms", "1"))
+    writer.write(setting("segment.ms", "2"))
+    writer.write(setting("retention.ms", None))
+    for client in ("p1", None):
+        entity = [{"EntityType": "client-id", "EntityName": client}]
+        quota = {"Entity": entity, "Key": "producer_byte_rate", "Value": 5.0, "Remove": False}
+        writer.write(("ClientQuotaRecord", quota))
+    writer.write(("RemoveTopicRecord", {"TopicId": TOPIC_ID}))
+    writer.write(("TopicRecord", {"Name": "orders", "TopicId": "AAAAAAAAAAAAAAAAAAAAAg"}))
+    writer.write(setting("segment.ms", "3"))
+    store(log, writer)
+    rows = [row for row in states(log, schemas) if row["path"].startswith("/config/")]
+    assert facts(rows, "path", "settings") == [
+        (SETTINGS, '{"retention.ms": "1"}'),
+        (SETTINGS, '{"retention.ms": "1", "segment.ms": "2"}'),
+        (SETTINGS, '{"segment.ms": "2"}'),
+        ("/config/clients/p1", '{"producer_byte_rate": "5.0"}'),
+        ("/config/clients/<default>", '{"producer_byte_rate": "5.0"}'),
+        (SETTINGS, None),
+        (SETTINGS, '{"segment.ms": "3"}'),
+    ]
 
 
 def test_broker_is_present_while_it_is_unfenced(log, schemas) -> None:

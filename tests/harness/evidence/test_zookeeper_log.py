@@ -123,6 +123,26 @@ def test_rows(played):
     assert [row["controller_epoch"] for row in rows if row["path"] == "/controller_epoch"] == [1]
 
 
+def test_settings_of_topics_and_quotas_are_states():
+    states = StateRows(0)
+    changes = [
+        ("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"1"}}'),
+        ("/config/clients/<default>", b'{"version":1,"config":{}}'),
+        ("/config/users/ann", b'{"version":1,"config":{"SCRAM-SHA-256":"salt"}}'),
+        ("/config/topics/orders", None),
+    ]
+    rows = [
+        row
+        for zxid, (path, data) in enumerate(changes)
+        for row in states.rows(Change(zxid=zxid, wall_ms=0, path=path, data=data, version=0))
+    ]
+    assert [(row["path"], row["settings"]) for row in rows] == [
+        ("/config/topics/orders", '{"retention.ms": "1"}'),
+        ("/config/clients/<default>", "{}"),
+        ("/config/topics/orders", None),
+    ]
+
+
 def test_truncated_log_keeps_earlier_records(played, tmp_path):
     (path,) = find_log_files(played[0])
     content = path.read_bytes().rstrip(b"\0")

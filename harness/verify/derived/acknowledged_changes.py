@@ -1,0 +1,133 @@
+"""Acknowledged changes of topics, settings and quotas, compared with the last states: rows of the
+derived table `acknowledged_changes`.
+
+Only the lab's own acts are known, which are on the first cluster of a run. So a change counts where
+no later act, acknowledged or not, is about the same thing. An act is acknowledged once the lab saw
+it in the metadata plane's state. Settings are judged where the states have any: those of older runs
+lack them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from urteil.harness.evidence.limits import SECOND_ZXID
+from urteil.harness.verify.derived.small_evidence import SmallEvidence
+from urteil.harness.verify.evidence import Row
+
+CREATE, DELETE, ADD_PARTITIONS = "create", "delete", "add partitions"
+CONFIG, QUOTA = "config", "quota"
+_TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
+_TOPIC_SETTINGS, _CLIENT_QUOTAS = "/config/topics/", "/config/clients/"
+_GONE = -1
+
+
+def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
+    """A row a change, `undone` where the last states contradict it."""
+    states = sorted(
+        (row for row in small.states if row["zxid"] < SECOND_ZXID), key=lambda row: int(row["zxid"])
+    )
+    last = {str(row["path"]): row for row in states}
+    ops = sorted(small.ops, key=lambda op: int(op["invoke_ns"] or 0))
+    has_settings = any(row.get("settings") is not None for row in states)
+    rows = [*_topics(ops, last), *_partitions(ops, last)]
+    rows += [*_settings(ops, last), *_quotas(ops, last)] if has_settings else []
+    return [
+        {"kind": kind, "at_ns": op["complete_ns"], "until_ns": end_ns, "asked": asked}
+        | {"stands": stands, "undone": int(stands is not None)}
+        for kind, op, asked, stands in rows
+    ]
+
+
+_Change = tuple[str, Row, str, str | None]
+"""Kind, act, what was asked, and what stands in its place; None where the change stands."""
+
+
+def _topics(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last creation or deletion of each topic."""
+    for topic, op in _last_acts(ops, (CREATE, DELETE)).items():
+        present_id = _standing(last, _TOPICS + topic).get("topic_id")
+        topic_id = _object(op["after" if op["act"] == CREATE else "before"]).get("topic_id")
+        if not _is_acknowledged(op) or not topic_id:
+            continue
+        if op["act"] == CREATE:
+            stands = None if present_id == topic_id else "it does not exist"
+            yield "lost topic", op, f"that {topic} exist", stands
+        elif not _standing(last, _WISHES + topic):
+            stands = "it exists" if present_id == topic_id else None
+            yield "returned topic", op, f"that {topic} be deleted", stands
+
+
+def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last growth of each topic that was neither created nor deleted since."""
+    for topic, op in _last_acts(ops, (CREATE, DELETE, ADD_PARTITIONS)).items():
+        total = _object(op["after"]).get("partitions")
+        if op["act"] != ADD_PARTITIONS or not _is_acknowledged(op) or total is None:
+            continue
+        count = len(_object(_standing(last, _TOPICS + topic).get("replicas")))
+        stands = None if count >= total else f"it has {count}"
+        yield "lost partitions", op, f"that {topic} have {total} partitions", stands
+
+
+def _settings(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last change of each setting of a topic that was neither created nor deleted since."""
+    changes: dict[tuple[str, str], tuple[Row, Any]] = {}
+    for op in ops:
+        topic = str(op["subject"])
+        if op["act"] in (CREATE, DELETE):
+            changes = {key: change for key, change in changes.items() if key[0] != topic}
+        elif op["act"] == CONFIG:
+            names = _object(op["after"]).keys() | _object(op["before"]).keys()
+            values = _object(op["after"])
+            changes |= {(topic, name): (op, values.get(name)) for name in names}
+    for (topic, name), (op, value) in changes.items():
+        if _is_acknowledged(op):
+            node = _standing(last, _TOPIC_SETTINGS + topic)
+            current = _object(node.get("settings")).get(name)
+            stands = None if current == value else f"it is {_value(current)}"
+            yield "lost setting", op, f"that {name} of {topic} be {_value(value)}", stands
+
+
+def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last change of the quotas of each client id."""
+    for client, op in _last_acts(ops, (QUOTA,)).items():
+        if not _is_acknowledged(op):
+            continue
+        node = _standing(last, _CLIENT_QUOTAS + client)
+        current = _numbers(_object(node.get("settings")))
+        quotas = _numbers(_object(op["after"]))
+        stands = None if current == quotas else f"they are {current}"
+        yield "lost setting", op, f"that the quotas of {client} be {quotas}", stands
+
+
+def _last_acts(ops: Sequence[Row], acts: Sequence[str]) -> dict[str, Row]:
+    return {str(op["subject"]): op for op in ops if op["act"] in acts}
+
+
+def _is_acknowledged(op: Row) -> bool:
+    return op["outcome"] == "ok" and op["complete_ns"] is not None
+
+
+def _standing(last: dict[str, Row], path: str) -> Row:
+    """The last state of this path; empty where there is none or it was deleted."""
+    node = last.get(path, {})
+    return {} if node.get("version") == _GONE else node
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    """The object in a column; empty where it holds none."""
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _numbers(quotas: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in sorted(quotas.items())}
+
+
+def _value(value: Any) -> str:
+    return "the default" if value is None else str(value)

@@ -1,0 +1,55 @@
+"""A change that an administrator saw acknowledged stays.
+
+A metadata plane that loses what it committed, say when controllers crash, lets a topic vanish or a
+deleted one return. Judged are the lab's own acts: the last one on a topic, a setting or a client's
+quotas, if it was acknowledged, against the last states of the metadata plane
+(`derived/acknowledged_changes.py`). Whether moves of replicas and deletions end in time, and stay,
+is judged by `unfinished_administration`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    return (
+        f"An administrator asked {row['asked']}, which was acknowledged, but at the end of the run "
+        f"{row['stands']}."
+    )
+
+
+GUARANTEE = Guarantee(
+    name="undone_administration",
+    rank=61,
+    about="an acknowledged change of a topic, setting or quota is undone",
+    promise="An acknowledged creation, deletion or growth of a topic, and an acknowledged change "
+    "of its settings or of a quota, stays.",
+    source="KIP-500, KIP-631: an acknowledged change is a committed record of the metadata log",
+    sub_kinds={
+        "lost topic": "a topic whose creation was acknowledged does not exist",
+        "returned topic": "a topic whose deletion was acknowledged exists",
+        "lost partitions": "a topic has fewer partitions than was acknowledged",
+        "lost setting": "a setting or a quota is not what was acknowledged",
+    },
+    details=(
+        "Judged is the lab's last act on a topic, a setting or the quotas of a client id, if it "
+        "was acknowledged, against the last states of ZooKeeper or of KRaft's metadata log.",
+    ),
+    not_counted=("ACLs, credentials, features and settings of brokers.",),
+    occasion=Occasion.ADMINISTRATION,
+    opportunities="SELECT COUNT(*) AS n FROM acknowledged_changes changes",
+    violations="""
+SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns, until_ns,
+  asked, stands
+FROM acknowledged_changes WHERE undone = 1""",
+    explain=_explain,
+    tie="finding.asked",
+    needs=("states",),
+    reads=("acknowledged_changes",),
+    subjects=("acknowledged_changes",),
+    rests_on=("states", "admin_ops"),
+    no_reference=DERIVED,
+)

@@ -57,12 +57,21 @@ def gaps_are_passed(log: PartitionLog) -> bool:
     return [offset for offset, _, _ in pairs(log)] == [5]
 
 
+def cleaned_log_is_cleaned_again(log: PartitionLog) -> bool:
+    for value in (b"1", b"2"):
+        put(log, (b"a", value), (b"b", value))
+        log.roll(NOW_MS)
+        clean(log)
+    return [offset for offset, _, _ in pairs(log)] == [2, 3]
+
+
 CHECKS: dict[str, Check] = {
     "cleaner_drops_latest": latest_values,
     "cleaner_drops_tombstone_at_once": tombstone_is_kept,
     "cleaner_cleans_active_segment": active_segment_is_left,
     "cleaner_renumbers": offsets_stay,
     "offset_gap_breaks_cleaner": gaps_are_passed,
+    "cleaner_ends_at_second_cleaning": cleaned_log_is_cleaned_again,
 }
 
 

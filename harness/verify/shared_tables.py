@@ -32,6 +32,7 @@ its send has).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from urteil.harness.evidence.schema import TABLES
@@ -415,14 +416,17 @@ def build(
     transactions: bool = True,
     logless: bool = True,
     expected: str = "",
+    enough: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Build the shared tables on `engine`.
+    """Build the shared tables on `engine`, until `enough` is true.
 
     Without a `compacted` topic `keyed` is empty and costs nothing, as is `committed` without
     `transactions`, and what partitions without logs need where there are none (`logless`).
     `expected` is the query of an application's results (`Derived.expected`).
     """
     for name, shared in STAGES.items():
+        if enough():
+            return
         if name in EMPTY and not logless:
             engine.table(name, EMPTY[name].empty_table())
             continue

@@ -28,10 +28,7 @@ def rehearse(session: Any, enough: threading.Event) -> None:
         derived = judgement.prepare(run_dir, scenario, facts)
         engine = Spark(session, work, owned=False)
         open_views(engine, run_dir, derived)
-        for name in shared_tables.STAGES:
-            if enough.is_set():
-                return
-            engine.keep(name, shared_tables.stage(name, engine))
+        shared_tables.build(engine, logless=derived.logless, enough=enough.is_set)
         for guarantee in list(GUARANTEES.values())[:REHEARSED]:
             if enough.is_set():
                 return

@@ -24,6 +24,7 @@ from urteil.harness.verify import judge, synthetic
 from urteil.harness.verify.damage import DAMAGES
 from urteil.harness.verify.engines import cuts, spark
 from urteil.harness.verify.engines.engine import Duck
+from urteil.harness.verify.engines.rehearsal import rehearse
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.result import Result
 from urteil.harness.verify.synthetic import END_NS, S
@@ -147,6 +148,12 @@ def test_sums_stay_integers_on_duckdb() -> None:
 def test_awaited_spark_starts_at_ordinary_priority(session: Any, priorities: list[int]) -> None:
     """Behind a machine's other work it did not start in two minutes."""
     assert priorities == [spark.NICE, 0]
+
+
+@pytest.mark.spark_long
+def test_rehearsal_reaches_its_end(session: Any) -> None:
+    """It once raised at a shared table, which a warming session does not report."""
+    rehearse(session.newSession(), threading.Event())
 
 
 def test_spark_has_room_for_the_code_of_all_guarantees(session: Any) -> None:

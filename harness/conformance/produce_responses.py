@@ -56,7 +56,7 @@ def _read_timestamps(brokers: Brokers, name: str) -> BrokerAnswer:
     leader, results = brokers.nodes[0], []
     for kind in (CREATED, STAMPED):
         topic = f"{name}-{kind}"
-        brokers.create(topic, [[leader]], message_timestamp_type=kind)
+        brokers.create(topic, [[leader]], message_timestamp_type=kind, retention_ms="-1")
         now_ms = time.time() * 1_000
         produced_partitions = [
             produced_partition(produce(brokers, leader, topic, 0, make_batch(b"0", b"1")))

@@ -152,7 +152,7 @@ def read_epoch_end(
 def create_led_topic(brokers: Brokers, name: str, partitions: int = 1) -> tuple[int, int]:
     """Create a topic with one leader. Returns leader and follower."""
     leader, follower, *_ = brokers.nodes
-    brokers.create(name, [[leader, follower]] * partitions)
+    brokers.create(name, [[leader, follower]] * partitions, retention_ms="-1")
     return leader, follower
 
 

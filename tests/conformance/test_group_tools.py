@@ -28,7 +28,7 @@ def ours(pair: Pair) -> Side:
 @pytest.fixture
 def topic(pair: Pair, ours: Side) -> str:
     """Ten records a partition, a second between the times of two."""
-    name = ours.create(pair.name("grouped"), [(1, 2, 3), (2, 3, 1)])
+    name = ours.create(pair.name("grouped"), [(1, 2, 3), (2, 3, 1)], {"retention.ms": "-1"})
     producer = KafkaProducer(bootstrap_servers=ours.bootstrap, acks="all")
     for number in range(RECORDS):
         at_ms = FIRST_MS + 1000 * (number // PARTITIONS)

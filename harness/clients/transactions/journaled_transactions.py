@@ -170,6 +170,8 @@ class Transactions:
             outcome, error = self._call_until_done(self._kafka.commit_transaction, commit_sent=True)
         else:
             outcome, error = self._call_until_done(self._kafka.abort_transaction, commit_sent=False)
+            if self._open or self._failed:
+                self._retire_producer()
             error = error or self._failed
         self._note_end(txn.number, outcome, error)
         if txn.commit is not None:
@@ -227,6 +229,14 @@ class Transactions:
         it is fenced."""
         self._previous, self._kafka = self._kafka, None
         return "fenced" if name in FENCED and not commit_sent else "unknown"
+
+    def _retire_producer(self) -> None:
+        """Give up the producer after an abort that may have purged records: librdkafka 2.16 gives
+        their sequences to the next transaction, and a broker that has the purged records takes
+        those for resent ones."""
+        self._process_deliveries(RETRY_S)
+        if self._kafka is not None:
+            self._previous, self._kafka = self._kafka, None
 
     def _process_deliveries(self, wait_s: float = 0.0) -> None:
         """Process deliveries. The next call raises a fatal error; confluent-kafka 2.16 turns the

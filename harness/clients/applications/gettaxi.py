@@ -19,7 +19,7 @@ SELECT CONCAT(z.zone, '@', z.began) AS key,
   CONCAT(SUM(z.is_user) * 100 DIV CASE WHEN SUM(z.is_taxi) = 0 THEN 1 ELSE SUM(z.is_taxi) END, '%')
     AS value
 FROM (
-  SELECT CAST(SUBSTRING(i.key, 2) AS INT) % {ZONES} AS zone,
+  SELECT TRY_CAST(SUBSTRING(i.key, 2) AS INT) % {ZONES} AS zone,
     {{time}} DIV {WINDOW_MS} AS began,
     CASE WHEN i.topic = '{USERS}' THEN 1 ELSE 0 END AS is_user,
     CASE WHEN i.topic = '{TAXIS}' THEN 1 ELSE 0 END AS is_taxi

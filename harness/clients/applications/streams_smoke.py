@@ -59,7 +59,7 @@ UNION ALL SELECT c.sink, c.key, CAST(c.value AS STRING), 'latest', 1
 FROM (SELECT s.sink, n.key, CASE s.sink WHEN 'max' THEN MAX(n.number) WHEN 'min' THEN MIN(n.number)
     WHEN 'dif' THEN MAX(n.number) - MIN(n.number) WHEN 'sum' THEN SUM(n.number)
     ELSE COUNT(*) END AS value
-  FROM (SELECT o.key, CAST(o.value AS BIGINT) AS number FROM outputs o
+  FROM (SELECT o.key, TRY_CAST(o.value AS BIGINT) AS number FROM outputs o
     WHERE o.sink = '{INPUT}' AND o.key <> 'flush') n
   CROSS JOIN (SELECT 'max' AS sink UNION ALL SELECT 'min' UNION ALL SELECT 'dif'
     UNION ALL SELECT 'sum' UNION ALL SELECT 'cnt') s

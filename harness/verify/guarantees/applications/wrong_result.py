@@ -132,13 +132,13 @@ GUARANTEE = Guarantee(
         Excuse(
             when="violation.promised = 'at-least-once' "
             "AND (violation.sub_kind = 'repeated' OR violation.sub_kind = 'wrong'"
-            " AND CAST(violation.actual AS BIGINT) > CAST(violation.expected AS BIGINT))",
+            " AND TRY_CAST(violation.actual AS BIGINT) > TRY_CAST(violation.expected AS BIGINT))",
             reason="the application promises at least once",
         ),
         Excuse(
             when="violation.promised = 'at-most-once' "
             "AND (violation.sub_kind = 'missing' OR violation.sub_kind = 'wrong'"
-            " AND CAST(violation.actual AS BIGINT) < CAST(violation.expected AS BIGINT))",
+            " AND TRY_CAST(violation.actual AS BIGINT) < TRY_CAST(violation.expected AS BIGINT))",
             reason="the application promises at most once",
         ),
         Excuse(

@@ -231,6 +231,7 @@ def isr_joined_too_early(mark: Mark) -> None:
     models="an ISR changed before it is persisted, against KIP-497's maximal ISR",
     scenario="lone-leader",
     guarantee="lost_write",
+    unsimulated="topics there require two replicas in sync, and the leader that loses is alone",
 )
 def isr_shrunk_before_consent(mark: Mark) -> None:
     """Applies a proposed ISR at once, with no request in flight."""

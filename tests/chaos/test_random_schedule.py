@@ -176,7 +176,7 @@ def test_container_fault_is_drawn_only_for_containers() -> None:
             "cpus=2 is not between",
         ),
         (RandomSchedule(choices=(WeightedFault(fault="crash", weight=0),)), "weight above 0"),
-        (RandomSchedule(choices=(KILL,), pause_s=(3, 1)), "no range"),
+        (RandomSchedule(choices=(KILL,), pause_s=(3, 1)), "not a range"),
         (RandomSchedule(choices=(KILL,), at_once=0), "give 1 or more"),
         (RandomSchedule(choices=(KILL,), anchors={"moon": 1}), "not moon"),
     ],

@@ -49,7 +49,7 @@ class Storm:
 
     async def crash(self) -> None:
         if len(self.cluster) > 2:
-            await self.cluster.remove(self.one().id)
+            await self.cluster.remove(self.only().id)
 
     async def back(self) -> None:
         for id in BROKERS:
@@ -58,16 +58,16 @@ class Storm:
                 return
 
     async def bounce(self) -> None:
-        id = self.one().id
+        id = self.only().id
         await self.cluster.remove(id)
         await self.cluster.add(id)
 
     async def expire(self) -> None:
-        await asyncio.to_thread(self.one().expire)
+        await asyncio.to_thread(self.only().expire)
 
     async def unseat(self) -> None:
         try:
-            await self.one().zk.delete(znodes.CONTROLLER)
+            await self.only().zk.delete(znodes.CONTROLLER)
         except NoNodeError:
             return
 
@@ -80,7 +80,7 @@ class Storm:
                 return
 
     async def delete(self) -> None:
-        node = self.one()
+        node = self.only()
         names = await node.zk.children(znodes.TOPICS)
         if len(names) > 2:
             try:

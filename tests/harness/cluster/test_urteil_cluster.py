@@ -130,5 +130,5 @@ def test_cluster_ends_with_its_killed_process() -> None:
 
 
 def test_invalid_cluster_name_is_rejected() -> None:
-    with pytest.raises(standing.StandingError, match="no name"):
+    with pytest.raises(standing.StandingError, match="is not a name"):
         standing.start_usual(name="../elsewhere")

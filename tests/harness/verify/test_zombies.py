@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.groups import test_group_guarantees as groups
-from tests.harness.verify.guarantees.transactions import test_transaction_guarantees as transactions
+from tests.harness.verify.guarantees.transactions import transaction_evidence as transactions
 from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 
@@ -20,7 +20,7 @@ WHO = "zombie1"
 
 def _amid(outcome: str, asked_s: float) -> Tables:
     """A transaction of ten seconds with a position, and an answer of that time."""
-    tables = transactions.made()
+    tables = transactions.transactional_tables()
     times = {"begin_ns": AT_NS, "commit_invoke_ns": AT_NS + 9 * S, "end_ns": AT_NS + 10 * S}
     txn = {"client": WHO, "txn": 1, "outcome": outcome, "transactional_id": "z"}
     tables["txns"].append(tables["txns"][0] | txn | times)
@@ -76,7 +76,7 @@ def test_a_commit_without_a_generation_beside_a_member(
 
 def _given(*epochs: tuple[float, int], **more: Any) -> Tables:
     """One producer after the other of one id, each initialised in a second."""
-    tables = transactions.made()
+    tables = transactions.transactional_tables()
     for number, (at_s, epoch) in enumerate(epochs):
         at_ns = AT_NS + int(at_s * S)
         row = {"client": WHO, "transactional_id": "z", "txn": number, "outcome": "aborted"}

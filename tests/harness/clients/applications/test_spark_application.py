@@ -44,7 +44,7 @@ def test_file_of_an_uncommitted_batch_is_not_read(tmp_path: Path) -> None:
 
 def test_log_of_another_format_is_rejected(tmp_path: Path) -> None:
     write(tmp_path / "_spark_metadata" / "0", "v2")
-    with pytest.raises(ValueError, match="no log of Spark's file sink"):
+    with pytest.raises(ValueError, match="not a log of Spark's file sink"):
         listed_files(tmp_path)
 
 

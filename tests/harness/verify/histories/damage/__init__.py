@@ -56,11 +56,11 @@ from tests.harness.verify.histories.damage.lost import (
 from tests.harness.verify.histories.damage.piece import Piece, Tables, Unfit
 from tests.harness.verify.histories.damage.positions import (
     go_back_in_a_poll,
-    report_an_older_position,
     skip_a_committed_record,
     skip_after_a_rebalance,
     skip_after_a_seek,
     skip_first_of_a_new_process,
+    turn_a_position_back,
 )
 from tests.harness.verify.histories.damage.reads import (
     break_a_read,
@@ -106,7 +106,7 @@ ANY: tuple[Apply, ...] = (
     forget_the_send, write_to_another_partition, acknowledge_one_offset_twice,
     acknowledge_too_far, acknowledge_before_it_was_sent, repeat_a_sequence,
     lower_a_producer_epoch, skip_first_of_a_new_process, skip_after_a_seek, go_back_in_a_poll,
-    report_an_older_position, skip_after_a_rebalance, commit_past_a_record, show_another_record,
+    turn_a_position_back, skip_after_a_rebalance, commit_past_a_record, show_another_record,
     break_a_read, change_a_key, change_a_time, change_a_time_on_all_disks, change_an_epoch,
     read_before_the_send, deliver_twice_in_a_pass,
     miss_on_a_follower, run_ahead_of_the_end, end_in_a_hole, forget_an_epoch, find_no_time,

@@ -80,7 +80,7 @@ def go_back_in_a_poll(piece: Piece) -> Trace:
     return Trace("nonmonotonic_poll", "reads", left["offset"])
 
 
-def report_an_older_position(piece: Piece) -> Trace:
+def turn_a_position_back(piece: Piece) -> Trace:
     """A poll begins before the position that the poll before it reached."""
     polls = [row for row in piece.rows("polls") if row["event"] is None and "-c" in row["client"]]
     for first, second in pairwise(polls):

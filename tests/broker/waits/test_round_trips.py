@@ -10,7 +10,9 @@ import pytest
 from tests.broker.controller import controller_nodes
 from tests.broker.controller.controller_nodes import Node, nodes, run
 from tests.broker.zookeeper.server import ZooKeeperServer
+from tests.waiting import LONG_S
 from urteil.broker.base.offload import WINDOW
+from urteil.broker.controller import topic_requests
 from urteil.broker.security.sasl.scram_alterations import ScramAdmin, Upsertion
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import CreatePartitionsRequest, CreateTopicsRequest
@@ -40,6 +42,8 @@ class CountingSession(Session):
 @pytest.fixture(autouse=True)
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller_nodes, "Session", CountingSession)
+    # A slow host delays ZooKeeper's answers; topics that are not tried then are created later.
+    monkeypatch.setattr(topic_requests, "ZOOKEEPER_PRESENT_S", LONG_S)
 
 
 async def round_trips(node: Node, request: Awaitable[Any]) -> tuple[int, Any]:

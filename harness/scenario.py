@@ -122,8 +122,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     (`unclean_election`; `foreign_records`: other programs write to the topics too). `must_find`
     names permitted anomalies that the scenario exists to show (`lost_write`): its repeats must find
     them. `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds
-    faults drawn by the seed; at most `at_once` faults act at a time. `engine` is the engine that
-    `--engine auto` chooses (harness/verify/engines/choice.py).
+    faults drawn by the seed; at most `at_once` faults act at a time. `coverage`: our brokers record
+    which of their lines run. `engine` is the engine that `--engine auto` chooses
+    (harness/verify/engines/choice.py).
     """
 
     name: str
@@ -147,6 +148,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     target: str = "urteil"
     runtime: str = "process"
     mutant: str | None = None
+    coverage: bool = False
     engine: str = "auto"
 
 

@@ -12,7 +12,10 @@ from urteil.harness.scenario import FIRST_IDS, Scenario
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.external import PREFIX
 
-__all__ = ["Cluster", "ExternalCluster", "open_cluster", "open_second"]
+__all__ = ["LINES", "Cluster", "ExternalCluster", "open_cluster", "open_second"]
+
+LINES = "lines"
+"""The folder of a run with the lines that its brokers executed."""
 
 
 def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster:
@@ -23,7 +26,7 @@ def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster
         scenario.cluster,
         parse_target(scenario.target),
         run_dir,
-        mutant=scenario.mutant,
+        launcher=_launcher(scenario, run_dir),
         runtime=scenario.runtime,
         access=Access(layout=Layout(wan=scenario.second is not None)),
     )
@@ -44,5 +47,13 @@ def open_second(scenario: Scenario, run_dir: Path) -> Cluster | None:
         scenario.second,
         parse_target(scenario.target),
         run_dir / WEST,
+        launcher=_launcher(scenario, run_dir) if scenario.coverage else (),
         access=Access(layout=Layout(first_broker_id=first, first_zookeeper_id=first)),
     )
+
+
+def _launcher(scenario: Scenario, run_dir: Path) -> tuple[str, ...]:
+    """The module that starts our broker with a bug, or with probes in its lines."""
+    if scenario.coverage:
+        return ("urteil.suites.coverage.launch", str((run_dir / LINES).resolve()))
+    return () if scenario.mutant is None else ("urteil.suites.mutants.launch", scenario.mutant)

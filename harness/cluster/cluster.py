@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import not_
@@ -71,11 +71,12 @@ class Cluster:
         target: Target | Mix,
         run_dir: Path,
         *,
-        mutant: str | None = None,
+        launcher: Sequence[str] = (),
         runtime: str = "process",
         access: Access | None = None,
     ) -> None:
-        """`access` has the listeners for users; by default there are none.
+        """`access` has the listeners for users; by default there are none. `launcher` is a module
+        with its arguments that changes our broker before it starts.
 
         Raises ValueError for a mix with another number of brokers than the cluster, and for
         features that the runtime lacks.
@@ -91,7 +92,7 @@ class Cluster:
         self.spec = spec
         self.access = access or Access()
         self.run_dir = run_dir.resolve()
-        self.mutant = mutant
+        self.launcher = launcher
         self.ready_s = 0.0
         self.runtime = open_runtime(
             runtime,
@@ -392,7 +393,7 @@ class Cluster:
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs
         if node := self._kafka_nodes.get(name):
-            return self.kinds[name].argv(node, programs, self.mutant)
+            return self.kinds[name].argv(node, programs, self.launcher)
         return zookeeper_argv(programs, self.runtime.home(self.node_dir(name)))
 
     def _await_zookeepers(self, deadline: float) -> None:

@@ -138,6 +138,7 @@ def _command(scenario: Scenario) -> str:
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
     words += ["--mutant", scenario.mutant] if scenario.mutant else []
+    words += ["--coverage"] if scenario.coverage else []
     return shlex.join(words)
 
 

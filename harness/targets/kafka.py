@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,9 +73,9 @@ class KafkaTarget:
             settings["log.message.format.version"] = line.name
         return settings
 
-    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
-        if mutant is not None:
-            raise ValueError("mutants are bugs of the target urteil; Apache Kafka has none here")
+    def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
+        if launcher:
+            raise ValueError("a launcher changes the target urteil; Apache Kafka has none")
         logging = kafka_logging(self.version)
         return [
             programs.java(),

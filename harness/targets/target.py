@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -170,7 +170,10 @@ class Target(Protocol):
         """The settings with which brokers still speak the previous release's protocol."""
         ...
 
-    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]: ...
+    def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
+        """The command that starts a broker. `launcher` is a module of the lab with its arguments
+        that changes our broker before it starts; empty for none."""
+        ...
 
     def env(self, node: BrokerNode) -> dict[str, str]: ...
 

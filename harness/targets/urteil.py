@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +17,7 @@ CHECK_S = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrteilTarget:
-    """`python -m urteil.broker`; with a mutant's name, the launcher that patches it."""
+    """`python -m urteil.broker`, or a launcher that changes the broker before it starts."""
 
     version: str = metadata.version("urteil")
     name: str = "urteil"
@@ -45,12 +46,10 @@ class UrteilTarget:
     def older_protocol(self) -> dict[str, str]:
         return {PROTOCOL: "3.8"}
 
-    def argv(self, node: BrokerNode, programs: Programs, mutant: str | None) -> list[str]:
+    def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
         python = [programs.python(), "-P", "-u", "-m"]
-        properties = str(node.properties_file)
-        if mutant is None:
-            return [*python, "urteil.broker", properties]
-        return [*python, "urteil.suites.mutants.launch", mutant, "--", properties]
+        program = [*launcher, "--"] if launcher else ["urteil.broker"]
+        return [*python, *program, str(node.properties_file)]
 
     def env(self, node: BrokerNode) -> dict[str, str]:
         return {}

@@ -12,6 +12,7 @@ from urteil.cli.bugs import bugs
 from urteil.cli.campaign import mutants
 from urteil.cli.cluster import cluster
 from urteil.cli.completion import completion
+from urteil.cli.coverage import coverage
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
 from urteil.cli.explain import explain
@@ -58,6 +59,7 @@ for command in (
     serve,
     shrink,
     mutants,
+    coverage,
     bugs,
     night,
     cluster,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli import completion
+from urteil.cli.coverage import keep_coverage, prepare_coverage
 from urteil.cli.options import (
     Number,
     check_metadata_nodes,
@@ -96,6 +97,11 @@ _master = click.option(
     help="A seeded bug of our broker (`urteil list mutants`).",
     shell_complete=completion.mutants,
 )
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Record which lines of our broker run, for `urteil coverage`.",
+)
 @click.option("--client", type=click.Choice(LIBRARIES), help="Library of the workload's clients.")
 @click.option("--records", type=click.IntRange(1), help="Number of records that `bulk` sends.")
 @click.option(
@@ -141,6 +147,8 @@ def run(
     requested = requested_scenario(scenario, arguments)
     if requested.runtime == "docker":
         _must_have_engine()
+    if requested.coverage:
+        prepare_coverage()
     try:
         with progress(requested.duration_s, quiet=as_json) as print_line:
             run_dir, result = run_scenario(
@@ -154,6 +162,8 @@ def run(
             )
     except NotPlayable as reason:
         raise click.UsageError(f"--target {requested.target}: {reason}") from None
+    if requested.coverage:
+        keep_coverage(run_dir, requested.name, out)
     keep_logs(run_dir, "none" if logs == "none" else "all", failed=True)
     draw_report(run_dir)
     if summary is not None:
@@ -270,6 +280,8 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         require_known("mutant", arguments["mutant"], MUTANTS)
         if target != "urteil":
             raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
+    if arguments["coverage"]:
+        _check_coverage(arguments, target)
     zookeepers, controllers = arguments["zookeepers"], arguments["controllers"]
     check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
     if arguments["duration_s"] is not None:
@@ -291,7 +303,21 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         target=target,
         runtime=_runtime(base, target, arguments["runtime"]),
         mutant=arguments["mutant"],
+        coverage=arguments["coverage"],
     )
+
+
+def _check_coverage(arguments: dict[str, Any], target: str) -> None:
+    """Raise UsageError for brokers whose lines the lab cannot record."""
+    if target != "urteil":
+        raise click.UsageError(f"--coverage: the lines are our own broker's, not --target {target}")
+    if arguments["mutant"] is not None:
+        raise click.UsageError("--coverage: the lines are those of the broker without --mutant")
+    if arguments["runtime"] not in (None, "process"):
+        raise click.UsageError(
+            f"--coverage: brokers write their lines into the run's folder: leave out --runtime "
+            f"{arguments['runtime']}"
+        )
 
 
 def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
@@ -400,6 +426,7 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
             words += [f"--{key.replace('_', '-')}", f"{arguments[key]}"]
     for option in arguments.get("option", ()):
         words += ["--option", option]
+    words += ["--coverage"] if scenario.coverage else []
     words += ["--engine", engine] if engine != "auto" else []
     words += ["--master", master] if master else []
     return shlex.join(words)

@@ -41,7 +41,9 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
     from urteil.harness.schedule import schedule_of, text_of
     from urteil.harness.verify.plurals import count_text
 
-    planned = schedule_of(requested_scenario(scenario, {"mutant": None, **arguments}))
+    planned = schedule_of(
+        requested_scenario(scenario, {"mutant": None, "coverage": False, **arguments})
+    )
     if as_json:
         click.echo(text_of(planned), nl=False)
         return

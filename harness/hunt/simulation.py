@@ -1,0 +1,93 @@
+"""Seeds of the simulation, played by a child process: one JSON line for each on its output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from urteil.harness.reaper import start_reaper
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "tests.simulation.play"
+
+
+class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulated seed. `findings` has the first sentence of each violated guarantee. `seconds` is
+    processor time. `bug_ran`: the line of the drawn bug ran."""
+
+    seed: int
+    findings: dict[str, str] = {}
+    seconds: float
+    bug_ran: bool = False
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child printed, and how it ended: `output` are the last lines of its errors."""
+
+    runs: list[SimulatedRun]
+    exit_code: int | None
+    output: str
+    seconds: float
+
+    @property
+    def is_late(self) -> bool:
+        """The child did not end within its limit."""
+        return self.exit_code is None
+
+
+class NoSimulation(Exception):
+    """The simulation is not there, or has no Python."""
+
+
+def simulate(
+    seeds: Sequence[int],
+    *,
+    limit_s: float,
+    lines: Path | None = None,
+    bug: Path | None = None,
+) -> Simulation:
+    """Play `seeds`, with the executed lines in the folder `lines`, on brokers with a drawn `bug`.
+
+    The child stops at the first seed with a finding if there is a bug. It is killed after `limit_s`
+    seconds, and when this process ends. Raises NoSimulation outside of a checkout.
+    """
+    if not (ROOT / "tests" / "simulation").is_dir():
+        raise NoSimulation("the simulation is part of a checkout of Urteil: run it there")
+    start_reaper()
+    argv = [sys.executable, "-m", MODULE, *(f"--seed={seed}" for seed in seeds)]
+    argv += [] if lines is None else [f"--lines={lines.resolve()}"]
+    argv += [] if bug is None else [f"--bug={bug.resolve()}"]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace",
+    )  # fmt: skip
+    try:
+        output, errors = process.communicate(timeout=limit_s)
+        code: int | None = process.returncode
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, errors = process.communicate()
+        code = None
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return Simulation(
+        runs=[
+            msgspec.json.decode(line, type=SimulatedRun)
+            for line in output.splitlines()
+            if line.startswith("{") and line.endswith("}")
+        ],
+        exit_code=code,
+        output="\n".join(errors.splitlines()[-_LINES:]),
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+_LINES = 12

@@ -7,6 +7,7 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PATIENT = WorkloadSpec(topics=(DURABLE,), delivery_timeout_ms=60_000)
+MANY = WorkloadSpec(topics=(TopicSpec(partitions=15, config=DURABLE.config),))
 STORM = WorkloadSpec(
     topics=(TopicSpec(config=DURABLE.config | {"segment.bytes": "65536", "flush.ms": "500"}),),
     delivery_timeout_ms=60_000,
@@ -30,6 +31,18 @@ LEADER_CRASH = Scenario(
         "slow_recovery",
         "dead_replica_in_isr",
     ),
+    survives=True,
+)
+
+CROWDED_CRASH = Scenario(
+    name="crowded-crash",
+    about="SIGKILL of the leader of five partitions, back after 12 s: all of them are led again at "
+    "once",
+    suites=("elections",),
+    cluster=cluster(),
+    workload=MANY,
+    faults=(fault("crash", "leader", 5, 12),),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "no_progress", "slow_recovery"),
     survives=True,
 )
 

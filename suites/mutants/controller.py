@@ -360,3 +360,30 @@ def unclean_election_change_ignored(mark: Mark) -> None:
         return allow
 
     replace("urteil.broker.controller.term:Term.unclean_allowed", make)
+
+
+@mutant(
+    about="the controller elects no leader for every fifth partition of a broker that left",
+    models="an election that stops at the first partition it cannot settle",
+    scenario="crowded-crash",
+    guarantee="leaderless_partition",
+    unsimulated="topics there have few partitions",
+)
+def fifth_partition_passed_over(mark: Mark) -> None:
+    """Decides to leave the state of partitions 4, 9 ... as it is, where their leader left."""
+
+    def make(original: Function) -> Function:
+        def after_failure(machine: Any, tp: Any, unclean: set[str]) -> Any:
+            state = original(machine, tp, unclean)
+            leads = machine._context.states[tp].leader
+            if state is None or state.leader == leads or tp[1] % 5 != 4:
+                return state
+            mark.hit()
+            return None
+
+        return after_failure
+
+    replace(
+        "urteil.broker.controller.partition_state_machine:PartitionStateMachine._after_failure",
+        make,
+    )

@@ -75,6 +75,25 @@ def leave_leaderless(copy: Copy) -> None:
     _add_state(copy, at_ns + 31 * S, leader=eligible, isr=brokers(copy))
 
 
+@damage("pass a partition over in an election", "leaderless_partition", "passed over", replicas=2)
+def pass_over(copy: Copy) -> None:
+    """A broker leaves. Another partition that it led has another leader a second later; this one
+    has none for ten seconds, although a member of its ISR and the controller are there."""
+    clone(copy, RETAINED)
+    at_ns, departed = _quiet_ns(copy), _last_state(copy)["leader"]
+    eligible = _another_broker(copy, departed)
+    for broker in brokers(copy):
+        _set_presence(copy, broker, at_ns)
+    _add_row(copy, {"path": "/controller", "at_ns": at_ns})
+    _add_state(copy, at_ns, isr=brokers(copy))
+    other = _last_state(copy) | {"topic_id": "other", "topic": "other", "path": "other"}
+    _add_row(copy, other)
+    _set_presence(copy, departed, at_ns + 5 * S, version=-1)
+    _add_row(copy, other | {"at_ns": at_ns + 6 * S, "leader": eligible})
+    _add_state(copy, at_ns + 16 * S, leader=eligible, isr=brokers(copy))
+    _set_presence(copy, departed, at_ns + 30 * S)
+
+
 @damage("shrink an ISR without a cause", "shrunken_isr", "fell out", replicas=2)
 def shrink_without_cause(copy: Copy) -> None:
     """All replicas are in sync, then the leader alone is, though no fault acts."""

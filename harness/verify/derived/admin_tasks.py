@@ -21,7 +21,7 @@ from urteil.harness.verify.derived.handover import handovers
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
 from urteil.harness.verify.derived.isr_shrinks import fallen_out
 from urteil.harness.verify.derived.leader_balance import balance_rows
-from urteil.harness.verify.derived.leaderless_partitions import leaderless
+from urteil.harness.verify.derived.leaderless_partitions import leaderless, passed_over
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, SECOND_NS
@@ -59,7 +59,8 @@ def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -
                     }
                     by_partition[key]["p"] = small.numbers.get(row["key"])
     unheeded = _ignored_acts(small.ops, list(_undisturbed_stretches(small, end_ns)))
-    led = [*leaderless(small, scenario, load_ns), *departed_leader_rows(small, end_ns)]
+    led = [*leaderless(small, scenario, load_ns), *passed_over(small, load_ns)]
+    led += departed_leader_rows(small, end_ns)
     return [*by_partition.values(), *unheeded, *_elections(small), *handovers(small), *led]
 
 

@@ -1,28 +1,44 @@
 """Partitions without a leader although an eligible replica lives: a member of the last ISR, or any
-replica where unclean elections are allowed, from the time on when they are."""
+replica where unclean elections are allowed, from the time on when they are. A partition whose state
+names a broker that has left is without a leader, too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
+from urteil.harness.verify.derived.fault_effects import (
+    ENDS_NODES,
+    OF_CLIENTS,
+    OF_DISKS,
+    has_any,
+    has_only,
+)
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
+from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.topic_changes import UNCLEAN
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 
-KIND = "leaderless"
+KIND, PASSED_OVER = "leaderless", "passed over"
 LIMIT_S = 15.0
 """So long a controller may take that nothing hinders."""
-HARMLESS = ENDS_NODES | {Effect.ALLOWS_UNCLEAN_ELECTIONS}
+BEHIND_S = 3.0
+"""So long after another partition of the same leader a controller may elect one. It elects them
+together."""
+TOGETHER_NS = SECOND_NS
+"""Elections that are this close are one."""
+HARMLESS = ENDS_NODES | OF_CLIENTS | {Effect.ALLOWS_UNCLEAN_ELECTIONS}
 """Effects of faults that hinder no broker but those that they end."""
 _IDS, _CONTROLLER = "/brokers/ids/", "/controller"
+Presence = Mapping[str, Sequence[Stretch]]
+"""Each znode of a broker or controller with the times in which it existed."""
 
 
 def leaderless(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterator[Row]:
@@ -30,24 +46,122 @@ def leaderless(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterat
     leader, the longest part in which one and the same broker could have led, one and the same
     controller was in office, and no fault acted but on others."""
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    offices = list(_existence(states, _CONTROLLER))
+    presence = _presence(states)
     assigned = {(row["path"], row["version"]): row["replicas"] for row in states}
     for key, p in small.numbers.items():
         if key in small.gone or key[0] not in small.topics:
             continue
         for span in small.spans.get(p, []):
-            if span.leader >= 0:
-                continue
             replicas = json.loads(assigned.get((span.path, span.version)) or "[]")
-            lasted = Stretch(span.begin_ns, min(span.end_ns, load_ns))
-            best: tuple[int, int, Stretch] | None = None
-            for broker in sorted({*span.isr, *replicas}):
-                since = _may_lead(small, scenario, key[0], span.topic, in_sync=broker in span.isr)
-                for part in _shared_stretches(small, states, broker, lasted, since, offices):
-                    if best is None or part.end_ns - part.begin_ns > best[0]:
-                        best = (part.end_ns - part.begin_ns, broker, part)
-            if best is not None:
-                yield _row(p, f"{span.topic}-{key[1]}", *best)
+            for lasted in _without_leader(span, presence, load_ns):
+                best: tuple[int, int, Stretch] | None = None
+                for broker in sorted({*span.isr, *replicas}):
+                    in_sync = broker in span.isr
+                    since = _may_lead(small, scenario, key[0], span.topic, in_sync=in_sync)
+                    for part in _shared_stretches(small, presence, broker, lasted, since):
+                        if best is None or part.end_ns - part.begin_ns > best[0]:
+                            best = (part.end_ns - part.begin_ns, broker, part)
+                if best is not None:
+                    yield _row(p, f"{span.topic}-{key[1]}", *best)
+
+
+def passed_over(small: SmallEvidence, load_ns: int) -> Iterator[Row]:
+    """Rows of the table `cluster_tasks`, one for each partition whose leader left while others that
+    it led got another leader: from their election to its own, or to the leader's return. Judged
+    while a member of its ISR and one controller were there and no fault acted but on others. Not
+    where a disk was ever hurt: its broker may not be able to lead."""
+    if any(has_any(fault, OF_DISKS) for fault in small.faults):
+        return
+    states = sorted(small.states, key=lambda row: int(row["zxid"]))
+    presence = _presence(states)
+    for departed, away in _departures(presence):
+        if away.begin_ns >= load_ns:
+            continue
+        before_ns = away.begin_ns - TOGETHER_NS
+        held = _led_by((row for row in states if row["at_ns"] <= before_ns), departed)
+        news = (row for row in states if before_ns < row["at_ns"] < away.end_ns)
+        elected = _next_leaders(news, held)
+        for path, state in held.items():
+            key = state["topic_id"], state["partition"]
+            if key not in small.numbers or key in small.gone:
+                continue
+            to_ns = min(elected.get(path, away.end_ns), load_ns)
+            others = [at_ns for place, at_ns in elected.items() if place != path]
+            earlier = [at_ns for at_ns in others if at_ns < to_ns - TOGETHER_NS]
+            since = Stretch(max([away.begin_ns, *earlier]), to_ns)
+            if earlier:
+                yield from _overtaken(small, presence, state, departed, since)
+            elif others and path in elected:
+                yield _overtaken_row(small, state, departed, Stretch(to_ns, to_ns), late=False)
+
+
+def _departures(presence: Presence) -> Iterator[tuple[int, Stretch]]:
+    """Each broker that left, from then to its return."""
+    for path, stays in presence.items():
+        if path.startswith(_IDS):
+            returns = [*(stay.begin_ns for stay in stays[1:]), FOREVER_NS]
+            for stay, back_ns in zip(stays, returns, strict=True):
+                if stay.end_ns < back_ns:
+                    yield int(path.removeprefix(_IDS)), Stretch(stay.end_ns, back_ns)
+
+
+def _overtaken(
+    small: SmallEvidence, presence: Presence, state: Row, departed: int, since: Stretch
+) -> Iterator[Row]:
+    """The longest part of a stretch, from its begin on, in which a member of the ISR could lead."""
+    always = [Stretch(-FOREVER_NS, FOREVER_NS)]
+    parts = [
+        part
+        for broker in json.loads(state["isr"] or "[]")
+        for part in _shared_stretches(small, presence, broker, since, always)
+        if part.begin_ns == since.begin_ns
+    ]
+    if parts:
+        longest = max(parts, key=lambda part: part.end_ns)
+        lasted_ns = longest.end_ns - longest.begin_ns
+        late = lasted_ns > BEHIND_S * SECOND_NS
+        yield _overtaken_row(small, state, departed, longest, late=late)
+
+
+def _overtaken_row(
+    small: SmallEvidence, state: Row, departed: int, part: Stretch, *, late: bool
+) -> Row:
+    p = small.numbers[state["topic_id"], state["partition"]]
+    place = f"{state['topic']}-{state['partition']}"
+    return {
+        "kind": PASSED_OVER, "p": p, "from_ns": part.begin_ns, "to_ns": part.end_ns,
+        "asked": f"Broker {departed} had left, and other partitions that it led had another leader,"
+        f" for which {place} had a replica in sync, too",
+        "stands": "nobody led it" if late else None, "limit_s": BEHIND_S, "late": int(late),
+    }  # fmt: skip
+
+
+def _led_by(states: Iterable[Row], broker: int) -> dict[str, Row]:
+    """The last states of the partitions that a broker led after these changes."""
+    last = {str(row["path"]): row for row in states if row["partition"] is not None}
+    return {path: row for path, row in last.items() if row["leader"] == broker}
+
+
+def _next_leaders(news: Iterable[Row], held: Mapping[str, Row]) -> dict[str, int]:
+    """When each of these partitions had another leader first, if it had one."""
+    elected: dict[str, int] = {}
+    for row in news:
+        before = held.get(str(row["path"]))
+        if before is not None and row["leader"] not in (None, -1, before["leader"]):
+            elected.setdefault(str(row["path"]), row["at_ns"])
+    return elected
+
+
+def _without_leader(span: Span, presence: Presence, load_ns: int) -> Iterator[Stretch]:
+    """When nobody led in the time of a version: all of it, or while its leader was away."""
+    lasted = Stretch(span.begin_ns, min(span.end_ns, load_ns))
+    if lasted.begin_ns >= lasted.end_ns:
+        return
+    led = presence.get(f"{_IDS}{span.leader}", ())
+    if span.leader < 0:
+        yield lasted
+    elif led and led[0].begin_ns <= lasted.begin_ns:
+        yield from _subtract(led, lasted)
 
 
 def _row(p: int, place: str, lasted_ns: int, broker: int, part: Stretch) -> Row:
@@ -82,11 +196,10 @@ def _may_lead(
 
 def _shared_stretches(
     small: SmallEvidence,
-    states: Sequence[Row],
+    presence: Presence,
     broker: int,
     lasted: Stretch,
     since: Iterable[Stretch],
-    offices: Iterable[Stretch],
 ) -> Iterator[Stretch]:
     """Where all of these lasted and no fault acted."""
     busy = [
@@ -95,8 +208,8 @@ def _shared_stretches(
         if fault["acted"]
         and not (has_only(fault, HARMLESS) and f"b{broker}" not in targets_of(fault))
     ]
-    for lived in _existence(states, f"{_IDS}{broker}"):
-        for office in offices:
+    for lived in presence.get(f"{_IDS}{broker}", ()):
+        for office in presence.get(_CONTROLLER, ()):
             for allowed in since:
                 shared = (lasted, lived, office, allowed)
                 begin_ns = max(stretch.begin_ns for stretch in shared)
@@ -115,14 +228,20 @@ def _subtract(busy: Iterable[Stretch], stretch: Stretch) -> Iterator[Stretch]:
         yield Stretch(begin_ns, stretch.end_ns)
 
 
-def _existence(states: Iterable[Row], path: str) -> Iterator[Stretch]:
-    """When a node stood there, from each time that it was made to the next or to its end."""
-    begin_ns = None
+def _presence(states: Iterable[Row]) -> Presence:
+    """When brokers and controllers were there, from each time that their znode was made to the next
+    or to its end."""
+    begun: dict[str, int] = {}
+    presence: dict[str, list[Stretch]] = defaultdict(list)
     for row in states:
-        if row["path"] != path:
+        path = str(row["path"])
+        if not path.startswith(_IDS) and path != _CONTROLLER:
             continue
+        begin_ns = begun.pop(path, None)
         if begin_ns is not None:
-            yield Stretch(begin_ns, row["at_ns"])
-        begin_ns = None if row["version"] == -1 else row["at_ns"]
-    if begin_ns is not None:
-        yield Stretch(begin_ns, FOREVER_NS)
+            presence[path].append(Stretch(begin_ns, row["at_ns"]))
+        if row["version"] != -1:
+            begun[path] = row["at_ns"]
+    for path, begin_ns in begun.items():
+        presence[path].append(Stretch(begin_ns, FOREVER_NS))
+    return dict(presence)

@@ -100,3 +100,73 @@ def test_crash_of_another_broker_is_no_excuse(tmp_path: Path) -> None:
     result = _judged(tmp_path, isr=(LED, OTHERS[0]), fault="crash", targets=f'["b{LED}"]',
                      begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS)  # fmt: skip
     assert [finding.sub_kind for finding in result.findings] == ["leaderless"]
+
+
+OTHER = {"topic": "other", "topic_id": "other", "partition": 0, "path": "other"}
+"""A partition of another topic that the same broker led."""
+
+
+def _judged_after_departure(
+    run_dir: Path, *, led_after_s: float, nodes: tuple[dict[str, Any], ...] = (), **fault: Any
+) -> GuaranteeResult:
+    """The run in which a leader left. The other partition that it led has another leader after a
+    tenth of a second, that of the run after `led_after_s`."""
+    tables = healthy()
+    last = tables["states"][-1]
+    blank = dict.fromkeys(last) | {"version": 0}
+    state = last | {"isr": json.dumps([LED, OTHERS[0]]), "at_ns": AWAY_NS - 5 * S}
+    elected = {"leader": OTHERS[0], "leader_epoch": last["leader_epoch"] + 1}
+    rows = [
+        *(blank | node for node in (*HERE, OFFICE)), state, state | OTHER, blank | GONE,
+        *(blank | node for node in nodes), state | OTHER | elected | {"at_ns": AWAY_NS + S // 10},
+        state | elected | {"at_ns": AWAY_NS + int(led_after_s * S)},
+    ]  # fmt: skip
+    for number, row in enumerate(rows, start=1):
+        tables["states"].append(row | {"zxid": last["zxid"] + number})
+    tables["faults"][0].update(fault)
+    facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=UNTIL_NS)])
+    scenario = synthetic.scenario(ONE)
+    return alone("leaderless_partition", run_dir, tables, scenario=scenario, facts=facts)
+
+
+def test_partition_is_passed_over_while_another_of_its_leader_is_led(tmp_path: Path) -> None:
+    (finding,) = _judged_after_departure(tmp_path, led_after_s=7).findings
+    assert finding.sub_kind == "passed over"
+    assert finding.sentence == (
+        f"Broker {LED} had left, and other partitions that it led had another leader, for which "
+        "urteil-0 had a replica in sync, too, but nobody led it, for 7 s."
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"led_after_s": 0.2},
+        {"led_after_s": 2.9},
+        {"led_after_s": 7, "nodes": ({"path": "/controller", "at_ns": AWAY_NS + S},)},
+        {"led_after_s": 7, "nodes": ({"path": f"/brokers/ids/{OTHERS[0]}", "version": -1,
+                                      "at_ns": AWAY_NS + S},)},
+        {"led_after_s": 7, "fault": "partition", "begin_ns": AWAY_NS + S, "end_ns": UNTIL_NS,
+         "healed_ns": UNTIL_NS},
+        {"led_after_s": 7, "fault": "disk_full", "begin_ns": BEGIN_NS, "end_ns": BEGIN_NS + S,
+         "healed_ns": BEGIN_NS + S},
+    ],
+    ids=["at once", "in time", "new controller", "replica left", "fault", "disk was hurt"],
+)  # fmt: skip
+def test_late_election_that_something_delays_yields_no_finding(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
+    assert not _judged_after_departure(tmp_path, **more).findings
+
+
+def test_partition_whose_leader_left_is_leaderless(tmp_path: Path) -> None:
+    """No other partition was led: the limit is that for a partition without a leader."""
+    tables = healthy()
+    last = tables["states"][-1]
+    blank = dict.fromkeys(last) | {"version": 0}
+    for number, node in enumerate((*HERE, OFFICE, GONE), start=1):
+        tables["states"].append(blank | node | {"zxid": last["zxid"] + number})
+    facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=UNTIL_NS)])
+    result = alone("leaderless_partition", tmp_path, tables, scenario=synthetic.scenario(ONE),
+                   facts=facts)  # fmt: skip
+    assert [finding.sub_kind for finding in result.findings] == ["leaderless"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from urteil.chaos.anchor_events import EventWatch
+from urteil.chaos.anchor_events import LINK_EVENT, EventWatch
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS, Fault, Proof
@@ -69,11 +69,13 @@ class _Active:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A fault before its begin. `due_at` is None until its anchor has occurred."""
+    """A fault before its begin. `due_at` is None until its anchor has occurred; `watch` waits for
+    its event since `watched_at`."""
 
     planned: PlannedFault
     due_at: float | None = None
     watch: EventWatch | None = None
+    watched_at: float = 0.0
 
 
 @dataclass
@@ -267,14 +269,19 @@ class Nemesis:
                 self._record_unstarted(planned, _describe_missing_anchor(planned, acked))
 
     def _await_event(self, fault: _Waiting, from_at: float, now: float) -> None:
-        """Watch for the event from the fault's moment on. Due after the event or `within_s`."""
-        if now < from_at:
-            return
+        """Watch for the event from the fault's moment on. Due after the event or `within_s`.
+
+        A link event waits in its proxy until the fault begins, so none is watched for while the
+        fault may not begin."""
         planned = fault.planned
+        event = planned.after_event or ""
         if fault.watch is None:
+            if now < from_at or (event.startswith(LINK_EVENT) and not self._may_begin(planned)):
+                return
             controls = self._cluster_of(planned)
-            fault.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
-        late = planned.within_s is not None and now >= from_at + planned.within_s
+            fault.watch = EventWatch(event, controls, planned.arguments)
+            fault.watched_at = now
+        late = planned.within_s is not None and now >= fault.watched_at + planned.within_s
         if fault.watch.came.is_set() or late:
             fault.due_at = now
             came = "came" if fault.watch.came.is_set() else f"did not come in {planned.within_s} s"

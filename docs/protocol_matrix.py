@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from docs.reference_pages import markdown
+from urteil.chaos.node_selectors import LINK_ENDS
 from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Schedule
 from urteil.harness.verify.result import Verdict, load_result
@@ -50,15 +51,15 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cell_of(entry: Entry) -> Cell | None:
-    """The cell in which a played fault counts; None for another fault, or one that did not act."""
+    """The cell in which a played fault counts; None for another fault, or one that did not act.
+
+    A crash of an end of a link acts only if its frame came."""
     played = entry.played
     if played is None or not played.acted:
         return None
     event = (entry.after_event or "").split(":")
-    if entry.fault == "crash" and event[0] == "link":
-        awaited_s = played.begin_s - (entry.at_s or 0.0)
-        came = entry.within_s is None or awaited_s < entry.within_s
-        return (event[1], f"kill {event[2]}") if came else None
+    if entry.fault == "crash" and entry.target in LINK_ENDS:
+        return event[1], f"kill {event[2]}"
     cell = (str(entry.options.get("api", "")), entry.fault)
     return cell if cell[0] in STATE_CHANGES and cell[1] in ACTS else None
 

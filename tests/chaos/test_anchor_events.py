@@ -15,7 +15,7 @@ from tests.chaos.test_nemesis import nemesis, rows, schedule
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.anchor_events import EVENTS, EventWatch, check_event
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.observations import LabFailure
+from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.harness.scenario import FaultSpec
 
 AIM = FaultArguments(target="leader", topic="t")
@@ -213,6 +213,29 @@ def test_crash_at_a_link_event_hits_its_node(tmp_path: Path) -> None:
     first = cluster.net.links()[0]
     assert row["acted"]
     assert row["targets"] == f'["{first.dst}"]'
+
+
+def test_fault_that_may_not_begin_yet_holds_no_frame(tmp_path: Path) -> None:
+    """A broker that restarted slowly once used up the time in which the next fault awaits its
+    request."""
+    cluster, rules = PaperCluster(), []
+    resume = cluster.resume
+
+    def resume_and_look(node: str) -> NodeStatus:
+        rules.append(dict(cluster.net.rules))
+        return resume(node)
+
+    cluster.resume = resume_and_look  # type: ignore[method-assign]
+    faults = schedule(
+        FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.5, choice="1"),
+        FaultSpec(fault="crash", target="receiver", at_s=0.1, after_event="link:Fetch:answer:1",
+                  within_s=0.3, duration_s=0.1, choice="2"),
+    )  # fmt: skip
+    player = nemesis(cluster, tmp_path, faults)
+    player.at_once = 1
+    player.play(duration_s=0.0)
+    assert rules[0] == {}
+    assert [row["acted"] for row in rows(tmp_path)] == [True, True]
 
 
 def test_end_of_a_link_without_its_event_is_rejected() -> None:

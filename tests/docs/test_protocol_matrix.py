@@ -16,7 +16,7 @@ from urteil.harness.verify.result import Result, Verdict
 PLAYED = Played(begin_s=5.0, healed_s=8.0, targets=["client->b1"], acted=True)
 LOST = Entry(fault="lose_answer", at_s=5, options={"api": "EndTxn"}, played=PLAYED)
 KILLED = Entry(
-    fault="crash", target="leader", at_s=4, within_s=4, after_event="link:EndTxn:answer:1",
+    fault="crash", target="receiver", at_s=4, within_s=4, after_event="link:EndTxn:answer:1",
     played=PLAYED,
 )  # fmt: skip
 
@@ -62,11 +62,18 @@ def test_page_is_that_of_its_plays() -> None:
 
 
 def test_fault_that_did_not_act_is_in_no_cell() -> None:
-    late = msgspec.structs.replace(PLAYED, begin_s=8.1)
     assert cell_of(msgspec.structs.replace(LOST, played=None)) is None
-    assert cell_of(msgspec.structs.replace(KILLED, played=late)) is None, "the frame never came"
     idle = msgspec.structs.replace(PLAYED, acted=False)
     assert cell_of(msgspec.structs.replace(LOST, played=idle)) is None
+    assert cell_of(msgspec.structs.replace(KILLED, played=idle)) is None, "the frame never came"
+    assert cell_of(msgspec.structs.replace(KILLED, target="leader")) is None, "it needs no frame"
+
+
+def test_kill_that_came_late_is_in_its_cell() -> None:
+    """It waits for its frame from the healing of the fault before it on."""
+    late = msgspec.structs.replace(PLAYED, begin_s=80.0)
+    cell = cell_of(msgspec.structs.replace(KILLED, played=late))
+    assert cell == ("EndTxn", "kill answer")
 
 
 def test_scenarios_act_on_every_api_that_changes_state() -> None:

@@ -26,11 +26,13 @@ def quorum_scenario(
     faults: tuple[FaultSpec, ...],
     cluster: ClusterSpec = APART,
     workload: WorkloadSpec = LOAD,
+    besides: tuple[str, ...] = (),
+    at_once: int | None = None,
     duration_s: float = 25.0,
     recovery_deadline_s: float = 30.0,
 ) -> Scenario:
     """A scenario of the suite: a KRaft cluster, which keeps the guarantees of replication and
-    elections."""
+    elections, and those of `besides`."""
     return Scenario(
         name=name,
         about=about,
@@ -38,7 +40,8 @@ def quorum_scenario(
         cluster=cluster,
         workload=workload,
         faults=faults,
-        guarantees=ALL,
+        at_once=at_once,
+        guarantees=(*ALL, *besides),
         duration_s=duration_s,
         recovery_deadline_s=recovery_deadline_s,
         target=TARGET,
@@ -163,3 +166,35 @@ COMBINED_LEADERS = quorum_scenario(
     faults=(fault("crash", "quorum_leader", 4, 8), fault("fence", "leader", 15, 7)),
     duration_s=30.0,
 )
+
+
+def changes_amid(fault_name: str, at_s: float) -> tuple[FaultSpec, ...]:
+    """The quorum's leader dies, and topics, partitions, settings and quotas change one after
+    another while the next one is elected. The healing deletes the new topics and restores settings
+    and quotas, just before the next leader dies."""
+    return (
+        fault(fault_name, "quorum_leader", at_s, 6),
+        fault("topic_churn", "topic", at_s + 0.1, 7, count=2),
+        fault("add_partitions", "topic", at_s + 0.2, 7, by=1),
+        fault("min_isr", "topic", at_s + 0.3, 7),
+        fault("quota", "clients", at_s + 0.4, 7, producer_byte_rate=1_000_000),
+    )
+
+
+QUORUM_ADMINISTRATION = quorum_scenario(
+    name="quorum-administration",
+    about="topics, partitions, settings and quotas change while the quorum's leader dies, twice, "
+    "and then a controller again and again: what was acknowledged stays",
+    workload=PATIENT,
+    faults=(
+        *changes_amid("crash", 4),
+        *changes_amid("crash", 13.5),
+        *changes_amid("crash_loop", 23),
+    ),
+    at_once=len(changes_amid("crash", 4)),
+    besides=("undone_administration",),
+    duration_s=34.0,
+    recovery_deadline_s=60.0,
+)
+"""The lab makes one change at a time. With `at_once` a leader dies when the controller that died
+before it has returned, also on a slow host: its healing is the first of its round."""

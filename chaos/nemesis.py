@@ -259,7 +259,7 @@ class Nemesis:
         for fault in unknown:
             planned = fault.planned
             if planned.after_event is not None:
-                self._await_event(fault, began + planned.at_s, now)
+                self._await_event(fault, waiting, began + planned.at_s, now)
             elif planned.after_acks is None:
                 fault.due_at = began + planned.at_s
             elif acked >= planned.after_acks:
@@ -268,18 +268,16 @@ class Nemesis:
                 waiting.remove(fault)
                 self._record_unstarted(planned, _describe_missing_anchor(planned, acked))
 
-    def _await_event(self, fault: _Waiting, from_at: float, now: float) -> None:
-        """Watch for the event from the fault's moment on. Due after the event or `within_s`.
-
-        A link event waits in its proxy until the fault begins, so none is watched for while the
-        fault may not begin."""
+    def _await_event(
+        self, fault: _Waiting, waiting: list[_Waiting], from_at: float, now: float
+    ) -> None:
+        """Watch for the event from the fault's moment on. Due after the event or `within_s`."""
         planned = fault.planned
-        event = planned.after_event or ""
         if fault.watch is None:
-            if now < from_at or (event.startswith(LINK_EVENT) and not self._may_begin(planned)):
+            if now < from_at or not self._may_watch(planned, waiting):
                 return
             controls = self._cluster_of(planned)
-            fault.watch = EventWatch(event, controls, planned.arguments)
+            fault.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
             fault.watched_at = now
         late = planned.within_s is not None and now >= fault.watched_at + planned.within_s
         if fault.watch.came.is_set() or late:
@@ -320,6 +318,15 @@ class Nemesis:
         if (planned.alone and self._active) or any(fault.alone for fault in self._active):
             return False
         return self.at_once is None or len(self._active) < self.at_once
+
+    def _may_watch(self, planned: PlannedFault, waiting: list[_Waiting]) -> bool:
+        """A request or answer waits in its proxy until the fault begins. So a fault that may not
+        begin yet watches for none, and those that do count as active ones."""
+        if not _is_at_link(planned):
+            return True
+        watching = sum(_is_at_link(other.planned) and other.watch is not None for other in waiting)
+        room = self.at_once is None or len(self._active) + watching < self.at_once
+        return room and self._may_begin(planned)
 
     def _begin(self, planned: PlannedFault, watch: EventWatch | None = None) -> bool:
         """Begin a fault. False if no node has the role while other faults are active: a node may
@@ -425,6 +432,10 @@ def _nodes_in(controls: Controls, nodes: Collection[str], *states: NodeState) ->
 def _cuts(done: str) -> bool:
     """Whether this fault on a link (`LinkControls.active`) lets nothing pass."""
     return done.startswith(("cut_", "closed"))
+
+
+def _is_at_link(planned: PlannedFault) -> bool:
+    return (planned.after_event or "").startswith(LINK_EVENT)
 
 
 def _describe_missing_anchor(planned: PlannedFault, acked: int) -> str:

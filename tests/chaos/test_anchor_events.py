@@ -238,6 +238,28 @@ def test_fault_that_may_not_begin_yet_holds_no_frame(tmp_path: Path) -> None:
     assert [row["acted"] for row in rows(tmp_path)] == [True, True]
 
 
+def test_overdue_faults_await_their_frames_one_after_another(tmp_path: Path) -> None:
+    cluster, rules = PaperCluster(), []
+    kill = cluster.kill
+
+    def kill_and_look(node: str) -> NodeStatus:
+        rules.append([rule.api for rule, _ in cluster.net.rules.values()])
+        return kill(node)
+
+    cluster.kill = kill_and_look  # type: ignore[method-assign]
+    faults = schedule(
+        *(
+            FaultSpec(fault="crash", target="receiver", at_s=0, within_s=5, duration_s=0.1,
+                      after_event=f"link:{api}:answer:1", choice=api)
+            for api in ("Fetch", "Produce")
+        )
+    )  # fmt: skip
+    player = nemesis(cluster, tmp_path, faults)
+    player.at_once = 1
+    player.play(duration_s=0.0)
+    assert rules == [["Fetch"], ["Produce"]]
+
+
 def test_end_of_a_link_without_its_event_is_rejected() -> None:
     with pytest.raises(ValueError, match="crash: sender needs an event, after_event=link:API"):
         schedule(FaultSpec(fault="crash", target="sender", at_s=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -36,12 +37,12 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_late(self) -> bool:
-        """The child did not end within its limit."""
-        return self.exit_code is None
+        """The child did not end within a limit."""
+        return self.exit_code in (None, -signal.SIGXCPU, -signal.SIGKILL)
 
 
 class NoSimulation(Exception):
-    """The simulation is not there, or has no Python."""
+    """The simulation is not there, has no Python, or the bug is one of other source."""
 
 
 def simulate(
@@ -50,11 +51,13 @@ def simulate(
     limit_s: float,
     lines: Path | None = None,
     bug: Path | None = None,
+    processor_s: float | None = None,
 ) -> Simulation:
     """Play `seeds`, with the executed lines in the folder `lines`, on brokers with a drawn `bug`.
 
-    The child stops at the first seed with a finding if there is a bug. It is killed after `limit_s`
-    seconds, and when this process ends. Raises NoSimulation outside of a checkout.
+    With a bug, the child stops at the first seed with a finding. It is killed after `limit_s`
+    seconds or `processor_s` of processor time, and when this process ends. Raises NoSimulation
+    outside of a checkout.
     """
     if not (ROOT / "tests" / "simulation").is_dir():
         raise NoSimulation("the simulation is part of a checkout of Urteil: run it there")
@@ -62,6 +65,7 @@ def simulate(
     argv = [sys.executable, "-m", MODULE, *(f"--seed={seed}" for seed in seeds)]
     argv += [] if lines is None else [f"--lines={lines.resolve()}"]
     argv += [] if bug is None else [f"--bug={bug.resolve()}"]
+    argv += [] if processor_s is None else [f"--processor-s={processor_s:.0f}"]
     began = time.monotonic()
     process = subprocess.Popen(
         argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -78,6 +82,8 @@ def simulate(
         process.kill()
         process.wait()
         raise
+    if code == _CANNOT_PLAY:
+        raise NoSimulation(errors.strip())
     return Simulation(
         runs=[
             msgspec.json.decode(line, type=SimulatedRun)
@@ -91,3 +97,4 @@ def simulate(
 
 
 _LINES = 12
+_CANNOT_PLAY = 3

@@ -1,6 +1,7 @@
 """Start the broker with one seeded bug: `python -m urteil.suites.mutants.launch NAME -- FILE`.
 
-The file `mutant.mark` beside the property file shows that the mutated line ran.
+NAME is a mutant, or the path of a drawn bug (`suites/drawn_bugs`). The file `mutant.mark` beside
+the property file shows that the mutated line ran.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from urteil.suites.drawn_bugs.bug import SUFFIX, load_bug
+from urteil.suites.drawn_bugs.changed_module import import_with_bug
 from urteil.suites.mutants import MUTANTS
 from urteil.suites.mutants.patching import Mark, NoSuchFunction
 
@@ -21,12 +24,18 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) < 3 or arguments[1] != "--":
         _exit(254, USAGE)
     name, _, *rest = arguments
-    if name not in MUTANTS:
-        _exit(254, f"no mutant named {name!r}; known: {', '.join(MUTANTS)}")
+    mark = Mark(Path(rest[0]).resolve().parent / "mutant.mark")
     try:
-        MUTANTS[name].apply(Mark(Path(rest[0]).resolve().parent / "mutant.mark"))
+        if name.endswith(SUFFIX):
+            import_with_bug(load_bug(Path(name)), mark.hit)
+        elif name in MUTANTS:
+            MUTANTS[name].apply(mark)
+        else:
+            _exit(254, f"no mutant named {name!r}; known: {', '.join(MUTANTS)}")
     except NoSuchFunction as error:
         _exit(255, f"mutant {name}: {error}")
+    except ValueError as error:
+        _exit(254, str(error))
     sys.argv = ["urteil.broker", *rest]
     runpy.run_module("urteil.broker", run_name="__main__", alter_sys=True)
 

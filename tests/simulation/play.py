@@ -11,12 +11,16 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.simulation.__main__ import ROOT, prepared
 
-NO_PYTHON = 3
+CANNOT_PLAY = 3
+"""The exit code without a Python for it, and for a bug of other source."""
+MEMORY = 3 << 30
 
 
 def main(arguments: list[str]) -> int:
@@ -24,12 +28,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, action="append", required=True)
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--bug", type=Path)
+    parser.add_argument("--processor-s", type=int, help="end it after so much processor time")
     options = parser.parse_args(arguments)
     if importlib.util.find_spec("simloop") is None:
         return _start_in_environment(arguments)
+    if options.processor_s is not None:
+        _limit(options.processor_s)
     if options.lines is not None:
         _record_lines(options.lines)
-    _play(options.seed)
+    try:
+        bug = _Bug() if options.bug is None else _import_with_bug(options.bug)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_PLAY
+    _play(options.seed, bug)
     return 0
 
 
@@ -39,7 +51,7 @@ def _start_in_environment(arguments: list[str]) -> int:
     python = simulation_python()
     if python is None:
         print(f"no Python 3.12 or newer on this machine; {HOW}", file=sys.stderr)
-        return NO_PYTHON
+        return CANNOT_PLAY
     program = str(prepared(*python) / "bin" / "python")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     os.execve(program, [program, "-P", "-m", "tests.simulation.play", *arguments], environment)
@@ -54,14 +66,43 @@ def _record_lines(folder: Path) -> None:
     install(compile_with_probes)
 
 
-def _play(seeds: list[int]) -> None:
+@dataclass(slots=True)
+class _Bug:
+    """Whether there is one, and whether its line ran."""
+
+    is_there: bool = False
+    ran: bool = False
+
+    def hit(self) -> None:
+        self.ran = True
+
+
+def _import_with_bug(path: Path) -> _Bug:
+    from urteil.suites.drawn_bugs.bug import load_bug
+    from urteil.suites.drawn_bugs.changed_module import import_with_bug
+
+    bug, drawn = _Bug(is_there=True), load_bug(path)
+    drawn.change((ROOT / drawn.file).read_text())
+    import_with_bug(drawn, bug.hit)
+    return bug
+
+
+def _limit(processor_s: int) -> None:
+    """What never ends, or fills the memory, ends by itself."""
+    resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def _play(seeds: list[int], bug: _Bug) -> None:
     from tests.simulation.scenario import simulate
 
     for seed in seeds:
         run = simulate(seed)
         findings = {finding.guarantee: finding.sentence for finding in reversed(run.findings)}
         row = {"seed": seed, "findings": findings, "seconds": round(run.real_s, 2)}
-        print(json.dumps(row), flush=True)
+        print(json.dumps(row | {"bug_ran": bug.ran}), flush=True)
+        if bug.is_there and findings:
+            return
 
 
 if __name__ == "__main__":

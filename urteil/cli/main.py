@@ -24,6 +24,7 @@ from urteil.cli.listing import list_command
 from urteil.cli.night import night
 from urteil.cli.run import report, run, verify
 from urteil.cli.schedule import schedule
+from urteil.cli.sensitivity import sensitivity
 from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
 from urteil.cli.tool import tool
@@ -60,6 +61,7 @@ for command in (
     shrink,
     mutants,
     coverage,
+    sensitivity,
     bugs,
     night,
     cluster,

@@ -94,7 +94,7 @@ _master = click.option(
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option(
     "--mutant",
-    help="A seeded bug of our broker (`urteil list mutants`).",
+    help="A seeded bug of our broker (`urteil list mutants`), or a drawn one (BUG.json).",
     shell_complete=completion.mutants,
 )
 @click.option(
@@ -263,7 +263,6 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX
     from urteil.harness.targets.mix import kinds_of, size_of
-    from urteil.suites.mutants import MUTANTS
 
     base = SCENARIOS[require_known("scenario", name, SCENARIOS)]
     replace = msgspec.structs.replace
@@ -276,10 +275,8 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
             kinds_of(parse_target(target), brokers)
     except ValueError as error:
         raise click.UsageError(f"--target {target}: {error}") from None
-    if arguments["mutant"] is not None:
-        require_known("mutant", arguments["mutant"], MUTANTS)
-        if target != "urteil":
-            raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
+    if arguments["mutant"] is not None and target != "urteil":
+        raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
     if arguments["coverage"]:
         _check_coverage(arguments, target)
     zookeepers, controllers = arguments["zookeepers"], arguments["controllers"]
@@ -302,9 +299,28 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
         runtime=_runtime(base, target, arguments["runtime"]),
-        mutant=arguments["mutant"],
+        mutant=_mutant(arguments["mutant"]),
         coverage=arguments["coverage"],
     )
+
+
+def _mutant(name: str | None) -> str | None:
+    """The mutant, or the path of a drawn bug as every process finds it.
+
+    Raises UsageError for a mutant that does not exist, and for a drawn bug of other source.
+    """
+    from urteil.suites.drawn_bugs.bug import SUFFIX, load_bug
+    from urteil.suites.mutants import MUTANTS
+    from urteil.suites.source_hook import BROKER
+
+    if name is None or not name.endswith(SUFFIX):
+        return None if name is None else require_known("mutant", name, MUTANTS)
+    try:
+        bug = load_bug(Path(name))
+        bug.change((BROKER.parent / bug.file).read_text())
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--mutant {name}: {error}") from None
+    return str(Path(name).resolve())
 
 
 def _check_coverage(arguments: dict[str, Any], target: str) -> None:

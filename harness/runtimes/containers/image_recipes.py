@@ -79,7 +79,7 @@ def _broker() -> Recipe:
 def _broker_code() -> list[tuple[str, Path]]:
     """The modules of the package that a broker, or a mutant of it, imports; no tests."""
     paths = [PACKAGE / "__init__.py", PACKAGE / "suites" / "__init__.py"]
-    for room in ("broker", "suites/mutants", "compose/broker"):
+    for room in ("broker", "suites/mutants", "suites/drawn_bugs", "compose/broker"):
         paths += [PACKAGE / room / path for path in _modules(PACKAGE / room)]
     return [(f"urteil/{path.relative_to(PACKAGE)}", path) for path in paths]
 

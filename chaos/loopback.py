@@ -98,8 +98,8 @@ class LoopbackPlan(Plan):
     def address_from(self, src: str, dst: str) -> str:
         return f"127.{self.octet}.{self.index(src)}.{self.index(dst)}"
 
-    def own_names(self) -> list[str]:
-        return [socket.gethostname(), socket.getfqdn(), *super().own_names()]
+    def own_names(self, node: str) -> list[str]:
+        return [socket.gethostname(), socket.getfqdn(), *super().own_names(node)]
 
     def toxiproxy_listens(self, node: str) -> Address:
         return f"127.{self.octet}.{self.index(node)}.{TOXIPROXY_INDEX}", self.ports.toxiproxy

@@ -148,6 +148,10 @@ class Plan(ABC):
         """The nodes of KRaft's quorum; none with ZooKeeper."""
         return () if self.zookeepers else self.controllers or self.brokers
 
+    def ports_at(self, node: str) -> Ports:
+        """The ports of a node. By default all nodes have the same."""
+        return self.ports
+
     @abstractmethod
     def address(self, node: str) -> str:
         """The node's own address."""
@@ -179,16 +183,19 @@ class Plan(ABC):
 
     def lab_client_address(self, broker: str) -> Address:
         """The address of a broker for the lab's own clients."""
-        return self.client_address(broker, self.ports.client)
+        return self.client_address(broker, self.ports_at(broker).client)
 
     @property
     def client_ports(self) -> tuple[int, ...]:
         """The ports of a broker for clients; the first is for the lab's own clients."""
+        return self._client_ports(self.ports)
+
+    def _client_ports(self, ports: Ports) -> tuple[int, ...]:
         further = (
-            (self.ports.users, self.layout.secured),
-            (self.ports.network, bool(self.layout.network)),
+            (ports.users, self.layout.secured),
+            (ports.network, bool(self.layout.network)),
         )
-        return (self.ports.client, *(port for port, exists in further if exists))
+        return (ports.client, *(port for port, exists in further if exists))
 
     def is_encrypted(self, port: int) -> bool:
         """Whether clients use TLS at a broker's port."""
@@ -221,7 +228,7 @@ class Plan(ABC):
 
     def metrics_listen(self, broker: str) -> Address:
         """The address at which a broker serves metrics."""
-        return self.address(broker), self.ports.metrics
+        return self.address(broker), self.ports_at(broker).metrics
 
     def metrics(self, broker: str) -> Address:
         """The address of a broker's metrics for the lab and for users."""
@@ -254,21 +261,22 @@ class Plan(ABC):
             f"{self.address_from(node, other)} {other}"
             for other in (*self.brokers, *self.metadata_nodes)
         ]
-        own = dict.fromkeys(self.own_names())
+        own = dict.fromkeys(self.own_names(node))
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
 
-    def own_names(self) -> list[str]:
-        """The names of the machine on which a node runs."""
+    def own_names(self, node: str) -> list[str]:
+        """The names of the machine on which the node runs."""
         return ["localhost"]
 
     def zookeeper_connect(self) -> str:
         """`zookeeper.connect` by names, for brokers."""
-        return ",".join(f"{node}:{self.ports.zookeeper}" for node in self.zookeepers)
+        return ",".join(f"{node}:{self.ports_at(node).zookeeper}" for node in self.zookeepers)
 
     def quorum_voters(self) -> str:
         """`controller.quorum.voters` by names; empty with ZooKeeper."""
-        port = self.ports.controller
-        return ",".join(f"{node_id(node)}@{node}:{port}" for node in self.voters)
+        return ",".join(
+            f"{node_id(node)}@{node}:{self.ports_at(node).controller}" for node in self.voters
+        )
 
     def zookeeper_direct(self) -> str:
         """The addresses of the ensemble for the lab, without proxies."""
@@ -276,9 +284,10 @@ class Plan(ABC):
 
     def service_port(self, node: str) -> int:
         """The port at which a node answers requests of the lab."""
+        ports = self.ports_at(node)
         if node in self.brokers:
-            return self.ports.client
-        return self.ports.controller if node in self.controllers else self.ports.zookeeper
+            return ports.client
+        return ports.controller if node in self.controllers else ports.zookeeper
 
     def links(self) -> tuple[Link, ...]:
         """Every directed link, in a fixed order."""
@@ -293,15 +302,16 @@ class Plan(ABC):
 
     def ports_of(self, link: Link) -> tuple[int, ...]:
         """The ports of `link.dst` for `link.src`; probes use the first."""
+        ports = self.ports_at(link.dst)
         if link.dst in self.brokers:
-            further = {CLIENT: self.client_ports, WAN: (self.ports.wan,)}
-            controller = (self.ports.controller,) if link.dst in self.voters else ()
-            return further.get(link.src, (self.ports.internal, *controller))
+            further = {CLIENT: self._client_ports(ports), WAN: (ports.wan,)}
+            controller = (ports.controller,) if link.dst in self.voters else ()
+            return further.get(link.src, (ports.internal, *controller))
         if link.dst in self.controllers:
-            return (self.ports.controller,)
+            return (ports.controller,)
         if link.src in self.zookeepers:
-            return (self.ports.zookeeper, self.ports.peer, self.ports.election)
-        return (self.ports.zookeeper,)
+            return (ports.zookeeper, ports.peer, ports.election)
+        return (ports.zookeeper,)
 
     def proxies(self, link: Link) -> tuple[ProxyPlan, ...]:
         """The proxies of one link, one for each port."""

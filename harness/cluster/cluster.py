@@ -311,7 +311,7 @@ class Cluster:
         return Clocks(self.node_dir, lambda: self.bootstrap, self.plan.brokers)
 
     def _kafka_node(self, name: str) -> BrokerNode:
-        is_broker = name in self.plan.brokers
+        is_broker, ports = name in self.plan.brokers, self.plan.ports_at(name)
         has_role = {BROKER_ROLE: is_broker, CONTROLLER_ROLE: name in self.plan.voters}
         return BrokerNode(
             name=name,
@@ -319,13 +319,13 @@ class Cluster:
             roles=tuple(role for role, has in has_role.items() if has),
             home=self.runtime.home(self.node_dir(name)),
             address=self.plan.address(name),
-            internal_port=self.plan.ports.internal,
-            client_port=self.plan.ports.client,
+            internal_port=ports.internal,
+            client_port=ports.client,
             for_clients=self.plan.lab_client_address(name) if is_broker else NOWHERE,
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
             quorum_voters=self.plan.quorum_voters(),
-            controller_port=self.plan.ports.controller,
+            controller_port=ports.controller,
             further=self.access.listeners(self.plan, name) if is_broker else (),
         )
 

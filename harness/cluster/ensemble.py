@@ -40,15 +40,17 @@ def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
         "maxSessionTimeout": 60_000,
         "maxClientCnxns": 0,
         "dataDir": home / "data",
-        "clientPort": plan.ports.zookeeper,
+        "clientPort": plan.ports_at(node).zookeeper,
         "clientPortAddress": plan.address(node),
         "admin.enableServer": "false",
         "4lw.commands.whitelist": "*",
         "autopurge.purgeInterval": 0,
     }
     if len(plan.zookeepers) > 1:
-        ports = f"{plan.ports.peer}:{plan.ports.election}"
-        settings |= {f"server.{name[2:]}": f"{name}:{ports}" for name in plan.zookeepers}
+        ports = {name: plan.ports_at(name) for name in plan.zookeepers}
+        settings |= {
+            f"server.{name[2:]}": f"{name}:{its.peer}:{its.election}" for name, its in ports.items()
+        }
     (directory / "zoo.cfg").write_text(
         render({name: str(setting) for name, setting in settings.items()})
     )

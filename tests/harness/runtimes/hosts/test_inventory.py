@@ -59,7 +59,7 @@ def test_key_is_relative_to_the_file(tmp_path: Path) -> None:
 )
 def test_error_names_the_file_and_the_host(tmp_path: Path, text: str, problem: str) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(ValueError, match="hosts.toml") as raised:
+    with pytest.raises(ValueError, match=r"hosts\.toml") as raised:
         load_hosts(path)
     assert problem in str(raised.value)
 

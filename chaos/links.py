@@ -186,6 +186,9 @@ class Links:
         """Which of the links have frames that cannot be read, and why; empty if none has."""
         reasons = []
         for node, its_links in _by_source(links).items():
+            if reason := self._plan.describe_own_clock(node):
+                reasons.append(f"the Toxiproxy beside {node} has a clock of its own: {reason}")
+                continue
             passed = self._servers[node].passed_frames()
             for link in its_links:
                 proxies = [proxy.name for proxy in self._plan.proxies(link)]

@@ -264,6 +264,10 @@ class Plan(ABC):
         own = dict.fromkeys(self.own_names(node))
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
 
+    def describe_own_clock(self, node: str) -> str:
+        """Why the monotonic clock of a node's machine is not the lab's. Empty where it is."""
+        return ""
+
     def own_names(self, node: str) -> list[str]:
         """The names of the machine on which the node runs."""
         return ["localhost"]

@@ -4,7 +4,7 @@ Every process that a lab starts inherits `URTEIL_LAB=<token>` in its environment
 small process outside the lab's process group that reads from a pipe whose other end only the lab
 holds. When the pipe closes, it kills every process with the token. Nothing has to be registered, so
 no new process is ever missed. Containers carry the token as a label; the lab sends the address of
-their engine over the pipe.
+their engine over the pipe, and so do agents on hosts the folder of their run.
 
 `start_reaper` runs this file as a script, which imports nothing of ours and so starts at once.
 """
@@ -12,6 +12,7 @@ their engine over the pipe.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pathlib import Path
 
 VARIABLE = "URTEIL_LAB"
 LABEL = "org.urteil.lab"
+FOLDER = "folder "
 QUIET_SWEEPS = 4
 SWEEP_S = 0.1
 DEADLINE_S = 5.0
@@ -60,9 +62,18 @@ def start_reaper() -> str:
 
 def sweep_containers(url: str) -> None:
     """Let the reaper also remove containers and networks with the token from this engine."""
+    _send(url)
+
+
+def sweep_folder(folder: Path) -> None:
+    """Let the reaper also remove this folder, once nothing with the token runs."""
+    _send(f"{FOLDER}{folder}")
+
+
+def _send(line: str) -> None:
     assert _reaper is not None
     assert _reaper.stdin is not None
-    _reaper.stdin.write(url.encode() + b"\n")
+    _reaper.stdin.write(line.encode() + b"\n")
     _reaper.stdin.flush()
 
 
@@ -132,9 +143,11 @@ def main() -> None:
     received = b""
     while chunk := os.read(0, 4096):
         received += chunk
-    engines = dict.fromkeys(received.decode().split())
-    sweeps = [_sweep(url, token) for url in engines]
+    lines = dict.fromkeys(received.decode().splitlines())
+    sweeps = [_sweep(url, token) for url in lines if not url.startswith(FOLDER)]
     reap(token)
+    for folder in (line.removeprefix(FOLDER) for line in lines if line.startswith(FOLDER)):
+        shutil.rmtree(folder, ignore_errors=True)
     for sweep in sweeps:
         sweep.wait()
 

@@ -124,7 +124,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     them. `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds
     faults drawn by the seed; at most `at_once` faults act at a time. `coverage`: our brokers record
     which of their lines run. `engine` is the engine that `--engine auto` chooses
-    (harness/verify/engines/choice.py).
+    (harness/verify/engines/choice.py). `hosts` is the inventory of
+    the runtime ssh.
     """
 
     name: str
@@ -147,6 +148,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     target: str = "urteil"
     runtime: str = "process"
+    hosts: str = ""
     mutant: str | None = None
     coverage: bool = False
     engine: str = "auto"

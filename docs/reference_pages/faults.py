@@ -52,7 +52,7 @@ def _coordinator_options() -> str:
 def _section(fault: type[Fault]) -> str:
     facts = [f"Targets: {fault.selectors}", f"Proof: {fault.proves}"]
     facts.append(f"Effects: {codes(sorted(fault.effects))}")
-    if len(fault.on_runtimes) == 1:
+    if len(fault.on_runtimes) < len(Fault.on_runtimes):
         facts.append(f"Runtime: {codes(fault.on_runtimes)} only")
     if len(fault.on_targets) < len(Fault.on_targets):
         facts.append(f"Clusters: {codes(fault.on_targets)} only")

@@ -28,6 +28,7 @@ def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster
         run_dir,
         launcher=_launcher(scenario, run_dir),
         runtime=scenario.runtime,
+        hosts=scenario.hosts,
         access=Access(layout=Layout(wan=scenario.second is not None)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from kazoo.client import KazooClient
 from urteil.chaos.capabilities import missing_capabilities
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
-from urteil.chaos.observations import NodeState, NotHealthy
+from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.access import Access
@@ -73,10 +74,12 @@ class Cluster:
         *,
         launcher: Sequence[str] = (),
         runtime: str = "process",
+        hosts: str = "",
         access: Access | None = None,
     ) -> None:
-        """`access` has the listeners for users; by default there are none. `launcher` is a module
-        with its arguments that changes our broker before it starts.
+        """`access` has the listeners for users; by default there are none. `hosts` is the
+        inventory of the runtime ssh. `launcher` is a module with its arguments that changes our
+        broker before it starts.
 
         Raises ValueError for a mix with another number of brokers than the cluster, and for
         features that the runtime lacks.
@@ -102,6 +105,7 @@ class Cluster:
             controllers=0 if self.has_zookeeper else spec.controllers,
             later=[kind.previous_release().image for kind in kinds] if spec.older else [],
             layout=self.access.layout,
+            hosts=hosts,
         )
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
@@ -266,14 +270,15 @@ class Cluster:
         return self.ready_s
 
     def dump_sources(self) -> list[DumpSource]:
-        """The brokers and metadata nodes that run, for stack dumps."""
-        return [
-            DumpSource(
-                name=node, pid=self.runtime.local_pid(node), output=partial(self.runtime.log, node)
-            )
-            for node in (*self.plan.brokers, *self.plan.metadata_nodes)
-            if self.runtime.is_alive(node)
-        ]
+        """The brokers and metadata nodes that run on this machine, for stack dumps."""
+        sources = []
+        for node in (*self.plan.brokers, *self.plan.metadata_nodes):
+            with contextlib.suppress(LabFailure):  # dead, or on another machine
+                pid = self.runtime.local_pid(node)
+                sources.append(
+                    DumpSource(name=node, pid=pid, output=partial(self.runtime.log, node))
+                )
+        return sources
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""

@@ -137,6 +137,7 @@ def _command(scenario: Scenario) -> str:
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if scenario.runtime != "process" else []
+    words += ["--hosts", scenario.hosts] if scenario.hosts else []
     words += ["--mutant", scenario.mutant] if scenario.mutant else []
     words += ["--coverage"] if scenario.coverage else []
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""Runtimes: nodes run as processes of this machine, or in containers."""
+"""Runtimes: nodes run as processes of this machine, in containers, or on hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.runtimes.runtime import Runtime
 
-RUNTIMES = ("process", "docker")
+RUNTIMES = ("process", "docker", "ssh")
 
 
 def open_runtime(
@@ -20,12 +20,14 @@ def open_runtime(
     controllers: int = 0,
     later: Sequence[str] = (),
     layout: Layout = USUAL,
+    hosts: str = "",
 ) -> Runtime:
     """A runtime with room for a cluster. Everything in it ends with its `close`.
 
     `images` are the brokers' images, where nodes run from images, and `later` those that may
-    replace them. Raises ValueError for an unknown name, MissingDependency when a requirement is
-    missing.
+    replace them. `hosts` is the inventory of the runtime ssh. Raises ValueError for an unknown
+    name and a bad inventory, LabFailure for a host that cannot be used, and MissingDependency when
+    a requirement is missing.
     """
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime
@@ -42,5 +44,13 @@ def open_runtime(
 
         return DockerRuntime(
             run_dir, images=images, zookeepers=zookeepers, later=later, layout=layout
+        )
+    if name == "ssh":
+        from urteil.harness.runtimes.ssh import SshRuntime
+
+        if layout != USUAL:
+            raise ValueError("hosts have no listeners for users: leave out --runtime ssh")
+        return SshRuntime(
+            run_dir, inventory=Path(hosts), brokers=len(images), zookeepers=zookeepers
         )
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

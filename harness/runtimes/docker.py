@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import shutil
 import tarfile
@@ -13,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import docker
 import psutil
@@ -29,6 +28,7 @@ from urteil.harness.runtimes.container_disks import ContainerDisks
 from urteil.harness.runtimes.containers.engine import connect
 from urteil.harness.runtimes.containers.images import ensure_images
 from urteil.harness.runtimes.containers.pods import Pods, all_at_once
+from urteil.harness.runtimes.folder_archives import extract, pack_folder
 from urteil.harness.runtimes.runtime import Programs
 
 HOME = "/urteil"
@@ -441,21 +441,14 @@ def _exit_code(code: int) -> int:
 
 
 def _pack_folder(folder: Path, *, is_complete: bool) -> bytes:
-    """An archive of a node's folder as HOME, for the image's user; not `whole`: without data."""
-    buffer = io.BytesIO()
+    """An archive of a node's folder as HOME, for the image's user."""
 
     def set_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = USER_ID
         entry.uname = entry.gname = ""
         return entry
 
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        if is_complete:
-            tar.add(folder, arcname=HOME, filter=set_owner)
-        else:
-            for file in sorted(path for path in folder.iterdir() if path.is_file()):
-                tar.add(file, arcname=f"{HOME}/{file.name}", filter=set_owner)
-    return buffer.getvalue()
+    return pack_folder(folder, HOME, set_owner, is_complete=is_complete)
 
 
 def _unpack(container: Container, folder: Path) -> None:
@@ -465,24 +458,7 @@ def _unpack(container: Container, folder: Path) -> None:
         for chunk in chunks:
             file.write(chunk)
         file.seek(0)
-        _extract(file, folder)
-
-
-def _extract(file: IO[bytes], folder: Path) -> None:
-    """Files and folders of an archive, without its first folder and never outside of `folder`.
-
-    tarfile's own filters came with Python 3.11.4; Debian 12 has 3.11.2.
-    """
-    with tarfile.open(fileobj=file) as tar:
-        for member in tar:
-            place = (folder / member.name.partition("/")[2]).resolve()
-            if not place.is_relative_to(folder.resolve()):
-                raise OSError(f"an archive with a file outside of its folder: {member.name}")
-            if member.isdir():
-                place.mkdir(parents=True, exist_ok=True)
-            elif (source := tar.extractfile(member)) is not None:
-                with source, place.open("wb") as target:
-                    shutil.copyfileobj(source, target)
+        extract(file, folder)
 
 
 @contextlib.contextmanager

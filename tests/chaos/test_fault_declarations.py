@@ -26,7 +26,7 @@ def test_fault_list_prints_the_declarations(name: str) -> None:
     assert fault.proves
     assert fault.family in FAMILIES
     assert fault.expiry_s > 0
-    assert set(fault.on_runtimes) <= {"process", "docker"}
+    assert set(fault.on_runtimes) <= {"process", "docker", "ssh"}
     assert set(fault.on_targets) <= {"urteil", "kafka", "kafka-kraft", "mix", "external"}
     assert set(fault.sample_options) <= set(fault.options)
 

@@ -18,6 +18,7 @@ from urteil.cli.engine import engine
 from urteil.cli.explain import explain
 from urteil.cli.faults import faults
 from urteil.cli.heal import heal
+from urteil.cli.hosts import hosts
 from urteil.cli.images import images
 from urteil.cli.jepsen import export_command, import_command
 from urteil.cli.listing import list_command
@@ -69,6 +70,7 @@ for command in (
     faults,
     wire,
     heal,
+    hosts,
     images,
     engine,
 ):

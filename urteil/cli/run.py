@@ -79,8 +79,13 @@ _master = click.option(
 )
 @click.option(
     "--runtime",
-    type=click.Choice(["process", "docker"]),
+    type=click.Choice(["process", "docker", "ssh"]),
     help="Where the nodes run.  [default: process, or docker if the scenario requires it]",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --runtime ssh: the inventory of its hosts (docs/guide/hosts.md).",
 )
 @click.option(
     "--brokers", type=click.IntRange(1, 9), help="Number of brokers.  [default: the scenario's]"
@@ -147,6 +152,8 @@ def run(
     requested = requested_scenario(scenario, arguments)
     if requested.runtime == "docker":
         _must_have_engine()
+    if requested.runtime == "ssh":
+        _must_reach_hosts(Path(requested.hosts))
     if requested.coverage:
         prepare_coverage()
     try:
@@ -242,6 +249,21 @@ def _must_have_engine() -> None:
         raise click.ClickException(f"--runtime docker: {error}") from None
 
 
+def _must_reach_hosts(inventory: Path) -> None:
+    """Raise ClickException with the first problem of the hosts."""
+    from urteil.chaos.observations import LabFailure
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.hosts.host_check import check_hosts
+    from urteil.harness.runtimes.hosts.inventory import load_hosts
+
+    try:
+        for check in check_hosts(load_hosts(inventory)):
+            for problem in check.problems:
+                raise click.ClickException(problem)
+    except (MissingDependency, LabFailure) as error:
+        raise click.ClickException(f"--runtime ssh: {error}") from None
+
+
 def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     """The named scenario with the changes of the command line and its drawn schedule."""
     from urteil.harness.clients.workload import check_workload
@@ -299,6 +321,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
         runtime=_runtime(base, target, arguments["runtime"]),
+        hosts=_hosts(arguments),
         mutant=_mutant(arguments["mutant"]),
         coverage=arguments["coverage"],
     )
@@ -407,8 +430,8 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
     from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
 
     file = load_external(Path(target.removeprefix(PREFIX)))
-    for option in ("runtime", "brokers", "zookeepers", "controllers"):
-        if arguments[option] is not None:
+    for option in ("runtime", "hosts", "brokers", "zookeepers", "controllers"):
+        if arguments.get(option) is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
     scenario = fit_scenario(scenario, file)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
@@ -430,12 +453,31 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
     return runtime
 
 
+def _hosts(arguments: dict[str, Any]) -> str:
+    """The inventory of --runtime ssh, once it is found valid. Empty for other runtimes."""
+    from urteil.harness.runtimes.hosts.inventory import load_hosts
+
+    inventory: Path | None = arguments.get("hosts")
+    if (inventory is not None) != (arguments["runtime"] == "ssh"):
+        raise click.UsageError(
+            "--runtime ssh and --hosts hosts.toml go together (docs/guide/hosts.md)"
+        )
+    if inventory is None:
+        return ""
+    try:
+        load_hosts(inventory)
+    except ValueError as error:
+        raise click.UsageError(f"--hosts {error}") from None
+    return str(inventory)
+
+
 def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master: str | None) -> str:
     """The command that plays this run again."""
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
     cluster = ("brokers", "zookeepers", "controllers")
+    words += ["--hosts", scenario.hosts] if scenario.hosts else []
     load = ("duration_s", "rate", "records", "client", "app", "promise")
     for key in (*cluster, *load, "mutant", "schedule"):
         if arguments.get(key) is not None:

@@ -6,7 +6,13 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.broker_drain import count_in_sync, drain, reassign
-from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.base.fault import (
+    ON_THIS_MACHINE,
+    WITH_ZOOKEEPER,
+    Fault,
+    Proof,
+    describe_stopped_nodes,
+)
 from urteil.chaos.log_directories import delete_content
 
 
@@ -18,6 +24,7 @@ class AddBroker(Fault):
     name = "add_broker"
     about = "let an empty broker join the cluster and move replicas to it"
     effects = frozenset({Effect.STOPS_NODES, Effect.MOVES_REPLICAS})
+    on_runtimes = ON_THIS_MACHINE
     proves = "a new process with an empty disk, registered, with replicas in sync in the end"
     sample = "follower"
     expiry_s = 600.0

@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 EXPIRY_S = 60.0
 HEALED_S = 3.0
-PROCESS, DOCKER = "process", "docker"
+PROCESS, DOCKER, SSH = "process", "docker", "ssh"
+ON_THIS_MACHINE = (PROCESS, DOCKER)
+"""Where the lab itself reaches the files and the processes of nodes."""
 URTEIL, KAFKA, KRAFT, MIX, EXTERNAL = "urteil", "kafka", "kafka-kraft", "mix", "external"
 WITH_ZOOKEEPER = (URTEIL, KAFKA, MIX)
 """Clusters that the lab starts, with a metadata plane of ZooKeeper."""
@@ -106,7 +108,7 @@ class Fault:
     options: ClassVar[dict[str, FaultOption]] = {}
     acts_later: ClassVar[bool] = False
     expiry_s: ClassVar[float] = EXPIRY_S
-    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER)
+    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER, SSH)
     on_targets: ClassVar[tuple[str, ...]] = (*STARTED_BY_LAB, EXTERNAL)
     needs: ClassVar[tuple[Capability, ...]] = ()
     sample: ClassVar[str] = "leader"

@@ -7,6 +7,7 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.faults.base.fault import (
+    ON_THIS_MACHINE,
     STARTED_BY_LAB,
     Fault,
     Proof,
@@ -24,6 +25,7 @@ class LiveDiskFault(Fault):
     """
 
     on_targets: ClassVar[tuple[str, ...]] = STARTED_BY_LAB
+    on_runtimes: ClassVar[tuple[str, ...]] = ON_THIS_MACHINE
 
     def damage_disk(self, controls: Controls, node: str) -> tuple[bool, str]:
         """Damage the disk of one broker. Returns whether it acted, and the proof."""

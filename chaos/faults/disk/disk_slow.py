@@ -8,7 +8,7 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
-from urteil.chaos.faults.base.fault import STARTED_BY_LAB, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import ON_THIS_MACHINE, STARTED_BY_LAB, Fault, Proof, run_on_all
 from urteil.chaos.waiting import until
 
 SEEN_S = 20.0
@@ -23,6 +23,7 @@ class DiskSlow(Fault):
     name = "disk_slow"
     about = "delay each write and sync of a broker's logs and checkpoints"
     effects = frozenset({Effect.SLOWS_DISKS})
+    on_runtimes = ON_THIS_MACHINE
     proves = "the number of delayed writes, as strace counts them"
     on_targets: ClassVar[tuple[str, ...]] = STARTED_BY_LAB
     delay_ms: int = whole_number(100, "delay of each write", unit="ms", least=1, most=10_000)

@@ -12,7 +12,13 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import flag, text
-from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, describe_stopped_nodes
+from urteil.chaos.faults.base.fault import (
+    ON_THIS_MACHINE,
+    WITH_ZOOKEEPER,
+    Fault,
+    Proof,
+    describe_stopped_nodes,
+)
 from urteil.chaos.log_directories import (
     closed_batches,
     cut_segment,
@@ -40,6 +46,7 @@ class SegmentDamaged(Fault):
     name = "segment_damaged"
     about = "flip a bit in, or cut, a closed segment of one replica, with the broker down or up"
     effects = frozenset({Effect.KILLS_NODES, Effect.DAMAGES_FILES})
+    on_runtimes = ON_THIS_MACHINE
     proves = "the file, the byte and the offsets of the batch, whose checksum does not match"
     on_targets = WITH_ZOOKEEPER
     sample = ""

@@ -11,6 +11,7 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults.base.cut_links import PROBE_S, describe_answers, prove_silence
 from urteil.chaos.faults.base.fault import (
     HEALED_S,
+    ON_THIS_MACHINE,
     STARTED_BY_LAB,
     Fault,
     Proof,
@@ -35,6 +36,7 @@ class OutOfDescriptors(Fault):
     name = "out_of_descriptors"
     about = "lower a node's limit of open files below those in use: it can open no file or socket"
     effects = frozenset({Effect.EXHAUSTS_DESCRIPTORS})
+    on_runtimes = ON_THIS_MACHINE
     proves = "a new connection, answered before and not after; open descriptors and their limit"
     on_targets = STARTED_BY_LAB
 

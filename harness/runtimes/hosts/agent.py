@@ -1,0 +1,210 @@
+"""The lab's process on a host: runs nodes as the lab asks over its standard input.
+
+    python -m urteil.harness.runtimes.hosts.agent FOLDER
+
+It serves the requests of `messages` and answers on its standard output, which is the ssh channel.
+All files of the run are below `FOLDER/runs/<token>`. The token is in the environment of every
+process that it starts. When the channel ends, or nothing came over it for SILENCE_S, the agent
+ends; its reaper kills every process with the token and removes the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import socket
+import sys
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
+from urteil.chaos.observations import LabFailure, NodeStatus
+from urteil.harness.reaper import start_reaper, sweep_folder
+from urteil.harness.runtimes.folder_archives import extract
+from urteil.harness.runtimes.hosts.messages import (
+    CHUNK_BYTES,
+    LENGTH_BYTES,
+    Request,
+    Response,
+    encode,
+)
+from urteil.harness.runtimes.node_processes import NodeProcesses
+
+SILENCE_S = 15.0
+"""The lab requests output every second; a lab that lost its network for 10 s may come back."""
+AT_ONCE = 16
+QUICK = 1
+"""gzip's level for evidence: the unused ends of index files are zeros."""
+
+
+class Agent:
+    """The operations. Their arguments and values are what MessagePack carries."""
+
+    def __init__(self, folder: Path) -> None:
+        self._token = start_reaper()
+        self._run = folder.resolve() / "runs" / self._token
+        sweep_folder(self._run)
+        (self._run / "bin").mkdir(parents=True)
+        (self._run / "parts").symlink_to(folder.resolve() / "parts")
+        (self._run / "bin" / "python").symlink_to(sys.executable)
+        self._nodes = NodeProcesses(self._run / "logs", self._token)
+        self._claimed: list[socket.socket] = []
+        nodes = self._nodes
+        self._operations: dict[str, Callable[..., Any]] = {
+            "run_folder": self.run_folder,
+            "claim": self.claim,
+            "link": self.link,
+            "start": self.start,
+            "pack": self.pack,
+            "read": self.read,
+            "output": self.output,
+            "status": nodes.status,
+            "kill": nodes.kill,
+            "stop": self.stop,
+            "pause": nodes.pause,
+            "resume": nodes.resume,
+            "allow_exit": self.allow_exit,
+            "throttle_cpu": nodes.throttle_cpu,
+            "restore_cpu": nodes.restore_cpu,
+            "cpu_throttling": nodes.cpu_throttling,
+            "unexpected_ends": nodes.unexpected_ends,
+        }
+
+    def answer(self, request: Request) -> Response:
+        try:
+            value = self._operations[request.operation](*request.arguments)
+        except Exception as failure:
+            text = str(failure) if isinstance(failure, LabFailure) else _describe(failure)
+            return Response(request.number, failure=text)
+        return Response(request.number, value=value)
+
+    def run_folder(self) -> str:
+        return str(self._run)
+
+    def claim(self, octet: int, address: str, first_port: int, count: int) -> bool:
+        """Reserve a loopback network and ports of the host's address until the agent ends.
+
+        The first port is held, the others must be free now. False if something is in use. An
+        earlier claim ends.
+        """
+        self._release()
+        held = [(f"127.{octet}.0.{CLAIM_INDEX}", CLAIM_PORT), (address, first_port)]
+        free = [(address, first_port + at) for at in range(1, count)]
+        for place in (*held, *free):
+            bound = socket.socket()
+            try:
+                bound.bind(place)
+            except OSError as error:
+                bound.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                self._release()
+                return False
+            if place in held:
+                self._claimed.append(bound)
+            else:
+                bound.close()
+        return True
+
+    def _release(self) -> None:
+        while self._claimed:
+            self._claimed.pop().close()
+
+    def link(self, name: str, target: str) -> None:
+        """A program of the run: `bin/NAME` leads to it."""
+        (self._run / "bin" / name).symlink_to(target)
+
+    def start(self, node: str, argv: list[str], env: dict[str, str], archive: bytes) -> NodeStatus:
+        """Start a node in its folder, with the files of the archive."""
+        folder = self._node_folder(node)
+        folder.mkdir(parents=True, exist_ok=True)
+        extract(io.BytesIO(archive), folder)
+        return self._nodes.start(node, argv, env=env, cwd=folder)
+
+    def stop(self, node: str, deadline_s: float) -> NodeStatus:
+        return self._nodes.stop(node, deadline_s=deadline_s)
+
+    def allow_exit(self, node: str, allowed: bool) -> None:
+        self._nodes.allow_exit(node, allowed=allowed)
+
+    def output(self, offsets: dict[str, int]) -> dict[str, bytes]:
+        """What nodes wrote from their offsets on, at most a chunk each. It shows a living lab."""
+        news = {}
+        for node, offset in offsets.items():
+            content = self.read(f"logs/{node}.log", offset)
+            if content:
+                news[node] = content
+        return news
+
+    def pack(self, node: str) -> str:
+        """Write the folder of a dead node to a file, and return its path in the run's folder."""
+        with tarfile.open(self._run / f"{node}.tar.gz", "w:gz", compresslevel=QUICK) as tar:
+            tar.add(self._node_folder(node), arcname=node)
+        return f"{node}.tar.gz"
+
+    def read(self, path: str, offset: int) -> bytes:
+        """A chunk of a file of the run. Empty at its end, and where there is none yet."""
+        try:
+            with (self._run / path).open("rb") as file:
+                file.seek(offset)
+                return file.read(CHUNK_BYTES)
+        except FileNotFoundError:
+            return b""
+
+    def _node_folder(self, node: str) -> Path:
+        return self._run / "nodes" / node
+
+
+def _describe(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {failure}"
+
+
+def requests(channel: int) -> Iterator[Request]:
+    """The requests until the channel ends or is silent for too long."""
+    decoder = msgspec.msgpack.Decoder(Request)
+    received = bytearray()
+    while select.select([channel], [], [], SILENCE_S)[0]:
+        chunk = os.read(channel, CHUNK_BYTES)
+        if not chunk:
+            return
+        received += chunk
+        while len(received) >= LENGTH_BYTES:
+            end = LENGTH_BYTES + int.from_bytes(received[:LENGTH_BYTES], "big")
+            if len(received) < end:
+                break
+            yield decoder.decode(bytes(received[LENGTH_BYTES:end]))
+            del received[:end]
+
+
+def serve(agent: Agent, channel: int, answers: BinaryIO) -> None:
+    """Answer requests, several at once. The lab's own order is kept by its waiting for answers."""
+    lock = threading.Lock()
+
+    def answer(request: Request) -> None:
+        content = encode(agent.answer(request))
+        with lock:
+            answers.write(content)
+            answers.flush()
+
+    pool = ThreadPoolExecutor(AT_ONCE)
+    for request in requests(channel):
+        pool.submit(answer, request)
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray line is not an answer
+    serve(Agent(Path(sys.argv[1])), sys.stdin.fileno(), answers)
+    os._exit(0)  # the reaper ends the nodes, and threads of operations may still wait for some
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""Nodes on machines that are reached by ssh, each with its Toxiproxy beside it.
+
+An agent on each host runs its nodes (`hosts/agent.py`). Their files go there with each start and
+come back with `close`. The clients run beside the lab, and so does their Toxiproxy.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
+from urteil.harness.runtimes.folder_archives import extract, pack_folder
+from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
+from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
+from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
+from urteil.harness.runtimes.hosts.inventory import (
+    BROKER,
+    ZOOKEEPER,
+    Host,
+    Role,
+    load_hosts,
+    place_nodes,
+)
+from urteil.harness.runtimes.hosts.parts import (
+    Part,
+    java_part,
+    kafka_part,
+    lab_part,
+    packages_part,
+    toxiproxy_part,
+    zookeeper_part,
+)
+from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
+from urteil.harness.runtimes.runtime import Programs
+
+T = TypeVar("T")
+R = TypeVar("R")
+OUTPUT_S = 1.0
+PACK_S = 300.0
+BESIDE = "toxiproxy-"
+BIN, PARTS = "../../bin", "../../parts"
+"""Paths from the folder of a node to programs, the same on every host."""
+
+
+@dataclass(slots=True)
+class _Machine:
+    """A host with a running agent. `offsets` is how much of each node's output came here."""
+
+    connection: HostConnection
+    facts: HostFacts
+    run_folder: str
+    offsets: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def call(self, operation: str, *arguments: Any, **deadline: float) -> Any:
+        return self.connection.call(operation, *arguments, **deadline)
+
+
+class HostPrograms:
+    """The programs of a run on its hosts. What a host lacks is sent to it."""
+
+    def __init__(self, send: Callable[[Part], None]) -> None:
+        self._send = send
+
+    def python(self) -> str:
+        return f"{BIN}/python"
+
+    def java(self) -> str:
+        return f"{BIN}/java"
+
+    def toxiproxy(self) -> str:
+        return f"{BIN}/toxiproxy-server"
+
+    def zookeeper_classpath(self) -> str:
+        return self._classpath(zookeeper_part())
+
+    def kafka_classpath(self, version: str) -> str:
+        return self._classpath(kafka_part(version))
+
+    def zookeeper_classes(self) -> list[str]:
+        return []
+
+    def kafka_classes(self, version: str) -> list[str]:
+        return []
+
+    def _classpath(self, part: Part) -> str:
+        self._send(part)
+        return f"{PARTS}/{part.name}/*"
+
+
+class SshRuntime:
+    """Nodes are processes of several hosts. Implements `Runtime`.
+
+    Raises ValueError for a bad inventory, and LabFailure for a host that cannot be used.
+    """
+
+    def __init__(self, run_dir: Path, *, inventory: Path, brokers: int, zookeepers: int) -> None:
+        hosts = load_hosts(inventory)
+        self._run_dir = run_dir
+        self._beside_lab = ProcessRuntime(run_dir, brokers=brokers, zookeepers=zookeepers)
+        nodes = self._beside_lab.plan
+        roles: dict[str, Role] = dict.fromkeys(nodes.brokers, BROKER)
+        roles |= dict.fromkeys(nodes.zookeepers, ZOOKEEPER)
+        self._placed = place_nodes(hosts, roles)
+        self.containers: ContainerControls | None = None
+        self._folders: dict[str, Path] = {}
+        self._sent: set[str] = set()
+        self._machines: dict[str, _Machine] = {}
+        self._connections: list[HostConnection] = []
+        self._closing = threading.Event()
+        self._lock = threading.RLock()
+        try:
+            used = list({host.name: host for host in self._placed.values()}.values())
+            opened = _at_once(self._open, used)
+            require_usable([machine.facts for machine in opened])
+            _at_once(self._send_programs, opened)  # an agent would miss the lab meanwhile
+            _at_once(self._start_agent, opened)
+            began = time.monotonic()
+            self.plan = self._claim()
+            self.opening_s = time.monotonic() - began
+        except BaseException:
+            self.close()
+            raise
+        self.programs: Programs = HostPrograms(self._send)
+        for machine in self._machines.values():
+            threading.Thread(target=self._stream, args=(machine,), daemon=True).start()
+
+    def _open(self, host: Host) -> _Machine:
+        connection = HostConnection(host)
+        self._connections.append(connection)
+        connection.open()
+        self._machines[host.name] = _Machine(connection, find_facts(connection), "")
+        return self._machines[host.name]
+
+    def _send_programs(self, machine: _Machine) -> None:
+        """Send what every node needs."""
+        java = [] if machine.facts.has_java else [java_part()]
+        toxiproxy = toxiproxy_part(machine.facts.found.machine)
+        machine.connection.send_parts([lab_part(), packages_part(), toxiproxy, *java])
+
+    def _start_agent(self, machine: _Machine) -> None:
+        """Start the agent, and let the paths of the run's programs lead to what the host has."""
+        connection, found = machine.connection, machine.facts.found
+        connection.start_agent([lab_part(), packages_part()])
+        machine.run_folder = machine.call("run_folder")
+        parts = f"{connection.host.folder}/parts"
+        toxiproxy = toxiproxy_part(found.machine)
+        machine.call("link", "toxiproxy-server", f"{parts}/{toxiproxy.name}/toxiproxy-server")
+        sent = f"{parts}/{java_part().name}/bin/java" if not machine.facts.has_java else ""
+        machine.call("link", "java", sent or found.java)
+
+    def _send(self, part: Part) -> None:
+        with self._lock:
+            if part.name not in self._sent:
+                _at_once(lambda machine: machine.connection.send_parts([part]), self._in_use())
+                self._sent.add(part.name)
+
+    def _claim(self) -> HostsPlan:
+        """Find a block of ports that is free on all hosts."""
+        for block in random.SystemRandom().sample(BLOCKS, len(BLOCKS)):
+            if all(_at_once(partial(_claim, block), self._in_use())):
+                return HostsPlan(block, self._places(), beside_lab=self._beside_lab.plan)
+        raise LabFailure("no block of ports is free on all hosts: end other labs there")
+
+    def _places(self) -> dict[str, Place]:
+        places = {}
+        for node, host in self._placed.items():
+            facts = self._machines[host.name].facts
+            places[node] = Place(
+                address=host.address, host_name=facts.found.host_name, own_clock=facts.own_clock
+            )
+        return places
+
+    def home(self, directory: Path) -> Path:
+        node = directory.name
+        if _runs_beside_lab(node):
+            return directory
+        return Path(self._machine(node).run_folder) / "nodes" / node
+
+    def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
+        return None
+
+    def start(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path,
+        image: str | None = None,
+    ) -> NodeStatus:
+        """Start a node. Its first start sends the files of `cwd`, a later one those directly in
+        it: the node keeps its data."""
+        if _runs_beside_lab(node):
+            program = MachinePrograms().toxiproxy()
+            return self._beside_lab.start(node, [program, *argv[1:]], env=env, cwd=cwd)
+        first = node not in self._folders
+        archive = pack_folder(cwd, node, lambda entry: entry, is_complete=first)
+        status = self._status(node, "start", list(argv), dict(env or {}), archive)
+        with self._lock:
+            self._folders[node] = cwd
+        return status
+
+    def status(self, node: str) -> NodeStatus:
+        if _runs_beside_lab(node):
+            return self._beside_lab.status(node)
+        return self._status(node, "status")
+
+    def is_alive(self, node: str) -> bool:
+        return self.status(node).state is not NodeState.DEAD
+
+    def kill(self, node: str) -> NodeStatus:
+        if _runs_beside_lab(node):
+            return self._beside_lab.kill(node)
+        return self._status(node, "kill")
+
+    def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        return self._status(node, "stop", deadline_s, patience_s=deadline_s)
+
+    def pause(self, node: str) -> NodeStatus:
+        return self._status(node, "pause")
+
+    def resume(self, node: str) -> NodeStatus:
+        return self._status(node, "resume")
+
+    def allow_exit(self, node: str, *, allowed: bool = True) -> None:
+        self._machine(node).call("allow_exit", node, allowed)
+
+    def throttle_cpu(self, node: str, cpus: float) -> Limits:
+        return self._limits(node, "throttle_cpu", cpus)
+
+    def restore_cpu(self, node: str) -> Limits:
+        return self._limits(node, "restore_cpu")
+
+    def cpu_throttling(self, node: str) -> Limits:
+        return self._limits(node, "cpu_throttling")
+
+    def local_pid(self, node: str) -> int:
+        raise LabFailure(f"{node} runs on {self._machine(node).connection.host}, not here")
+
+    def unexpected_ends(self) -> Sequence[NodeStatus]:
+        ended = [machine.call("unexpected_ends") for machine in self._in_use()]
+        remote = [msgspec.convert(status, NodeStatus) for statuses in ended for status in statuses]
+        return [*self._beside_lab.unexpected_ends(), *remote]
+
+    def log(self, node: str) -> str:
+        if not _runs_beside_lab(node):
+            self._fetch_output(self._machine(node))
+        return self._beside_lab.log(node)
+
+    def close(self) -> None:
+        """Kill running nodes, copy files and logs back, end the agents. Repeatable."""
+        self._closing.set()
+        with self._lock:
+            folders, self._folders = dict(self._folders), {}
+            failures: list[str] = []
+            _at_once(lambda machine: self._give_back(machine, folders, failures), self._in_use())
+            _at_once(lambda connection: connection.close(), self._connections)
+            self._beside_lab.close()
+            self._machines.clear()
+            self._connections.clear()
+        if failures:
+            raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
+
+    def _give_back(
+        self, machine: _Machine, folders: Mapping[str, Path], failures: list[str]
+    ) -> None:
+        """Bring the files of the nodes of one host back. Incomplete data is removed: it would be
+        judged."""
+        host = machine.connection.host
+        for node, folder in folders.items():
+            if self._placed[node.removeprefix(BESIDE)] is not host:
+                continue
+            try:
+                machine.call("kill", node)
+                if not node.startswith(BESIDE):
+                    self._fetch_folder(machine, node, folder)
+                self._fetch_output(machine)
+            except (LabFailure, OSError, tarfile.TarError, EOFError) as failure:
+                shutil.rmtree(folder / "data", ignore_errors=True)
+                failures.append(f"{node} did not come back: {failure}")
+
+    def _fetch_folder(self, machine: _Machine, node: str, folder: Path) -> None:
+        packed = machine.call("pack", node, deadline_s=PACK_S)
+        with tempfile.TemporaryFile(dir=self._run_dir) as file:
+            while chunk := machine.call("read", packed, file.tell()):
+                file.write(chunk)
+            file.seek(0)
+            extract(file, folder)
+
+    def _stream(self, machine: _Machine) -> None:
+        """Bring output here while the run goes on; it also shows the agent that the lab lives."""
+        while not self._closing.wait(OUTPUT_S):
+            try:
+                self._fetch_output(machine)
+            except LabFailure:
+                return  # whoever calls the host next reports it
+
+    def _fetch_output(self, machine: _Machine) -> None:
+        host = machine.connection.host
+        with machine.lock:
+            for node in list(self._folders):
+                if self._placed[node.removeprefix(BESIDE)] is host:
+                    machine.offsets.setdefault(node, 0)
+            while news := machine.call("output", machine.offsets):
+                for node, content in news.items():
+                    with (self._run_dir / "logs" / f"{node}.log").open("ab") as log:
+                        log.write(content)
+                    machine.offsets[node] += len(content)
+
+    def _status(
+        self, node: str, operation: str, *arguments: Any, patience_s: float = 0.0
+    ) -> NodeStatus:
+        deadline_s = CALL_S + patience_s
+        value = self._machine(node).call(operation, node, *arguments, deadline_s=deadline_s)
+        return msgspec.convert(value, NodeStatus)
+
+    def _limits(self, node: str, operation: str, *arguments: Any) -> Limits:
+        return msgspec.convert(self._machine(node).call(operation, node, *arguments), Limits)
+
+    def _machine(self, node: str) -> _Machine:
+        return self._machines[self._placed[node.removeprefix(BESIDE)].name]
+
+    def _in_use(self) -> list[_Machine]:
+        return list(self._machines.values())
+
+
+def _claim(block: Block, machine: _Machine) -> bool:
+    address = machine.connection.host.address
+    return bool(machine.call("claim", block.octet, address, block.first_port, block.size))
+
+
+def _runs_beside_lab(node: str) -> bool:
+    return node == f"{BESIDE}{CLIENT}"
+
+
+def _at_once(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Act on all items at once; the first failure is raised when all have ended."""
+    if not items:
+        return []
+    with ThreadPoolExecutor(len(items)) as pool:
+        futures = [pool.submit(act, item) for item in items]
+    return [future.result() for future in futures]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from importlib import metadata
 
-from urteil.harness.dependencies.installation import MissingDependency
+from urteil.harness.dependencies.installation import Dependency, MissingDependency
 
 NAME = "asyncssh"
 HOW = "for --runtime ssh only; install it with `pip install 'urteil[ssh]'`"
@@ -14,3 +15,16 @@ def require_asyncssh() -> None:
     """Raises MissingDependency without it."""
     if importlib.util.find_spec(NAME) is None:
         raise MissingDependency(NAME, HOW)
+
+
+def describe_asyncssh() -> Dependency:
+    """One line of `urteil doctor`."""
+    spec = importlib.util.find_spec(NAME)
+    return Dependency(
+        name=NAME,
+        found=spec is not None,
+        version=metadata.version(NAME) if spec else "",
+        where=str(spec.origin) if spec else "",
+        how=HOW,
+        required=False,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urteil.harness.dependencies.asyncssh import describe_asyncssh
 from urteil.harness.dependencies.chromium import describe_chromium
 from urteil.harness.dependencies.comet import describe_comet
 from urteil.harness.dependencies.connect import describe_connect
@@ -40,6 +41,7 @@ def list_dependencies() -> list[Dependency]:
         describe_postgresql(),
         describe_faketime(),
         describe_strace(),
+        describe_asyncssh(),
         describe_simulation(),
         describe_pyspark(),
         describe_comet(),

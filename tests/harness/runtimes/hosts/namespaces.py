@@ -46,9 +46,19 @@ class Namespace:
     folder: Path
     sshd: subprocess.Popen[bytes]
 
-    def run(self, *argv: str) -> str:
-        """The output of a command in the namespace."""
-        return _run("ip", "netns", "exec", self.name, *argv)
+    def pids(self) -> list[int]:
+        return [int(pid) for pid in _run("ip", "netns", "pids", self.name).split()]
+
+    def set_link(self, *, up: bool) -> None:
+        """Connect the host to the bridge, or disconnect it."""
+        _ip("-n", self.name, "link", "set", "eth0", "up" if up else "down")
+
+    def end_connections(self) -> None:
+        """End every ssh connection of the host. Its sshd accepts others."""
+        for pid in self.pids():
+            is_session = "sshd: root" in Path(f"/proc/{pid}/cmdline").read_text()
+            if is_session:
+                os.kill(pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +151,7 @@ def _end(name: str, sshd: subprocess.Popen[bytes]) -> None:
         for pid in map(int, pids):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        sshd.poll()
+        sshd.poll()  # a zombie counts as well
 
 
 def _answers(address: str) -> bool:

@@ -441,10 +441,22 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
 
 
 def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
-    """The runtime to use. Raises UsageError if a fault of the scenario cannot act in it."""
+    """The runtime to use. Raises UsageError if the scenario cannot be played in it."""
     from urteil.chaos.faults import FAULTS
+    from urteil.chaos.faults.base.fault import EXTERNAL, KRAFT, PROCESS, target_kind
 
     runtime: str = arguments or scenario.runtime
+    kind = target_kind(target)
+    needs_processes = {
+        "KRaft": kind == KRAFT,
+        "a listener for users": scenario.cluster.users,
+        "a second cluster": scenario.second is not None,
+    }
+    for feature in (feature for feature, needed in needs_processes.items() if needed):
+        if runtime != PROCESS and kind != EXTERNAL:
+            raise click.UsageError(
+                f"{scenario.name}: {feature} is there only with --runtime {PROCESS}"
+            )
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(
             runtime=runtime, target=target, selector=fault.target, options=fault.options

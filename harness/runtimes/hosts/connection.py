@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import shlex
 import threading
 import time
@@ -116,8 +117,10 @@ class HostConnection:
         except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
             raise HostFailure(f"the key of {host} cannot be used: {error}") from None
         except (OSError, asyncssh.Error) as error:
+            number = getattr(error, "errno", None)
+            reason = os.strerror(number) if number else str(error)
             raise HostFailure(
-                f"{host} does not answer: {error}; start its ssh server, or take it out of the "
+                f"{host} does not answer: {reason}; start its ssh server, or take it out of the "
                 "inventory"
             ) from None
 

@@ -48,7 +48,9 @@ for line in iter(sys.stdin.readline, ""):
 """Runs on any Python 3: prints facts, and then the wall clock for each line of its input."""
 
 
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe prints. `java` is a path, `java_version` its major version, or both empty."""
+
     python: tuple[int, int, int]
     machine: str
     boot_id: str
@@ -64,7 +66,7 @@ class HostFacts:
     """`offset_ns` is the host's wall clock less the lab's, true within `bound_ns`."""
 
     host: Host
-    found: _Found
+    found: Found
     offset_ns: int
     bound_ns: int
     round_trip_ns: int
@@ -122,16 +124,16 @@ class HostFacts:
         if abs(self.offset_ns) + self.bound_ns <= MOST_OFFSET_NS:
             return []
         return [
-            f"the clock of {self.host} is {describe_offset(self.offset_ns, self.bound_ns)} of the "
-            f"lab's, and {MOST_OFFSET_NS / 1e6:.0f} ms are allowed, since checks compare times: "
-            "set both by one time server, for example with chrony"
+            f"the clock of {self.host} differs from the lab's by "
+            f"{describe_offset(self.offset_ns, self.bound_ns)}, and {MOST_OFFSET_NS / 1e6:.0f} ms "
+            "are allowed, since checks compare times: set both by one time server, for example "
+            "with chrony"
         ]
 
 
 def describe_offset(offset_ns: int, bound_ns: int) -> str:
-    """As `1.3 ms (± 0.2 ms) ahead`."""
-    where = "ahead" if offset_ns >= 0 else "behind"
-    return f"{abs(offset_ns) / 1e6:.1f} ms (± {bound_ns / 1e6:.1f} ms) {where}"
+    """As `+1.3 ms (± 0.2 ms)` for a clock that is ahead of the lab's."""
+    return f"{offset_ns / 1e6:+.1f} ms (± {bound_ns / 1e6:.1f} ms)"
 
 
 def find_facts(connection: HostConnection) -> HostFacts:
@@ -139,7 +141,7 @@ def find_facts(connection: HostConnection) -> HostFacts:
     host = connection.host
     try:
         line, samples = connection.probe(PROBE, [host.folder], SAMPLES)
-        found = msgspec.json.decode(line, type=_Found)
+        found = msgspec.json.decode(line, type=Found)
     except (HostFailure, msgspec.MsgspecError) as failure:
         needed = ".".join(map(str, LOWEST_PYTHON))
         raise HostFailure(

@@ -49,6 +49,12 @@ class Namespace:
     def pids(self) -> list[int]:
         return [int(pid) for pid in _run("ip", "netns", "pids", self.name).split()]
 
+    def commands(self) -> list[str]:
+        """The command lines of the host's processes, without those of sshd."""
+        lines = [Path(f"/proc/{pid}/cmdline") for pid in self.pids()]
+        texts = [line.read_bytes().replace(b"\0", b" ").decode() for line in lines if line.exists()]
+        return [text for text in texts if text and "sshd" not in text]
+
     def set_link(self, *, up: bool) -> None:
         """Connect the host to the bridge, or disconnect it."""
         _ip("-n", self.name, "link", "set", "eth0", "up" if up else "down")

@@ -57,11 +57,7 @@ def start(runtime: SshRuntime, run_dir: Path, node: str) -> Path:
 
 
 def running(network: Network) -> list[str]:
-    """The command lines in the namespaces, without those of sshd."""
-    pids = [pid for host in network.hosts for pid in host.pids()]
-    lines = [Path(f"/proc/{pid}/cmdline") for pid in pids]
-    commands = [line.read_bytes().replace(b"\0", b" ").decode() for line in lines if line.exists()]
-    return [command for command in commands if command and "sshd" not in command]
+    return [command for host in network.hosts for command in host.commands()]
 
 
 def assert_nothing_runs(network: Network) -> None:

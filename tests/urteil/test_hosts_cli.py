@@ -1,0 +1,55 @@
+"""`urteil hosts` and `--runtime ssh` on the command line: wrong usage, before any connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from urteil.cli.main import exit_code
+
+WRONG_USAGE = 254
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> str:
+    path = tmp_path / "hosts.toml"
+    path.write_text('[hosts.alpha]\naddress = "198.18.0.1"\n')
+    return str(path)
+
+
+def test_runtime_and_inventory_go_together(
+    inventory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--runtime", "ssh"], ["--hosts", inventory]):
+        assert exit_code(["run", "demo", *words]) == WRONG_USAGE
+        assert "--runtime ssh and --hosts hosts.toml go together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [
+        ("power-cut", "the fault power_cut acts only with --runtime process or docker"),
+        ("clock-drift", "the fault clock_drift acts only with --runtime process"),
+        ("rights", "a listener for users is there only with --runtime process"),
+        ("mirror-failover", "a second cluster is there only with --runtime process"),
+        ("quorum-leader", "KRaft is there only with --runtime process"),
+    ],
+)
+def test_scenario_that_needs_processes_is_rejected(
+    scenario: str, reason: str, inventory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", scenario, "--runtime", "ssh", "--hosts", inventory]
+    assert exit_code(words) == WRONG_USAGE
+    assert reason in capsys.readouterr().err
+
+
+def test_bad_inventory_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text('[hosts.alpha]\naddress = "alpha"\n')
+    for words in (
+        ["hosts", "check", str(path)],
+        ["run", "demo", "--runtime", "ssh", "--hosts", str(path)],
+    ):
+        assert exit_code(words) == WRONG_USAGE
+        assert "hosts.alpha.address: 'alpha' is no IPv4 address" in capsys.readouterr().err

@@ -122,6 +122,7 @@ def test_inventory_lists_missing_dependencies_with_remedy(
         *engines,
         "libfaketime",
         "strace",
+        "asyncssh",
         "chromium",
         "postgresql",
     }

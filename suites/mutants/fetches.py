@@ -239,3 +239,28 @@ def racks_ignored(mark: Mark) -> None:
         return select
 
     replace("urteil.broker.replication.nearest_replica:NearestReplica.select", make)
+
+
+@mutant(
+    about="readers of committed records learn only of the aborted transactions in the segment in "
+    "which their fetch begins",
+    models="a lookup of aborted transactions that ends with its first segment",
+    scenario="transactions-held-open",
+    guarantee="aborted_read",
+    unsimulated="the simulation has no transactions",
+)
+def aborted_in_first_segment_only(mark: Mark) -> None:
+    """Removes aborted transactions that later segments' indexes have from a fetch's answer."""
+
+    def make(original: Function) -> Function:
+        def aborted_transactions(log: Any, fetch_offset: int, result: Any) -> Any:
+            transactions = original(log, fetch_offset, result)
+            segment = log.segments[max(log.segments.floor_index(fetch_offset), 0)]
+            listed = [txn for txn in transactions if txn in segment.txn_index.entries]
+            if len(listed) < len(transactions):
+                mark.hit()
+            return listed
+
+        return aborted_transactions
+
+    replace("urteil.broker.replication.partition_read:_aborted_transactions", make)

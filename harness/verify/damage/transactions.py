@@ -42,7 +42,7 @@ def show_aborted(copy: Copy) -> Row:
     return victim
 
 
-@damage("serve an aborted record that was cleaned later", "aborted_read", "aborted and gone")
+@damage("serve an aborted record that was cleaned later", "aborted_read", "aborted by its client")
 def serve_aborted(copy: Copy) -> Row:
     """In a compacted topic a reader of committed records received an aborted record, which was
     cleaned afterwards."""

@@ -11,44 +11,64 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, Occasion, pla
 from urteil.harness.verify.guarantees.transactions.torn_txn import SPOILED
 from urteil.harness.verify.limits import ENDED
 from urteil.harness.verify.plurals import count_text
-from urteil.harness.verify.reference import SmallHistory, Violation, place_of, places_of
+from urteil.harness.verify.reference import Partition, SmallHistory, Violation, place_of
 
-_ABORTED = f"""
-FROM ({ENDED}) ended_records
-JOIN records ON records.value_id = ended_records.value_id
-JOIN partitions ON partitions.p = ended_records.p
-JOIN reads ON reads.value_id = ended_records.value_id AND reads.topic_id = partitions.topic_id
-  AND reads.partition = partitions.partition AND reads.offset = ended_records.off
-JOIN clients ON clients.client = reads.client AND clients.session = reads.session
-LEFT JOIN txn_p transactions ON transactions.client = records.client
-  AND transactions.session = records.session AND transactions.txn = records.txn
-WHERE ended_records.marks = 1 AND ended_records.ended >= 4 AND clients.isolation = 'read_committed'
+_MARKED = f"""
+SELECT ended_records.p, ended_records.off, ended_records.value_id FROM ({ENDED}) ended_records
+WHERE ended_records.marks = 1 AND ended_records.ended >= 4
+UNION
+SELECT copies.p, copies.off, copies.value_id
+FROM (SELECT turns.p, turns.off, turns.value_id, MIN(turns.control) OVER (
+          PARTITION BY turns.p, turns.broker, turns.pid, turns.turn) AS control
+      FROM (SELECT partitions.p, replicas.broker, replicas.producer_id AS pid,
+              replicas.offset AS off, replicas.value_id, replicas.control,
+              COALESCE(SUM(CASE WHEN replicas.control IS NULL THEN 0 ELSE 1 END) OVER (
+                PARTITION BY partitions.p, replicas.broker, replicas.producer_id
+                ORDER BY replicas.offset, CASE WHEN replicas.control IS NULL THEN 0 ELSE 1 END
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
+            FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
+              AND partitions.partition = replicas.partition
+            WHERE (replicas.transactional OR replicas.control IS NOT NULL)
+              AND replicas.broker <> partitions.final_leader) turns) copies
+JOIN records ON records.value_id = copies.value_id AND records.log_slots = 0
+WHERE copies.control = 'abort'
 """
-"""Reads under read_committed of records whose producer's next marker in the log is an abort. (What
-an application copied in vain has its value again, where it was copied once more.) Where its own
-marker was lost, a later one of that producer ends it: of an application's transactions nobody knows
-when they began, but for that."""
+"""Records whose producer's next marker is an abort: in the final leader's log, or in another
+replica's log where the final leader does not have the record any more (replicas clean on their
+own). Where its own marker was lost, a later one of that producer ends it: of an application's
+transactions nobody knows when they began, but for that."""
 
-_CLEANED = """
-FROM records JOIN partitions ON partitions.p = records.sent_p
-JOIN txn_p transactions ON transactions.client = records.client
-  AND transactions.session = records.session AND transactions.txn = records.txn
-WHERE partitions.compacted = 1 AND transactions.fate = 'aborted' AND transactions.late = 0
-  AND records.rc_shown = 1
-"""
-"""Shown by a final pass over a compacted log, which may have no marker of it any more."""
-
-_GONE = """
-FROM records JOIN txn_p transactions ON transactions.client = records.client
-  AND transactions.session = records.session AND transactions.txn = records.txn
-JOIN reads ON reads.value_id = records.value_id
+_RECEIVED = """
+JOIN reads ON reads.value_id = {0}.value_id
 JOIN partitions ON partitions.topic_id = reads.topic_id AND partitions.partition = reads.partition
 JOIN clients ON clients.client = reads.client AND clients.session = reads.session
-WHERE transactions.fate = 'aborted' AND transactions.late = 0
-  AND clients.isolation = 'read_committed' AND (records.log_slots = 0 OR partitions.has_log = 0)
+  AND clients.isolation = 'read_committed'
+"""
+
+_ABORTED = f"""
+FROM ({_MARKED}) marked JOIN records ON records.value_id = marked.value_id
+{_RECEIVED.format("marked")} AND partitions.p = marked.p AND reads.offset = marked.off
+LEFT JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+"""
+"""Reads under read_committed of records with an abort marker. (What an application copied in vain
+has its value again, where it was copied once more.)"""
+
+_OF_ABORTED = """
+FROM records JOIN txn_p transactions ON transactions.client = records.client
+  AND transactions.session = records.session AND transactions.txn = records.txn
+  AND transactions.fate = 'aborted' AND transactions.late = 0
+"""
+
+_UNMARKED = f"""
+{_OF_ABORTED} {_RECEIVED.format("records")}
+LEFT JOIN ({_MARKED}) marked ON marked.p = partitions.p AND marked.off = reads.offset
+  AND marked.value_id = reads.value_id
+WHERE marked.p IS NULL
 """
 """Reads under read_committed of records whose client never requested the commit of their
-transaction, where the final log does not have them any more, or is unknown."""
+transaction. No log has to have the record or its marker in the end: they may be cleaned or
+deleted."""
 
 _JUDGED = (
     "FROM irregular_values records WHERE records.sent = 1 AND records.outcome = 'fail' "
@@ -62,15 +82,10 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
             f"{place(row)}, whose transaction was aborted."
         )
-    if row["sub_kind"] == "aborted and gone":
+    if row["sub_kind"] == "aborted by its client":
         return (
             f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
-            f"{place(row)}, whose client aborted its transaction; the final log has it no more."
-        )
-    if row["sub_kind"] == "aborted and cleaned":
-        return (
-            f"{row['value_id']} at {place(row)} was aborted by {row['client']}, yet a reader of "
-            "committed records was given it in the end."
+            f"{place(row)}, whose client aborted its transaction; no log has its marker any more."
         )
     why = f" with {row['error']}" if row["error"] not in (None, "fail") else ""
     seen = ((row["n_reads"], "read"), (row["copies"], "replica"))
@@ -80,33 +95,45 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """What certainly failed is nowhere, and no reader of committed records receives a record whose
-    producer's next marker is an abort, or that its client aborted and the final log has no more.
-
-    Left out: records in the final log of aborted transactions whose marker was cleaned.
-    """
+    producer's next marker is an abort, or whose client aborted its transaction."""
     for send in history.sends:
         reads, copies = history.reads_of[send.value_id], history.copies_of[send.value_id]
         if send.outcome == "fail" and not send.ambiguous and (reads or copies):
             topic, partition, offset = min(map(place_of, reads + copies))
             kind = "read" if reads else "on disk"
             yield Violation(kind, topic, partition, offset, send.value_id)
-        is_aborted = history.fate_of(send) == "aborted" and not history.may_end_late(send)
-        if is_aborted and not history.records_of[send.value_id]:
-            readers = history.readers_of_committed
-            received = [read for read in reads if (read.client, read.session) in readers]
-            for place_of_read in places_of(received):
-                yield Violation("aborted and gone", *place_of_read, send.value_id)
-    for partition_logs in history.partitions:
-        for n, record in enumerate(partition_logs.log):
+    aborted = {
+        send.value_id
+        for send in history.sends
+        if history.fate_of(send) == "aborted" and not history.may_end_late(send)
+    }
+    for here in history.partitions:
+        marked = {*_aborted_records(here)}
+        received = {
+            (read.offset, read.value_id)
+            for read in here.reads
+            if (read.client, read.session) in history.readers_of_committed
+        }
+        for offset, value in received:
+            if (offset, value) in marked:
+                yield here.violation("aborted transaction", offset, value)
+            elif value in aborted:
+                yield here.violation("aborted by its client", offset, value)
+
+
+def _aborted_records(partition: Partition) -> Iterator[tuple[int, str]]:
+    """Offset and value of each record whose producer's next marker is an abort: in the final
+    leader's log, and in other logs for what the final leader has no more."""
+    for broker in {row.broker for row in partition.replicas}:
+        rows = partition.log_of(broker)
+        for n, record in enumerate(rows):
             if not record.transactional or record.control or record.value_id is None:
                 continue
-            ends = (row.control for row in partition_logs.log[n:]
+            is_kept = bool(partition.history.records_of[record.value_id])
+            ends = (row.control for row in rows[n:]
                     if row.control and row.producer_id == record.producer_id)  # fmt: skip
-            mark = (record.offset, record.value_id)
-            readers = {(read.client, read.session) for read in partition_logs.reads
-                       if (read.offset, read.value_id) == mark}  # fmt: skip
-            if next(ends, None) == "abort" and readers & history.readers_of_committed:
-                yield partition_logs.violation("aborted transaction", *mark)
+            if (broker == partition.final_leader or not is_kept) and next(ends, None) == "abort":
+                yield record.offset, record.value_id
 
 
 GUARANTEE = Guarantee(
@@ -119,18 +146,17 @@ GUARANTEE = Guarantee(
         "read": "a reader received a record of a failed send",
         "on disk": "a log holds a record of a failed send",
         "aborted transaction": "a reader of committed records received an aborted record",
-        "aborted and cleaned": "the same in a compacted topic, whose marker may be cleaned",
-        "aborted and gone": (
+        "aborted by its client": (
             "a reader of committed records received a record whose client aborted its "
-            "transaction, and which the final log does not have any more"
+            "transaction, and of whose marker no log knows"
         ),
     },
     details=(
-        "Judged are sends that certainly failed, and records whose producer's next marker is an "
-        "abort. In compacted topics the transaction itself must have been aborted, and the final "
-        "reads decide.",
-        "Of records that the final log has no more, their client's own end of the transaction "
-        "decides: every read under read_committed counts.",
+        "Judged are sends that certainly failed, records whose producer's next marker is an abort, "
+        "and records whose client never requested the commit of their transaction.",
+        "Every read under read_committed counts, whatever the logs have in the end: a cleaner or "
+        "retention may have taken the record. A marker in any replica's log proves the abort of "
+        "what the final leader has no more.",
     ),
     not_counted=(
         "Sends with an ambiguous attempt.",
@@ -141,7 +167,8 @@ GUARANTEE = Guarantee(
     requires=(TRANSACTIONS,),
     occasion=Occasion.FAILED_SENDS,
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) FROM slots WHERE on_leader = 1 AND marks = 1) AS n
+SELECT COUNT(*) + (SELECT COUNT(*) FROM slots WHERE on_leader = 1 AND marks = 1)
+  + (SELECT COUNT(*) {_OF_ABORTED}) AS n
 {_JUDGED}""",
     violations=f"""
 SELECT CASE WHEN records.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
@@ -150,21 +177,16 @@ SELECT CASE WHEN records.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
   records.value_id, records.client, records.error, records.n_reads, records.copies, 0 AS spoiled
 {_JUDGED} AND records.shown_slot IS NOT NULL
 UNION ALL
-SELECT 'aborted transaction', ended_records.p, ended_records.off, MIN(records.invoke_ns),
-  MIN(reads.read_ns), ended_records.value_id, MIN(reads.client), 'an abort marker', COUNT(*), 0,
+SELECT 'aborted transaction', marked.p, marked.off, MIN(records.invoke_ns),
+  MIN(reads.read_ns), marked.value_id, MIN(reads.client), 'an abort marker', COUNT(*), 0,
   MAX(CASE WHEN COALESCE(transactions.begin_ns, records.invoke_ns, partitions.spoilt_ns
                          - 1) < partitions.spoilt_ns
     THEN 1 ELSE 0 END) {_ABORTED}
-  GROUP BY ended_records.p, ended_records.off, ended_records.value_id
+  GROUP BY marked.p, marked.off, marked.value_id
 UNION ALL
-SELECT 'aborted and cleaned', records.shown_slot DIV {SLOT}, records.shown_slot % {SLOT},
-  records.invoke_ns, records.read_ns, records.value_id,
-  records.client, 'an abort', records.n_reads, records.copies,
-  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END {_CLEANED}
-UNION ALL
-SELECT 'aborted and gone', partitions.p, reads.offset, MIN(records.invoke_ns), MIN(reads.read_ns),
-  reads.value_id, MIN(reads.client), 'an abort', COUNT(*), 0,
-  MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END) {_GONE}
+SELECT 'aborted by its client', partitions.p, reads.offset, MIN(records.invoke_ns),
+  MIN(reads.read_ns), reads.value_id, MIN(reads.client), 'an abort', COUNT(*), 0,
+  MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END) {_UNMARKED}
   GROUP BY partitions.p, reads.offset, reads.value_id""",
     excuses=(SPOILED,),
     explain=_explain,
@@ -177,9 +199,9 @@ SELECT 'aborted and gone', partitions.p, reads.offset, MIN(records.invoke_ns), M
         "txn_p",
         "clients",
         "reads",
+        "replicas",
         "partitions.spoilt_ns",
     ),
     rests_on=("sends", "reads", "replicas", "clients", "txns"),
     reference=_reference,
-    reference_covers=("read", "on disk", "aborted transaction", "aborted and gone"),
 )

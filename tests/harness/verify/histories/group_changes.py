@@ -171,7 +171,8 @@ def _txn(piece: Piece) -> Row:
 
 
 def serve_aborted(piece: Piece) -> None:
-    """A reader of committed records received an aborted record that no log has any more."""
+    """A reader of committed records received an aborted record that some logs do not have, and
+    whose marker some do not have, either."""
     ends = {(row["client"], row["session"], row["txn"]): row for row in piece.rows("txns")}
     send = piece.pick(
         row for row in piece.rows("sends")
@@ -182,7 +183,19 @@ def serve_aborted(piece: Piece) -> None:
         row for row in piece.rows("clients")
         if row.get("isolation") == "read_committed" and "-final-" not in row["client"]
     )  # fmt: skip
-    piece.drop("replicas", lambda row: row["value_id"] == send["value_id"])
+    cleaned = piece.random.choice(((), (1,), (1, 2), (2, 3), (1, 2, 3)))
+    unmarked = piece.random.choice(((), (1, 2, 3)))
+    piece.drop(
+        "replicas",
+        lambda row: (
+            (row["value_id"] == send["value_id"] and row["broker"] in cleaned)
+            or (
+                row["control"] is not None
+                and row["broker"] in unmarked
+                and row["partition"] == send["partition_intended"]
+            )
+        ),
+    )
     known = {name: send[name] for name in ("topic_id", "topic", "key", "value_id", "timestamp_ms")}
     piece.rows("reads").append(
         known | {"client": reader["client"], "session": reader["session"], "pass": 77, "poll": 7777}

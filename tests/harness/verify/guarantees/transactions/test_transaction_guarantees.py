@@ -380,8 +380,8 @@ def test_aborted_record_read_by_read_committed_is_found(tmp_path: Path) -> None:
     ]  # fmt: skip
     tables["reads"] += shown
     (finding,) = _compacted(tmp_path, tables)["aborted_read"].findings
-    assert (finding.sub_kind, finding.offset) == ("aborted and cleaned", 8 * BATCH)
-    assert "a reader of committed records was given it in the end" in finding.sentence
+    assert (finding.sub_kind, finding.offset) == ("aborted by its client", 8 * BATCH)
+    assert "whose client aborted its transaction" in finding.sentence
 
 
 @pytest.mark.parametrize("begin_ns", [None, 1 << 62])

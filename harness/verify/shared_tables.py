@@ -11,8 +11,10 @@
   measures are reduced to 0, 1 or NULL there.
 - `write_attempts`: first and last time of the attempts to write, by partition and 100 ms.
 - `shared`: slots with more than one row: the number of values seen there, and all their copies.
-- `keyed`: sends to compacted topics, with the last of their key. Sends of aborted transactions are
-  left out; of a record that was sent several times without idempotence, the last copy counts.
+- `keyed`: sends to compacted topics, with the last of their key (`sure_off`: of those that were
+  committed for certain, since they were acknowledged or read; `open_n`: the number of those whose
+  fate or place is unknown). Sends of aborted transactions are left
+  out; of a record that was sent several times without idempotence, the last copy counts.
 - `gaps`: reads that do not follow their predecessor's offset, or the begin of their pass. `again`:
   a read at the place of its predecessor, so that the row exists twice.
 - `ticks`: acknowledgements by partition and 100 ms, and the last offset with acks=all.
@@ -284,10 +286,15 @@ SELECT keyed_records.*,
   MAX(CASE WHEN keyed_records.outcome = 'ok'
            THEN keyed_records.off END) OVER (PARTITION BY keyed_records.p,
                keyed_records.key) AS last_off,
+  MAX(CASE WHEN keyed_records.sure = 1
+           THEN keyed_records.off END) OVER (PARTITION BY keyed_records.p,
+               keyed_records.key) AS sure_off,
   MAX(CASE WHEN keyed_records.log_slots > 0
            THEN keyed_records.off END) OVER (PARTITION BY keyed_records.p,
                keyed_records.key) AS shown_off,
-  SUM(keyed_records.unresolved) OVER (PARTITION BY keyed_records.p, keyed_records.key) AS open_n
+  SUM(keyed_records.unresolved) OVER (PARTITION BY keyed_records.p, keyed_records.key) AS open_n,
+  SUM(keyed_records.unresolved * keyed_records.tombstone) OVER (PARTITION BY keyed_records.p,
+      keyed_records.key) AS open_tombstones
 FROM (SELECT records.sent_p AS p, records.sent_key AS key, records.value_id, records.client,
         records.acks, records.outcome,
         records.tombstone, records.invoke_ns, records.complete_ns, records.n_reads,
@@ -302,7 +309,14 @@ FROM (SELECT records.sent_p AS p, records.sent_key AS key, records.value_id, rec
           AND COALESCE(records.attempts, 2) > 1 THEN 1
           WHEN records.outcome = 'ok' AND COALESCE(records.ack_off, records.first_slot) IS NOT NULL
           THEN 0
-          ELSE 1 END AS unresolved
+          ELSE 1 END AS unresolved,
+        CASE WHEN records.outcome = 'fail' THEN 0
+          WHEN records.txn IS NOT NULL
+            THEN CASE WHEN records.outcome = 'ok' AND transactions.fate = 'committed'
+              AND COALESCE(records.ack_off, records.first_slot) IS NOT NULL THEN 1 ELSE 0 END
+          WHEN records.n_reads > 0 OR (records.outcome = 'ok'
+            AND COALESCE(records.ack_off, records.first_slot) IS NOT NULL) THEN 1
+          ELSE 0 END AS sure
       FROM records JOIN partitions ON partitions.p = records.sent_p
       LEFT JOIN txn_p transactions ON transactions.client = records.client
         AND transactions.session = records.session AND transactions.txn = records.txn

@@ -21,14 +21,30 @@ EPOCH = 1 << 32
 ALWAYS = "1 = 1"
 """The condition of an excuse for every violation: the guarantee counts, and never fails."""
 
-DUE = """
-(SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps FROM slots
-   WHERE slots.visible = 1
+OTHER_DUE = """
+(SELECT committed.p, committed.off, committed.slot, committed.bucket, committed.value_id,
+   committed.grps
+ FROM committed JOIN partitions ON partitions.p = committed.p AND partitions.compacted = 0
  UNION ALL
- SELECT committed.p, committed.off, committed.slot, committed.bucket, committed.value_id,
-   committed.grps FROM committed)
+ SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps
+ FROM keyed JOIN partitions ON partitions.p = keyed.p AND partitions.has_log = 1
+ JOIN slots ON slots.value_id = keyed.value_id AND slots.p = keyed.p AND slots.off = keyed.off
+   AND slots.on_leader = 1
+ LEFT JOIN committed ON committed.slot = slots.slot AND committed.value_id = slots.value_id
+ WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+   AND keyed.tombstone = 0 AND keyed.log_slots = 1
+   AND (slots.visible = 1 OR committed.slot IS NOT NULL))
 """
-"""Records that every reader must receive."""
+"""Records of committed transactions, and the last values of keys in compacted topics, which no
+cleaner of any replica may ever have taken."""
+
+DUE = f"""
+(SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps
+ FROM slots JOIN partitions ON partitions.p = slots.p AND partitions.compacted = 0
+ WHERE slots.visible = 1
+ UNION ALL SELECT other_due.* FROM {OTHER_DUE} other_due)
+"""
+"""Records that every reader must receive, and had to at any time since they were committed."""
 
 DERIVED = "The query selects rows of a table that plain Python derives from the small evidence."
 """Why most guarantees of availability and of the controller's tasks have no reference check."""
@@ -111,6 +127,10 @@ class Guarantee:
     """What exactly is judged, with bounds: a sentence each, for docs/reference."""
     not_counted: tuple[str, ...] = ()
     """What a healthy cluster does and no query counts: a phrase each, for docs/reference."""
+
+    unused_evidence: tuple[str, ...] = ()
+    """Evidence that may show further violations and is not used, with the reason: a sentence each,
+    for docs/reference."""
 
     occasion: Occasion | None = None
     """What a run must contain for an opportunity; None where sends and reads suffice."""

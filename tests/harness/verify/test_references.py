@@ -180,6 +180,8 @@ OF_GROUPS = [
         ("compacted", 73, "bring_back_a_key", "record unread"),
         ("compacted", 2, "clean_active"),
         ("compacted", 26, "record on no disk"),
+        ("compacted", 8, "replicas.batch_base 0 on all"),
+        ("plain", 1, "fail_unread"),
         ("transactional", 12, "replicas.producer_epoch 0 on all"),
         ("plain", 68, "commit_beyond"),
         ("plain", 229, "commit_reads.intact"),

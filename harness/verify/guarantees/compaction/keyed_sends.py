@@ -75,6 +75,18 @@ class KeyedSend:
         return not (row.outcome == "ok" and known)
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it was committed for certain: it was acknowledged with a place or, outside
+        transactions, read."""
+        row = self.row
+        known = acknowledged_offset(row) is not None or bool(self.logged_offsets)
+        if row.outcome == "fail":
+            return False
+        if row.txn is not None:
+            return row.outcome == "ok" and known and self._history.fate_of(row) == "committed"
+        return bool(self._reads) or (row.outcome == "ok" and known)
+
+    @property
     def logs_over(self) -> int:
         """The logs that cover its offset."""
         offset = self.offset
@@ -136,23 +148,39 @@ class Key:
         known = [send.offset for send in self.sends if send.logged_offsets]
         return max((offset for offset in known if offset is not None), default=None)
 
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the fate and the place of all its sends are known."""
+        return not any(send.is_unresolved for send in self.sends)
+
     def latest(self, *, tombstone: bool) -> Iterator[KeyedSend]:
-        """The last record of the key, if it is known to be that."""
-        last = self.last_offset
+        """The last record of the key that was committed for certain, if no other is the last, or
+        if the log lacks the last one, whichever it is."""
+        known = [send for send in self.sends if send.is_sure]
+        last = max((send.offset for send in known if send.offset is not None), default=None)
         if last is None or last < self.partition.start:
             return
-        if any(send.is_unresolved for send in self.sends):
+        if not self.is_resolved and not self._lacks_all_from(last):
             return
-        for send in self.sends:
-            if send.is_acknowledged and send.offset == last and send.is_tombstone == tombstone:
+        for send in known:
+            if send.offset == last and send.is_tombstone == tombstone:
                 yield send
+
+    def _lacks_all_from(self, offset: int) -> bool:
+        """Whether the log shows no record of the key at or behind an offset, though one must be
+        there: no unresolved tombstone, no election and no disk explains it."""
+        part = self.partition.part
+        is_explained = part.unclean_on or part.lost_floor is not None
+        has_open_tombstone = any(send.is_unresolved and send.is_tombstone for send in self.sends)
+        shown = -1 if self.shown_offset is None else self.shown_offset
+        return not is_explained and not has_open_tombstone and shown < offset
 
     def shown_values(self) -> Iterator[tuple[str, KeyedSend]]:
         """Place and value that the key has in the end: in the log, and in each final pass."""
         for send in self.sends:
             if send.logged_offsets and send.offset == self.shown_offset and not send.is_tombstone:
                 yield "in the log", send
-        last = self.last_offset
+        last = self.last_offset if self.is_resolved else None
         for final_pass in self.partition.final_passes:
             if last is not None and final_pass.covers(last):
                 yield from (("in a pass", send) for send in self._shown_in(final_pass))
@@ -178,12 +206,31 @@ class Key:
 def keys_of(history: SmallHistory) -> Iterator[Key]:
     """All keys of compacted topics."""
     for partition in history.partitions:
-        if not partition.is_compacted:
-            continue
-        by_key: dict[str, Key] = {}
-        for row in partition.sends:
-            is_aborted = history.fate_of(row) == "aborted" and not history.may_end_late(row)
-            if row.key is not None and not is_aborted:
-                key = by_key.setdefault(row.key, Key(partition))
-                key.sends.append(KeyedSend(partition, row))
-        yield from by_key.values()
+        if partition.is_compacted:
+            yield from keys_in(partition)
+
+
+def keys_in(partition: Partition) -> Iterator[Key]:
+    """All keys of a partition."""
+    history = partition.history
+    by_key: dict[str, Key] = {}
+    for row in partition.sends:
+        is_aborted = history.fate_of(row) == "aborted" and not history.may_end_late(row)
+        if row.key is not None and not is_aborted:
+            key = by_key.setdefault(row.key, Key(partition))
+            key.sends.append(KeyedSend(partition, row))
+    yield from by_key.values()
+
+
+def kept_records(partition: Partition) -> set[tuple[int, str]]:
+    """Offset and value of each record in the final leader's log that no cleaner of any replica may
+    ever have taken: the last value of its key."""
+    last_values = {
+        send.value_id
+        for key in keys_in(partition)
+        if key.is_resolved
+        for send in key.sends
+        if send.is_acknowledged and not send.is_tombstone and send.offset == key.last_offset
+        if send.logged_offsets == [send.offset]
+    }
+    return {record for record in partition.due_records if record[1] in last_values}

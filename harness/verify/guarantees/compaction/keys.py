@@ -18,6 +18,14 @@ UNSERVED = """(keyed.log_slots = 1 AND (keyed.unserved = 1
 """Of a value that the final leader has once: a complete final pass over it did not deliver it; of
 one in a transaction that was committed, one of readers of committed records, too."""
 
+LAST = """keyed.sure = 1 AND keyed.off = keyed.sure_off
+  AND (keyed.open_n = 0 OR (keyed.open_tombstones = 0 AND partitions.unclean_on = 0
+    AND partitions.lost_floor IS NULL AND COALESCE(keyed.shown_off, -1) < keyed.off))"""
+"""The last record of a key that was committed for certain. Where the fate of others of its key is
+unknown, each of them may be the last one; but then the log must show it, or this one. So the log
+lacks the last one if it shows none at or behind this one. (Tombstones go in the end, elections and
+disks take what supersedes.)"""
+
 SHOWN = """
 SELECT keyed.p, keyed.key, keyed.off, keyed.value_id, 'in the log' AS place,
   CAST(0 AS BIGINT) AS took_ns
@@ -52,16 +60,15 @@ SELECT MIN(shown_values.place) AS sub_kind, shown_values.p, shown_values.off,
   MIN(COALESCE(floors.unclean_floor, 0)) AS unclean_floor, MIN(floors.lost_floor) AS lost_floor
 FROM ({SHOWN}) shown_values JOIN keyed ON keyed.p = shown_values.p AND keyed.key = shown_values.key
   JOIN partitions ON partitions.p = keyed.p {FLOORS}
-WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+WHERE {LAST} AND (keyed.open_n = 0 OR shown_values.place = 'in the log')
   AND shown_values.off < keyed.off AND keyed.tombstone = {latest_is_tombstone}
   AND keyed.off >= partitions.log_start AND {excused}
 GROUP BY shown_values.p, shown_values.off, shown_values.value_id, shown_values.key"""
 
 
 def latest(tombstone: int) -> str:
-    """Keys whose last record is known: nothing is unresolved about them."""
+    """Keys whose last record is known."""
     return f"""
 SELECT COUNT(*) AS n FROM keyed JOIN partitions ON partitions.p = keyed.p
-WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
-  AND keyed.tombstone = {tombstone}
+WHERE {LAST} AND keyed.tombstone = {tombstone}
   AND keyed.off >= partitions.log_start"""

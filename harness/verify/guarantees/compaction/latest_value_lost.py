@@ -1,8 +1,9 @@
 """A compacted topic retains at least the last value of every key.
 
-Judged for keys of which every send is resolved: acknowledged with an offset, or certainly
-failed. If a value was written twice, a reader may receive only the second copy, since the first
-was cleaned."""
+The last record of a key is known where every send of it is resolved: acknowledged with an offset,
+or certainly failed. With unresolved sends, the log must show the last known value, or one of them
+at or behind its place: a log that shows neither lacks the last value, whichever it is. If a value
+was written twice, a reader may receive only the second copy, since the first was cleaned."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
+    LAST,
     UNSERVED,
     WHOSE,
 )
@@ -21,8 +23,8 @@ from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import count_text
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_JUDGED = """
-WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+_JUDGED = f"""
+WHERE {LAST}
   AND keyed.tombstone = 0 AND partitions.has_log = 1 AND keyed.off >= partitions.log_start
 """
 
@@ -82,16 +84,24 @@ GUARANTEE = Guarantee(
     details=(
         "A key is judged when all its sends are resolved: acknowledged with an offset, or "
         "certainly failed. Its last record has the highest offset.",
+        "With unresolved sends, none of them a tombstone, a key is judged where the final "
+        "leader's log shows neither its last known value, acknowledged or read, nor anything of "
+        "the key behind that.",
         "A record that a producer without idempotence sent several times may arrive once more: "
         "its last copy counts, and a tombstone of that kind is unresolved.",
         "`absent`, `older shown`, `on some replicas`: the last value is not in the final leader's "
         "log.",
     ),
     not_counted=(
-        "Keys with unresolved sends, those of transactions of unknown fate among them. Records of "
-        "aborted transactions are not values.",
+        "Keys with other unresolved sends, those of transactions of unknown fate among them, also "
+        "where an unclean election happened or a disk lost records. Records of aborted "
+        "transactions are not values.",
         "What `lost_write` permits.",
         "`not served` of values that were written twice, of which the first may be cleaned.",
+    ),
+    unused_evidence=(
+        "Passes over keys with unresolved sends: the last value may lie behind the end of "
+        "the pass.",
     ),
     occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COUNT(*) AS n FROM keyed JOIN partitions "
@@ -110,7 +120,10 @@ LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
     excuses=only_where("violation.sub_kind <> 'not served'", losable()),
     explain=_explain,
     excused_by_times=True,
-    reads=("committed", "keyed", "partitions", "cover", "floors"),
+    reads=(
+        *("committed", "keyed", "partitions", "cover", "floors"),
+        *("partitions.lost_floor", "partitions.unclean_on"),
+    ),
     subjects=("partitions.compacted",),
     reference=_reference,
 )

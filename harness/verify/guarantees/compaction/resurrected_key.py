@@ -49,7 +49,10 @@ GUARANTEE = Guarantee(
         f"{row['latest_off']}, yet shows {row['value_id']} at {place(row)} ({row['sub_kind']})."
     ),
     compares_times=True,
-    reads=("keyed", "partitions", "floors", "damaged", "reads", "passes"),
+    reads=(
+        *("keyed", "partitions", "floors", "damaged", "reads", "passes"),
+        *("partitions.lost_floor", "partitions.unclean_on"),
+    ),
     subjects=("partitions.compacted",),
     reference=_reference,
 )

@@ -122,6 +122,7 @@ SELECT 'tombstone kept', writes.p, writes.off, writes.complete_ns, writes.comple
     reads=(
         *("keyed", "partitions", "floors", "damaged", "reads", "passes", "partitions.calm_ns"),
         *("partitions.clock_moved", "partitions.trimmed"),
+        *("partitions.lost_floor", "partitions.unclean_on"),
     ),
     subjects=("partitions.compacted",),
     reference=_reference,

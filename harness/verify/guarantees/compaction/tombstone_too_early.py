@@ -12,6 +12,7 @@ from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
     FLOORS,
+    LAST,
     UNSERVED,
     WHOSE,
 )
@@ -19,8 +20,8 @@ from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import STOPPING_NS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_JUDGED = """
-WHERE keyed.outcome = 'ok' AND keyed.off = keyed.last_off AND keyed.open_n = 0
+_JUDGED = f"""
+WHERE {LAST}
   AND keyed.tombstone = 1 AND partitions.has_log = 1 AND keyed.off >= partitions.log_start
   AND partitions.clock_moved = 0 AND partitions.trimmed = 0
 """
@@ -91,6 +92,7 @@ LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
     reads=(
         *("committed", "keyed", "partitions", "cover"),
         *("floors", "partitions.clock_moved", "partitions.trimmed"),
+        *("partitions.lost_floor", "partitions.unclean_on"),
     ),
     subjects=("partitions.compacted",),
     reference=_reference,

@@ -6,10 +6,11 @@ non-retriable error (KAFKA-14034)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from urteil.chaos.capabilities import IDEMPOTENCE
-from urteil.harness.verify.guarantees.base import SLOT, Guarantee, count_records, place
+from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, count_records, place
 from urteil.harness.verify.guarantees.losses import RETRIED
 from urteil.harness.verify.plurals import count_text, times
 from urteil.harness.verify.reference import SmallHistory, Violation, places_of
@@ -31,8 +32,26 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
+_READ_TWICE = """
+SELECT slots.value_id, slots.p, MIN(slots.off) AS off, MAX(slots.off) AS last_off,
+  COUNT(*) AS times
+FROM slots JOIN irregular_values records ON records.value_id = slots.value_id
+  AND records.sent = 1 AND records.n_slots > 1 AND records.log_slots < 2 AND records.seen_slots < 2
+WHERE slots.n_reads > 0
+GROUP BY slots.value_id, slots.p HAVING COUNT(*) > 1
+"""
+"""Values that readers received at several offsets of a partition, of which the final log and the
+final passes have one at most: a cleaner or retention took the others."""
+
+SPOILED = Excuse(
+    when="violation.sub_kind = 'read' AND violation.spoiled = 1",
+    reason="an unclean election or a lost disk may have taken the first copy from its producer",
+)
+
+
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A sent value is at one place of the logs, and a final pass delivers it once."""
+    """A sent value is at one place of the logs, readers receive it at one offset of a partition,
+    and a final pass delivers it once."""
     for send in history.sends:
         value = send.value_id
         stored, seen = (
@@ -42,6 +61,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if len(stored) > 1 or len(seen) > 1:
             kind = "log" if len(stored) > 1 else "pass"
             yield Violation(kind, *(stored or seen)[0], value)
+            continue
+        received = places_of(history.reads_of[value])
+        for one, other in pairwise(received):
+            is_first = one == next(at for at in received if at[:2] == one[:2])
+            if is_first and other[:2] == one[:2]:
+                yield Violation("read", *one, value)
     for partition in history.partitions:
         for final_pass in partition.final_passes:
             given = [(read.offset, read.value_id) for read in final_pass.reads]
@@ -60,11 +85,20 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "log": "twice in the final leader's log",
         "pass": "at several offsets in one final pass",
+        "read": (
+            "readers received it at several offsets, of which the final log has one at most, since "
+            "the others were deleted or cleaned"
+        ),
         "one offset twice": "one final pass delivered one offset more than once",
     },
     details=(
         "The value of an idempotent producer is twice in the final leader's log, or twice in one "
-        "final pass. The finding names the client library (KAFKA-14034).",
+        "final pass, or readers received it at two offsets at any time. The finding names the "
+        "client library (KAFKA-14034).",
+    ),
+    not_counted=(
+        "`read` of records sent before all brokers knew of an unclean election, or of a disk that "
+        "lost records (permitted).",
     ),
     requires=(IDEMPOTENCE,),
     opportunities=count_records(
@@ -78,16 +112,26 @@ SELECT CASE WHEN log_slots > 1 AND copies > 0 THEN 'log' ELSE 'pass' END AS sub_
   complete_ns AS until_ns, value_id, client, session, idempotent,
   COALESCE(last_slot, last_seen) % {SLOT} AS last_off,
   CASE WHEN log_slots > 1 THEN log_slots ELSE seen_slots END AS times,
-  COALESCE(last_slot, last_seen) DIV {SLOT} AS last_p
+  COALESCE(last_slot, last_seen) DIV {SLOT} AS last_p, 0 AS spoiled
 FROM irregular_values WHERE sent = 1 AND (log_slots > 1 OR seen_slots > 1)
 UNION ALL
+SELECT 'read', twice.p, twice.off, records.invoke_ns, records.complete_ns, records.value_id,
+  records.client, records.session, records.idempotent, twice.last_off, twice.times, twice.p,
+  CASE WHEN records.invoke_ns < partitions.spoilt_ns THEN 1 ELSE 0 END
+FROM ({_READ_TWICE}) twice JOIN irregular_values records ON records.value_id = twice.value_id
+JOIN partitions ON partitions.p = twice.p
+UNION ALL
 SELECT 'one offset twice', slots.p, slots.off, records.invoke_ns, records.complete_ns,
-  slots.value_id, records.client, records.session, 1, slots.off, slots.n_final, slots.p
+  slots.value_id, records.client, records.session, 1, slots.off, slots.n_final, slots.p, 0
 FROM slots JOIN records ON records.value_id = slots.value_id
 WHERE records.sent = 1 AND slots.n_final > bit_count(slots.seen)""",
-    excuses=(RETRIED,),
+    excuses=(RETRIED, SPOILED),
     explain=_explain,
-    reads=("slots", "records", "irregular_values", "record_counts"),
+    excused_by_times=True,
+    reads=(
+        *("slots", "records", "irregular_values", "record_counts", "partitions"),
+        "partitions.spoilt_ns",
+    ),
     rests_on=("sends", "reads", "replicas"),
     reference=_reference,
 )

@@ -50,6 +50,20 @@ WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NULL
 """
 
 
+_READ_ELSEWHERE = """
+SELECT records.value_id, records.p, MIN(slots.off) AS off
+FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
+  AND partitions.has_log = 1 AND partitions.compacted = 0
+JOIN slots ON slots.value_id = records.value_id AND slots.n_reads > 0 AND slots.p = records.sent_p
+WHERE records.sent = 1 AND records.outcome = 'ok' AND records.acks <> 0
+  AND records.ack_off < partitions.log_start AND records.log_slots = 0
+GROUP BY records.value_id, records.p, records.ack_off
+HAVING MAX(CASE WHEN slots.off = records.ack_off THEN 1 ELSE 0 END) = 0
+"""
+"""Acknowledged records that retention or an administrator deleted, and that readers received before
+that at other offsets alone."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "without offset":
         return (
@@ -61,7 +75,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['value_id']} was acknowledged at {place(row)} with time {row['told_ms']}, but "
             f"has the timestamp with which it was sent, {row['found_ms']}."
         )
-    if not row["has_log"]:
+    if not row["has_log"] or row["is_deleted"]:
         return (
             f"{row['value_id']} was acknowledged at {place(row)}, but was read at offset "
             f"{row['found_off']}, and at the acknowledged one by no client."
@@ -88,6 +102,15 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             )
             if send.acks != 0 and offset is not None and records and not is_there:
                 yield partition.violation("elsewhere", offset, value)
+            received = {
+                row.offset
+                for row in history.reads_of[value]
+                if (row.topic, row.partition) == (partition.topic, partition.partition)
+            }
+            is_deleted = offset is not None and offset < partition.start and not records
+            is_judged = send.acks != 0 and is_deleted and not partition.is_compacted
+            if is_judged and received and offset not in received:
+                yield partition.violation("elsewhere", offset, value)
             seen = history.reads_of[value] + history.copies_of[value]
             times = {row.timestamp_ms for row in seen}
             is_sure = len(times) == 1 and all(row.intact for row in seen)
@@ -105,7 +128,8 @@ GUARANTEE = Guarantee(
     "RecordMetadata",
     sub_kinds={
         "elsewhere": (
-            "an acknowledged record survives, but not at the offset of its acknowledgement"
+            "an acknowledged record survives, or was read before it was deleted, but not at the "
+            "offset of its acknowledgement"
         ),
         "without offset": "a record that was sent once is acknowledged without an offset",
         "another time": (
@@ -132,7 +156,7 @@ SELECT 'elsewhere' AS sub_kind, records.p, records.ack_off AS off, records.invok
   CASE WHEN records.idempotent = 0 AND COALESCE(records.attempts, 2) > 1
     AND (partitions.compacted = 1 OR records.ack_off < partitions.log_start) THEN 1
     WHEN records.idempotent = 0 AND partitions.has_log = 0 AND stretches.p IS NULL THEN 1
-    ELSE 0 END AS again, partitions.has_log
+    ELSE 0 END AS again, partitions.has_log, 0 AS is_deleted
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
 LEFT JOIN stretches ON stretches.p = records.sent_p AND records.ack_off >= stretches.lo
   AND records.ack_off < stretches.hi
@@ -140,12 +164,21 @@ LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.fr
   AND records.invoke_ns < floors.to_ns
 {_WHERE} AND records.at_ack = 0
 UNION ALL
+SELECT 'elsewhere', moved.p, records.ack_off, records.invoke_ns, records.complete_ns,
+  records.value_id, records.client, records.acks, moved.off, partitions.unclean_on,
+  COALESCE(floors.any_floor, 0), COALESCE(floors.unclean_floor, 0), floors.lost_floor, NULL, NULL,
+  CASE WHEN records.idempotent = 0 AND COALESCE(records.attempts, 2) > 1 THEN 1 ELSE 0 END, 1, 1
+FROM ({_READ_ELSEWHERE}) moved JOIN irregular_values records ON records.value_id = moved.value_id
+JOIN partitions ON partitions.p = moved.p
+LEFT JOIN floors ON floors.p = moved.p AND records.invoke_ns >= floors.from_ns
+  AND records.invoke_ns < floors.to_ns
+UNION ALL
 SELECT 'without offset', records.sent_p, NULL, records.invoke_ns, records.complete_ns,
-  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1 {_ONCE}
+  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1, 0 {_ONCE}
 UNION ALL
 SELECT 'another time', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
   records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, records.timestamp_ms,
-  timed_copies.found_ms, 0, 1
+  timed_copies.found_ms, 0, 1, 0
 FROM ({TIMED}) timed_copies JOIN irregular_values records
   ON records.value_id = timed_copies.value_id""",
     excuses=only_where(
@@ -155,6 +188,7 @@ FROM ({TIMED}) timed_copies JOIN irregular_values records
     explain=_explain,
     excused_by_times=True,
     reads=(
+        "slots",
         "irregular_values",
         "record_counts",
         "partitions",

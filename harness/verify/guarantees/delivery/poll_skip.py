@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import DUE, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.base import DUE, OTHER_DUE, SLOT, Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import kept_records
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.limits import BUCKET
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
@@ -107,7 +108,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if part is not None and part.read_log:
             due = [read.offset for read in partition.reads]
         if partition.is_compacted:
-            due = []
+            due = [offset for offset, _ in kept_records(partition)]
         for read, before in steps(partition):
             skipped = [offset for offset in due if before < offset < read.offset]
             if skipped:
@@ -178,12 +179,21 @@ GUARANTEE = Guarantee(
         "gap": "between two records that one consumer received",
         "after a rebalance": "between a member's fetched offset and its first record",
     },
-    details=("Records of a transaction whose commit was acknowledged count too.",),
+    details=(
+        "Records of a transaction whose commit was acknowledged count too.",
+        "In a compacted topic the last values of keys count, if all sends of the key are resolved: "
+        "no cleaner may take them.",
+    ),
     not_counted=(
         "Moves after a seek, a reset or a rebalance.",
         "Markers and records of other transactions.",
         "Records whose own marker an unclean election or a disk destroyed, so that the producer's "
         "next marker aborts them.",
+    ),
+    unused_evidence=(
+        "Records that other readers received and that the final log has no more: a reader "
+        "whose position was deleted continues elsewhere, and not every client library "
+        "reports that.",
     ),
     opportunities="""SELECT COUNT(*) AS n FROM reads JOIN partitions
   ON reads.topic_id = partitions.topic_id AND reads.partition = partitions.partition
@@ -193,9 +203,10 @@ WITH fronts AS (
   SELECT p, bucket, MAX(last_slot) OVER (PARTITION BY p ORDER BY bucket
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS prior
   FROM (SELECT p, bucket, MAX(slot) AS last_slot
-        FROM (SELECT slots.p, slots.bucket, CASE WHEN slots.visible = 1 THEN slots.slot END AS slot
-                FROM slots
-              UNION ALL SELECT p, bucket, slot FROM committed) due_slots
+        FROM (SELECT slots.p, slots.bucket,
+                CASE WHEN slots.visible = 1 AND partitions.compacted = 0 THEN slots.slot END AS slot
+                FROM slots JOIN partitions ON partitions.p = slots.p
+              UNION ALL SELECT p, bucket, slot FROM {OTHER_DUE} other_due) due_slots
         GROUP BY p, bucket) buckets)
 SELECT 'gap' AS sub_kind, skips.p, skips.skipped % {SLOT} AS off,
   COALESCE(skips.prev_read_ns, skips.read_ns) AS at_ns, skips.read_ns AS until_ns,
@@ -212,7 +223,7 @@ FROM (SELECT gaps.p, gaps.client, gaps.session, gaps.pass, gaps.poll, gaps.prev_
         gaps.value_id, gaps.read_ns,
         gaps.prev_read_ns) skips
 JOIN partitions ON partitions.p = skips.p
-WHERE skips.skipped > skips.p * {SLOT} + skips.prev_off AND partitions.compacted = 0
+WHERE skips.skipped > skips.p * {SLOT} + skips.prev_off
 UNION ALL
 SELECT 'after a rebalance', resumptions.p, MIN(due_records.off), MIN(resumptions.prev_read_ns),
   MIN(resumptions.read_ns), resumptions.client, resumptions.session, resumptions.pass,
@@ -222,8 +233,7 @@ SELECT 'after a rebalance', resumptions.p, MIN(due_records.off), MIN(resumptions
 FROM ({_RESUMED}) resumptions JOIN partitions ON partitions.p = resumptions.p
 JOIN {DUE} due_records ON due_records.p = resumptions.p AND due_records.off > resumptions.prev_off
   AND due_records.off < resumptions.off
-WHERE resumptions.off > resumptions.prev_off + 1 AND partitions.compacted = 0
-  AND due_records.off >= partitions.log_start
+WHERE resumptions.off > resumptions.prev_off + 1 AND due_records.off >= partitions.log_start
 GROUP BY resumptions.p, resumptions.client, resumptions.session, resumptions.pass, resumptions.poll,
   resumptions.prev_off, resumptions.off, resumptions.value_id""",
     excuses=LOSSES,
@@ -235,7 +245,7 @@ GROUP BY resumptions.p, resumptions.client, resumptions.session, resumptions.pas
     compares_times=True,
     needs=("reads",),
     reads=(
-        *("slots", "committed", "gaps", "partitions"),
+        *("slots", "committed", "keyed", "gaps", "partitions"),
         *("reads", "polls", "commit_reads", "assignments"),
     ),
     rests_on=("reads", "replicas", "polls", "passes", "clients", "commit_reads", "assignments"),

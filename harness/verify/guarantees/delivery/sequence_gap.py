@@ -1,6 +1,7 @@
 """The sequences of a producer in one partition and epoch are consecutive.
 
-Judged in the final leader's log, where it was not compacted. The first sequence may be any:
+Judged in the final leader's log. A cleaner leaves gaps, and neither repeats nor reorders: in a
+compacted log sequences and epochs rise. The first sequence may be any:
 earlier records may be deleted, and a broker without state of a producer accepts any sequence.
 
 `refused`: an idempotent producer with acks=all, all of whose earlier records in the partition
@@ -23,7 +24,6 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 _JUDGED = """
 FROM slots JOIN partitions ON partitions.p = slots.p
 WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks < 2
-  AND partitions.compacted = 0
 """
 _LAST = EPOCH // 2 - 1
 _ERROR = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
@@ -100,7 +100,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in history.partitions:
         last: dict[int, tuple[int, int]] = {}
         rows = {(row.offset, row.value_id): row for row in partition.log if row.control is None}
-        for row in () if partition.is_compacted else rows.values():
+        for row in rows.values():
             if row.sequence is None or row.sequence < 0:
                 continue
             epoch, sequence = last.get(row.producer_id, (row.producer_epoch, row.sequence - 1))
@@ -108,7 +108,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 yield partition.violation("epoch fell", row.offset, row.value_id)
             elif row.producer_epoch == epoch and row.sequence <= sequence:
                 yield partition.violation("repeated", row.offset, row.value_id)
-            elif row.producer_epoch == epoch and row.sequence > sequence + 1:
+            elif (
+                row.producer_epoch == epoch
+                and row.sequence > sequence + 1
+                and not partition.is_compacted
+            ):
                 yield partition.violation("gap", row.offset, row.value_id)
             last[row.producer_id] = (row.producer_epoch, row.sequence)
         stripped: dict[str, list[Row]] = {}
@@ -151,7 +155,7 @@ GUARANTEE = Guarantee(
     ),
     not_counted=(
         "The first sequence that the log has.",
-        "Compacted topics, except for `stripped`.",
+        "`gap` in compacted topics.",
         "`stripped` of clients that do not expose their id.",
         "`refused` where an unclean election or a disk destroyed some of the records, and by a "
         "leader that was deposed meanwhile and may not know it (permitted).",
@@ -168,11 +172,12 @@ SELECT CASE WHEN sequences.pepoch < sequences.prev_epoch THEN 'epoch fell'
 FROM (SELECT slots.p, slots.off, slots.value_id, slots.pid, slots.pseq DIV {EPOCH} AS pepoch,
         slots.pseq % {EPOCH} AS seq,
         LAG(slots.pseq DIV {EPOCH}) OVER w AS prev_epoch,
-        LAG(slots.pseq % {EPOCH}) OVER w AS prev_seq
+        LAG(slots.pseq % {EPOCH}) OVER w AS prev_seq, partitions.compacted
       {_JUDGED} WINDOW w AS (PARTITION BY slots.p, slots.pid ORDER BY slots.off, slots.pseq,
                              slots.value_id)) sequences
 WHERE sequences.pepoch < sequences.prev_epoch
   OR (sequences.pepoch = sequences.prev_epoch AND sequences.seq <> sequences.prev_seq + 1
+      AND NOT (sequences.compacted = 1 AND sequences.seq > sequences.prev_seq)
       AND NOT (sequences.prev_seq = {_LAST} AND sequences.seq = 0))
 UNION ALL
 SELECT 'refused', records.sent_p, NULL, records.invoke_ns, records.complete_ns, records.value_id,

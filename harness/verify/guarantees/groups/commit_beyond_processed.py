@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import DUE, Excuse, Guarantee, place
+from urteil.harness.verify.guarantees.compaction.keyed_sends import kept_records
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import Partition, SmallHistory, Violation, is_number
 
@@ -29,8 +30,7 @@ FROM (SELECT partitions.p, commits.`group` AS grp, MAX(commits.offset) AS top,
         MAX(partitions.lost_floor) AS lost_floor, MAX(partitions.spoilt_ns) AS spoilt_ns
       FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
         AND partitions.partition = commits.partition
-      WHERE commits.outcome = 'ok' AND partitions.compacted = 0
-        AND partitions.p NOT IN (SELECT p FROM mirrors)
+      WHERE commits.outcome = 'ok' AND partitions.p NOT IN (SELECT p FROM mirrors)
       GROUP BY partitions.p, commits.`group`) highest_commits
 JOIN {DUE} due_records ON due_records.p = highest_commits.p JOIN grps
   ON grps.grp = highest_commits.grp
@@ -114,11 +114,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 if (row.client, row.session) in members
             }
             top = max(row.offset for row in own)
-            if not partition.is_compacted:
-                for offset, value in partition.due_records - processed:
-                    is_passed = partition.start <= offset < top
-                    if is_passed and not _is_passed_over(partition, group, members, offset):
-                        yield partition.violation("not processed", offset, value)
+            is_compacted = partition.is_compacted
+            due = kept_records(partition) if is_compacted else partition.due_records
+            for offset, value in due - processed:
+                is_passed = partition.start <= offset < top
+                if is_passed and not _is_passed_over(partition, group, members, offset):
+                    yield partition.violation("not processed", offset, value)
             read_to = max((offset for offset, _ in processed), default=None)
             ends = [read_to, partition.leader_log.high_watermark, partition.leader_log.log_end]
             ends += [final_pass.row.to_offset for final_pass in partition.final_passes]
@@ -164,7 +165,8 @@ GUARANTEE = Guarantee(
         "not processed": (
             "a visible record below an acknowledged commit was read by no member of the group. A "
             "client is a member if it names the group, was assigned something or committed in it. "
-            "Records of transactions count once their commit was acknowledged"
+            "Records of transactions count once their commit was acknowledged, in compacted topics "
+            "the last values of keys"
         ),
         "beyond the end": (
             "a member of a group that reads the partition commits an offset that no log, no final "
@@ -178,6 +180,10 @@ GUARANTEE = Guarantee(
         "(`auto.offset.reset=latest`), or that a member passed by a seek (event `seek`, not "
         "`reset`).",
         "Records below the begin of the final leader's log.",
+    ),
+    unused_evidence=(
+        "Records that other readers received and that the final log has no more: they may "
+        "have been deleted before the group came so far.",
     ),
     opportunities=f"SELECT COUNT(*) AS n {PASSED}",
     violations=f"""
@@ -212,7 +218,17 @@ SELECT 'beyond the end', partitions.p, commits.offset, commits.invoke_ns, commit
     excused_by_times=True,
     needs=("commits", "reads"),
     reads=(
-        *("slots", "committed", "partitions", "damaged", "grps", "members", "settings", "polls"),
+        *(
+            "slots",
+            "committed",
+            "keyed",
+            "partitions",
+            "damaged",
+            "grps",
+            "members",
+            "settings",
+            "polls",
+        ),
         *("commits", "commit_reads", "mirrors"),
     ),
     reference=_reference,

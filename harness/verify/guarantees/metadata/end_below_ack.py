@@ -1,8 +1,8 @@
-"""The latest offset that a broker returns lies beyond every record acknowledged before.
+"""The latest offset that a broker returns lies beyond every record acknowledged or read before.
 
-With acks=all. An acknowledgement counts if it was given in the epoch of the response or an older
-one, by the state in ZooKeeper when it ended. A deposed leader that does not know it yet may
-return an older end."""
+Acknowledged with acks=all; what a reader received is committed, however it was acknowledged. Either
+counts if it happened in the epoch of the response or an older one, by the state in ZooKeeper when
+it ended. A deposed leader that does not know it yet may return an older end."""
 
 from __future__ import annotations
 
@@ -34,10 +34,29 @@ WHERE records.outcome = 'ok' AND records.acks = -1 AND records.ack_off IS NOT NU
 GROUP BY records.sent_p, spans.leader_epoch, records.complete_ns
 """
 
+_LATE_READS = f"""
+SELECT DISTINCT read_ticks.p, read_ticks.tick
+FROM (SELECT p, read_ns DIV {TICK_NS} AS tick, MIN(read_ns) AS first_ns, MAX(off) AS last_off
+      FROM slots WHERE n_reads > 0 GROUP BY p, read_ns DIV {TICK_NS}) read_ticks
+JOIN (SELECT answers.* {LATEST_ANSWERS}) read_ends ON read_ends.p = read_ticks.p
+WHERE read_ticks.first_ns < read_ends.invoke_ns AND read_ticks.last_off >= read_ends.offset
+"""
+"""Times at which a record may have been read beyond an end that was reported later."""
+
+_READS = f"""
+SELECT slots.p, spans.leader_epoch AS epoch, slots.read_ns AS t, MAX(slots.off) AS told
+FROM slots JOIN ({_LATE_READS}) late_reads ON late_reads.p = slots.p
+  AND late_reads.tick = slots.read_ns DIV {TICK_NS}
+JOIN state_spans spans ON spans.p = slots.p AND slots.read_ns >= spans.begin_ns
+  AND slots.read_ns < spans.end_ns
+WHERE slots.n_reads > 0
+GROUP BY slots.p, spans.leader_epoch, slots.read_ns
+"""
+
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """An answered end is beyond every offset that was acknowledged with acks=all before the
-    request, while an epoch stood that is not newer than the answer's."""
+    request, or received by a reader, while an epoch stood that is not newer than the answer's."""
     for partition in history.partitions:
         acked = [
             (send.complete_ns, offset, state.leader_epoch)
@@ -46,48 +65,70 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             for state, end_ns in partition.reigns
             if state.at_ns <= send.complete_ns < end_ns
         ]
+        first_ns: dict[tuple[int, str], int] = {}
+        for read in partition.reads:
+            slot = (read.offset, read.value_id)
+            first_ns[slot] = min(read.read_ns, first_ns.get(slot, read.read_ns))
+        received = [
+            (read_ns, offset, state.leader_epoch)
+            for (offset, _), read_ns in first_ns.items()
+            for state, end_ns in partition.reigns
+            if state.at_ns <= read_ns < end_ns
+        ]
         for answer in partition.offset_answers:
             is_end = "latest" in answer.query and answer.error is None and answer.offset >= 0
-            if is_end and answer.api_version >= 5 and any(
-                at_ns < answer.invoke_ns and offset >= answer.offset
-                and epoch <= answer.leader_epoch for at_ns, offset, epoch in acked
-            ):  # fmt: skip
-                yield partition.violation("behind", answer.offset)
+            if not is_end or answer.api_version < 5:
+                continue
+            for kind, known in (("behind", acked), ("behind a read", received)):
+                if any(
+                    at_ns < answer.invoke_ns
+                    and offset >= answer.offset
+                    and epoch <= answer.leader_epoch
+                    for at_ns, offset, epoch in known
+                ):
+                    yield partition.violation(kind, answer.offset)
+                    break
 
 
 GUARANTEE = Guarantee(
     name="end_below_ack",
     rank=20,
-    about="the reported latest offset is at or below an acknowledged one",
-    promise="A message acknowledged with acks=all is committed, and the latest offset is the end "
-    "of what is committed.",
+    about="the reported latest offset is at or below one that was acknowledged or read",
+    promise="A message acknowledged with acks=all is committed, only committed messages are given "
+    "out to consumers, and the latest offset is the end of what is committed.",
     source="KIP-207; Kafka documentation, 4.7 Replication",
     sub_kinds={
         "behind": "the returned end is not beyond the acknowledged record",
+        "behind a read": "it is not beyond a record that a reader had received",
     },
     details=(
         "The answered end must be beyond every acks=all offset that was acknowledged before the "
-        "request.",
+        "request, and beyond every offset that any reader had received before it.",
     ),
     not_counted=(
-        "Acknowledgements in a newer epoch than the answer's: a deposed leader may not know it "
-        "yet.",
+        "Acknowledgements and reads in a newer epoch than the answer's: a deposed leader may not "
+        "know it yet.",
     ),
     requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {LATEST_ANSWERS}",
     violations=f"""
-SELECT 'behind' AS sub_kind, answered_ends.p, answered_ends.off, answered_ends.at_ns,
+SELECT CASE WHEN MAX(answered_ends.acked_off) >= answered_ends.off THEN 'behind'
+    ELSE 'behind a read' END AS sub_kind, answered_ends.p, answered_ends.off, answered_ends.at_ns,
   MAX(answered_ends.until_ns) AS until_ns, answered_ends.node, answered_ends.leader_epoch,
-  MAX(answered_ends.acked_off) AS acked_off, MAX(partitions.unclean_on) AS unclean_on,
+  MAX(answered_ends.acked_off) AS acked_off, MAX(answered_ends.read_off) AS read_off,
+  MAX(partitions.unclean_on) AS unclean_on,
   MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
   MAX(CASE WHEN answered_ends.lately_off >= answered_ends.off
            THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.spoilt_ns) AS spoilt_ns
-FROM (SELECT events.*, MAX(events.told) OVER w AS acked_off,
+FROM (SELECT events.*, MAX(CASE WHEN events.kind = 1 THEN events.told END) OVER w AS acked_off,
+        MAX(CASE WHEN events.kind = 2 THEN events.told END) OVER w AS read_off,
         MAX(CASE WHEN events.t >= partitions.spoilt_ns THEN events.told END) OVER w AS lately_off
       FROM (SELECT p, epoch, t, 1 AS kind, told, CAST(NULL AS BIGINT) AS off,
               CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
               CAST(NULL AS INT) AS node, CAST(NULL AS INT) AS leader_epoch
             FROM ({_ACKS}) acknowledged_ends
+            UNION ALL
+            SELECT p, epoch, t, 2, told, NULL, NULL, NULL, NULL, NULL FROM ({_READS}) read_ends
             UNION ALL
             SELECT end_answers.p, leader_epochs.epoch, end_answers.invoke_ns, 0, NULL,
               end_answers.offset, end_answers.invoke_ns, end_answers.complete_ns, end_answers.node,
@@ -101,19 +142,25 @@ FROM (SELECT events.*, MAX(events.told) OVER w AS acked_off,
       WINDOW w AS (PARTITION BY events.p, events.epoch ORDER BY events.t, events.kind
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answered_ends
 JOIN partitions ON partitions.p = answered_ends.p
-WHERE answered_ends.kind = 0 AND answered_ends.acked_off >= answered_ends.off
+WHERE answered_ends.kind = 0
+  AND GREATEST(COALESCE(answered_ends.acked_off, -1), COALESCE(answered_ends.read_off, -1))
+    >= answered_ends.off
 GROUP BY answered_ends.p, answered_ends.off, answered_ends.at_ns, answered_ends.node,
   answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
         f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
-        f"{row['partition']} ends at {row['off']}, after offset {row['acked_off']} had been "
-        "acknowledged with acks=all."
+        f"{row['partition']} ends at {row['off']}, after offset "
+        + (
+            f"{row['acked_off']} had been acknowledged with acks=all."
+            if row["sub_kind"] == "behind"
+            else f"{row['read_off']} had been read."
+        )
     ),
     tie="finding.node, finding.leader_epoch",
     compares_times=True,
     needs=("offset_answers", "sends", "states"),
-    reads=("records", "ticks", "partitions", "answers", "state_spans"),
-    rests_on=("offset_answers", "sends", "states"),
+    reads=("slots", "records", "ticks", "partitions", "answers", "state_spans"),
+    rests_on=("offset_answers", "sends", "reads", "states"),
     reference=_reference,
 )

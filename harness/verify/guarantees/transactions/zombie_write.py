@@ -80,7 +80,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if txn.outcome == "committed" and (txn.commit_invoke_ns or 0) > fenced_ns:
             yield Violation("commit", None, None, None, None)
     for partition in history.partitions:
-        yield from () if partition.is_compacted else _fallen_epochs(partition)
+        yield from _fallen_epochs(partition)
     for txn, other in product(history.txns, repeat=2):
         same = all(txn[name] == other[name] for name in ("transactional_id", "producer_id"))
         known = is_number(txn.producer_id) and is_number(txn.epoch) and is_number(other.epoch)
@@ -167,8 +167,7 @@ FROM (SELECT slots.p, slots.off, slots.value_id, slots.pid, slots.pseq DIV {EPOC
         CASE WHEN partitions.unclean_on = 1 OR partitions.lost_floor IS NOT NULL THEN 1
              ELSE 0 END AS spoiled
       FROM slots JOIN partitions ON partitions.p = slots.p
-      WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks >= 1
-        AND partitions.compacted = 0) appends
+      WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks >= 1) appends
 WHERE pepoch < prev_epoch
 UNION ALL
 SELECT 'same epoch', NULL, NULL, init_invoke_ns, init_ns, client, txn, tid, NULL, pid,

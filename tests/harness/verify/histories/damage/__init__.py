@@ -15,6 +15,7 @@ from tests.harness.verify.histories.damage.answers import (
 from tests.harness.verify.histories.damage.cleaned import (
     bring_back_a_key,
     clean_a_committed_value,
+    clean_a_key_beside_an_unknown_send,
     clean_the_active_segment,
     clean_the_active_segment_of_a_follower,
     clean_the_last_value,
@@ -23,8 +24,11 @@ from tests.harness.verify.histories.damage.cleaned import (
     end_otherwise_on_a_follower,
     lose_far_out,
     miss_a_young_marker,
+    receive_a_deleted_record_twice,
     renumber,
     serve_a_committed_value_to_others_alone,
+    serve_an_aborted_record_that_was_cleaned,
+    skip_a_last_value,
     write_a_record_in_another_epoch,
 )
 from tests.harness.verify.histories.damage.disks import (
@@ -128,14 +132,15 @@ OF_KIND: dict[str, tuple[Apply, ...]] = {
     ),
     "compacted": (
         clean_the_last_value, clean_the_last_value_on_a_follower, lose_far_out, bring_back_a_key,
-        drop_a_tombstone,
+        drop_a_tombstone, clean_a_key_beside_an_unknown_send, skip_a_last_value,
         clean_the_active_segment, clean_the_active_segment_of_a_follower, renumber,
     ),
     "tables": (
         clean_a_committed_value, serve_a_committed_value_to_others_alone, miss_a_young_marker,
         end_otherwise_on_a_follower, write_a_record_in_another_epoch,
+        serve_an_aborted_record_that_was_cleaned,
     ),
-    "retained": (delete_too_early,),
+    "retained": (delete_too_early, receive_a_deleted_record_twice),
 }  # fmt: skip
 """Damage by the kind of topic that it is done to."""
 

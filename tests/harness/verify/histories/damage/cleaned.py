@@ -1,10 +1,11 @@
-"""Damage that a cleaner would do to a compacted topic."""
+"""Damage to topics of which a cleaner or retention took records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tests.harness.verify.histories.damage.piece import Piece, Unfit
+from tests.harness.verify.histories.damage.positions import reads_by_pass
 from tests.harness.verify.histories.history import FAR
 from tests.harness.verify.histories.log import Row
 from urteil.harness.verify.damage import Trace
@@ -159,3 +160,65 @@ def renumber(piece: Piece) -> Trace:
         for row in piece.of(table, victim):
             row["offset"] = free
     return Trace("offset_renumbered", "renumbered", victim["offset"])
+
+
+def clean_a_key_beside_an_unknown_send(piece: Piece) -> Trace:
+    """Nothing of a key is left, and one of its sends has no answer."""
+    sends = piece.pick(
+        rows
+        for rows in _of_keys(piece).values()
+        if len(rows) > 1 and not any(row["tombstone"] for row in rows)
+        if all(row["offset"] is not None for row in rows)
+    )
+    first, last = sends[0], sends[-1]
+    first |= {"outcome": "info", "offset": None, "ambiguous": True}
+    for send in sends:
+        piece.lose(send)
+    return Trace("latest_value_lost", "absent", last["offset"])
+
+
+def skip_a_last_value(piece: Piece) -> Trace:
+    """A live reader is not given the last value of a key, in the middle of a poll."""
+    last = {
+        rows[-1]["value_id"] for rows in _of_keys(piece).values()
+        if rows and not rows[-1]["tombstone"]
+    }  # fmt: skip
+    read = piece.pick(
+        row
+        for reads in reads_by_pass(piece).values()
+        for before, row, after in zip(reads, reads[1:], reads[2:], strict=False)
+        if before["poll"] == row["poll"] == after["poll"] and row["value_id"] in last
+    )
+    piece.rows("reads").remove(read)
+    return Trace("poll_skip", "gap", read["offset"])
+
+
+def serve_an_aborted_record_that_was_cleaned(piece: Piece) -> Trace:
+    """A live reader of committed records received a record that its client aborted."""
+    aborted = {
+        (row["client"], row["session"], row["txn"])
+        for row in piece.rows("txns")
+        if row["outcome"] == "aborted" and row.get("commit_invoke_ns") is None
+    }
+    victim = piece.victim(lambda row: (row["client"], row["session"], row["txn"]) in aborted)
+    reader = piece.pick(
+        row["client"] for row in piece.rows("clients")
+        if row.get("isolation") == "read_committed" and "-c" in row["client"]
+    )  # fmt: skip
+    read = piece.pick(piece.of("reads", victim))
+    piece.lose(victim)
+    piece.rows("reads").append(read | {"client": reader, "pass": 99, "poll": 9_999})
+    return Trace("aborted_read", "aborted by its client", victim["offset"])
+
+
+def receive_a_deleted_record_twice(piece: Piece) -> Trace:
+    """A live reader received one record at two offsets, before retention deleted both."""
+    starts = {row["partition"]: row["log_start"] for row in piece.rows("logs")}
+    read = piece.pick(
+        row
+        for reads in reads_by_pass(piece).values()
+        for row in reads
+        if row["value_id"] and row["offset"] + 1 < starts[row["partition"]]
+    )
+    piece.rows("reads").append(read | {"offset": read["offset"] + 1, "poll": 9_999})
+    return Trace("duplicate", "read", read["offset"])

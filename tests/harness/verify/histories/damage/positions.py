@@ -10,7 +10,7 @@ from tests.harness.verify.histories.log import Row
 from urteil.harness.verify.damage import Trace
 
 
-def _reads_by_pass(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
+def reads_by_pass(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
     """Reads of live readers by client, session and pass, in order."""
     passes: dict[tuple[Any, ...], list[Row]] = {}
     for row in piece.rows("reads"):
@@ -27,7 +27,7 @@ def skip_first_of_a_new_process(piece: Piece) -> Trace:
     }
     read = piece.pick(
         reads[0]
-        for key, reads in _reads_by_pass(piece).items()
+        for key, reads in reads_by_pass(piece).items()
         if key[1] > 0 and key[2] == 0 and len(reads) > 1 and reads[0]["offset"] == begun[key]
     )
     piece.rows("reads").remove(read)
@@ -37,7 +37,7 @@ def skip_first_of_a_new_process(piece: Piece) -> Trace:
 def skip_after_a_seek(piece: Piece) -> Trace:
     """Within a poll after a seek: the seek lies before the poll, and excuses nothing."""
     seeks = [row for row in piece.rows("polls") if row["event"] == "seek"]
-    for reads in _reads_by_pass(piece).values():
+    for reads in reads_by_pass(piece).values():
         for number, row in enumerate(reads[2:-1], 2):
             sought = any(
                 seek["client"] == row["client"] and seek["session"] == row["session"]
@@ -56,7 +56,7 @@ def skip_a_committed_record(piece: Piece) -> Trace:
     committed = {row["value_id"] for row in piece.committed()}
     read = piece.pick(
         row
-        for reads in _reads_by_pass(piece).values()
+        for reads in reads_by_pass(piece).values()
         for before, row, after in zip(reads, reads[1:], reads[2:], strict=False)
         if before["poll"] == row["poll"] == after["poll"] and row["value_id"] in committed
     )
@@ -68,7 +68,7 @@ def go_back_in_a_poll(piece: Piece) -> Trace:
     """Two records of one poll in the wrong order."""
     pairs = [
         (left, right)
-        for reads in _reads_by_pass(piece).values()
+        for reads in reads_by_pass(piece).values()
         for left, right in pairwise(reads)
         if left["poll"] == right["poll"]
     ]

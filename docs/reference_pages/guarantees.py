@@ -15,6 +15,12 @@ one that its scenario names was not judged. [What a verdict means](../guide/verd
 statuses, the permitted differences and the reasons for UNKNOWN. The pages of the subjects say what
 is violated when, what is not counted, and what is permitted. These pages are generated from
 `harness/verify/guarantees/` by `make docs`."""
+EVIDENCE_ABOUT = """\
+The tables of the [evidence](evidence.md) that each guarantee needs, and those in which damage may
+cause a violation or hide its excuse. Final logs and final passes are one witness among others: what
+a reader received, a broker answered or another replica holds proves a violation also where the
+final log has lost it. Where evidence is left that a guarantee does not use, its section says which
+and why (*Evidence that is not used*)."""
 SUBJECT_ABOUT = """\
 In the pictures, time runs from left to right, with a lane for a client or broker; a row of cells is
 a log, a cell an offset. Green is as promised, orange a fault, red the violation. *Not counted* is
@@ -32,6 +38,7 @@ def render() -> dict[str, str]:
         for subject, guarantees in SUBJECTS.items()
     }
     sections = [_index(subject, guarantees) for subject, guarantees in SUBJECTS.items()]
+    sections.append(_evidence())
     names = [f"guarantees/{subject}" for subject in SUBJECTS]
     toctree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
     return pages | {"guarantees.md": page("Guarantees", ABOUT, *sections, toctree)}
@@ -44,6 +51,22 @@ def _index(subject: str, guarantees: tuple[Guarantee, ...]) -> str:
     )
     heading = f"## {subject.capitalize()}"
     return f"{heading}\n\n{table(('guarantee', 'violated when'), rows)}"
+
+
+def _evidence() -> str:
+    """What each guarantee rests on, and whether evidence is left that it does not use."""
+    rows = (
+        (
+            f"[{guarantee.name}](guarantees/{subject}.md#{guarantee.name})",
+            ", ".join(map(code, guarantee.needs)),
+            ", ".join(map(code, sorted(guarantee.evidence() - {*guarantee.needs}))),
+            "yes" if guarantee.unused_evidence else "",
+        )
+        for subject, guarantees in SUBJECTS.items()
+        for guarantee in guarantees
+    )
+    head = ("guarantee", "not judged without", "also rests on", "more could prove it")
+    return f"## Evidence of each\n\n{EVIDENCE_ABOUT}\n\n{table(head, rows)}"
 
 
 def _reference_check(check: Reference) -> str:
@@ -69,6 +92,8 @@ def _section(guarantee: Guarantee) -> str:
         parts.append(f"How it is judged:\n\n{bullets(guarantee.details)}")
     if guarantee.not_counted:
         parts.append(f"Not counted:\n\n{bullets(guarantee.not_counted)}")
+    if guarantee.unused_evidence:
+        parts.append(f"Evidence that is not used:\n\n{bullets(guarantee.unused_evidence)}")
     if guarantee.excuses:
         reasons = dict.fromkeys(excuse.reason for excuse in guarantee.excuses)
         parts.append(f"Permitted:\n\n{bullets(map(sentence, reasons))}")

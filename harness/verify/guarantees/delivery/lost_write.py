@@ -187,6 +187,10 @@ GUARANTEE = Guarantee(
         "there: the log has no record that was acknowledged before their send.",
         "Unknown sends that no consumer read.",
     ),
+    unused_evidence=(
+        "Copies that an application made of an unread send of unknown outcome: the offset "
+        "of the send is unknown, and so is whether retention may have deleted it.",
+    ),
     opportunities=count_records(JUDGED),
     violations=LOST,
     excuses=(

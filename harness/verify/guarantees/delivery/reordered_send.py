@@ -92,6 +92,10 @@ GUARANTEE = Guarantee(
         "records got a record count.",
         "Late copies of records that were cleaned or deleted where they were acknowledged.",
     ),
+    unused_evidence=(
+        "Acknowledged offsets of records that the final log has no more: without the log, "
+        "the epoch of their producer is unknown.",
+    ),
     opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT 'inverted' AS sub_kind, ordered_sends.p, ordered_sends.first_slot % {SLOT} AS off,

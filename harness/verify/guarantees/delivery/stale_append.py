@@ -44,6 +44,9 @@ GUARANTEE = Guarantee(
         "Judged are acks=all records of all clients: one that was sent after another was "
         "acknowledged must stand behind it.",
     ),
+    unused_evidence=(
+        "Reads in place of acknowledgements: what was read before a send lies before it, too.",
+    ),
     opportunities=count_records(_SENDS),
     violations=f"""
 SELECT 'real-time order' AS sub_kind, appends.p, appends.off, appends.at_ns, appends.until_ns,

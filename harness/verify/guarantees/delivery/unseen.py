@@ -76,6 +76,10 @@ GUARANTEE = Guarantee(
         "`told too late` in compacted topics, and where a disk lost records.",
         "If a final pass stopped short, the guarantee is unknown.",
     ),
+    unused_evidence=(
+        "Readers that received a record of unknown outcome at or beyond the end of the "
+        "final passes.",
+    ),
     opportunities=count_records(_JUDGED),
     violations=f"""
 SELECT CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN 'before the begin'

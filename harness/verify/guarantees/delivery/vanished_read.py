@@ -52,6 +52,10 @@ GUARANTEE = Guarantee(
         "Without logs also passes of readers of committed records where there are others, and "
         "records of transactions that were not committed.",
     ),
+    unused_evidence=(
+        "Live readers that passed over a record which another live reader received: "
+        "`poll_skip` compares each of them with the final log.",
+    ),
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""
 SELECT CASE WHEN slots.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, slots.p,

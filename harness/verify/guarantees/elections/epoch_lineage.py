@@ -262,6 +262,10 @@ GUARANTEE = Guarantee(
         "records notes a later start.",
         "Reads where an unclean election or a disk destroyed committed records.",
     ),
+    unused_evidence=(
+        "Records of replicas other than the final leader, outside their epochs: "
+        "`replica_divergence` compares them with the leader's.",
+    ),
     requires=(LEADER_EPOCHS,),
     opportunities=f"""
 SELECT SUM(opportunities.n) AS n FROM (

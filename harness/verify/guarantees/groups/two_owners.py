@@ -124,6 +124,10 @@ GUARANTEE = Guarantee(
         "`of another` for static members, for assignments of several leaders in one generation, "
         "and for clients that do not expose their assignments (all but kafka-python).",
     ),
+    unused_evidence=(
+        "Reads of two members in one generation: a client library may return records that "
+        "it fetched before a rebalance.",
+    ),
     opportunities="SELECT COUNT(*) AS n FROM assignments "
     "WHERE event = 'assigned' AND generation >= 0",
     violations=f"""

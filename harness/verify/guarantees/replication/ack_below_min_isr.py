@@ -82,6 +82,10 @@ GUARANTEE = Guarantee(
         "Acknowledgements after links were cut, or the leader itself became a fault's target, "
         "during that version: it correctly uses the ISR that it last knew.",
     ),
+    unused_evidence=(
+        "Acknowledgements while a fault may have hidden the last version of the ISR from "
+        "the leader.",
+    ),
     occasion=Occasion.MIN_ISR,
     opportunities=f"SELECT COUNT(*) AS n {_JUDGED}",
     violations=f"""

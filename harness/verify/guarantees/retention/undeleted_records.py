@@ -62,6 +62,10 @@ GUARANTEE = Guarantee(
         "Deleted records where all replicas ended without a clean stop since: the start of a log "
         "is written to disk once a minute and at a clean stop.",
     ),
+    unused_evidence=(
+        "Log starts that live readers received after DeleteRecords: a broker that crashed "
+        "knows an older start until it fetches from the leader.",
+    ),
     opportunities=f"""
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM partitions WHERE deleted_to IS NOT NULL AND has_log = 1

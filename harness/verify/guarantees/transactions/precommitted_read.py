@@ -107,6 +107,10 @@ GUARANTEE = Guarantee(
             "commit was requested later"
         ),
     },
+    unused_evidence=(
+        "Ends beyond a transaction that was aborted, or whose end is unknown: its "
+        "coordinator may have aborted it before.",
+    ),
     requires=(TRANSACTIONS,),
     occasion=Occasion.TRANSACTIONS,
     opportunities=f"SELECT COUNT(*) AS n {_READ}",

@@ -74,6 +74,10 @@ GUARANTEE = Guarantee(
         "Inputs that were sent before all brokers knew of an unclean election, or of a disk that "
         "lost records, where it may have destroyed outputs, offsets or decisions (permitted).",
     ),
+    unused_evidence=(
+        "Copies in committed transactions that no final pass of readers of committed "
+        "records covers.",
+    ),
     occasion=Occasion.PIPELINE,
     opportunities=f"""
 SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) outputs) AS n {COPIED}

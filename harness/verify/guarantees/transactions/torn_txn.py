@@ -276,6 +276,11 @@ GUARANTEE = Guarantee(
         "Without logs, transactions that are missing as a whole (`lost_write`), and records that "
         "some passes deliver and others do not (`vanished_read`).",
     ),
+    unused_evidence=(
+        "Markers of different kinds in several partitions of a compacted topic, and live "
+        "reads of a part: markers are not written at one moment, and the other records may "
+        "be cleaned.",
+    ),
     requires=(TRANSACTIONS,),
     occasion=Occasion.TRANSACTIONS,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_SUMMED}) sums",

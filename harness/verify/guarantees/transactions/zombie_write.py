@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import EPOCH, Guarantee, Occasion, place
+from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.torn_txn import COORDINATOR, OF_TXN, SPOILED
 from urteil.harness.verify.reference import (
     Partition,
@@ -27,6 +27,11 @@ from urteil.harness.verify.reference import (
 )
 
 _SENT = f"FROM {OF_TXN} WHERE records.sent = 1 AND records.invoke_ns > transactions.fenced_ns"
+_ACCEPTED = (
+    "(records.outcome = 'ok' OR (records.outcome <> 'fail' AND records.shown_slot IS NOT NULL))"
+)
+"""Acknowledged, or proven by a reader or a log although its answer was lost."""
+
 _ASKED = "FROM txn_p transactions WHERE transactions.commit_ns > transactions.fenced_ns"
 _REFUSED = (
     "FROM txn_p transactions WHERE transactions.outcome = 'fenced' "
@@ -61,7 +66,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
     done = "sent" if row["value_id"] else "committed"
     return (
-        f"{row['client']} {done} {what} and was acknowledged, though another producer had taken "
+        f"{row['client']} {done} {what}, which was accepted, though another producer had taken "
         f"over its transactional id {row['tid']} before."
     )
 
@@ -74,9 +79,13 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if fenced_ns is None:
             continue
         for send in history.sends_in(txn):
-            if send.outcome == "ok" and send.invoke_ns > fenced_ns:
-                place = send.topic, chosen_partition(send), acknowledged_offset(send)
-                yield Violation("record", *place, send.value_id)
+            seen = history.seen_places(send.value_id)
+            is_accepted = send.outcome == "ok" or (send.outcome != "fail" and seen)
+            if is_accepted and send.invoke_ns > fenced_ns:
+                offset = acknowledged_offset(send)
+                if offset is None and seen:
+                    offset = seen[0][2]
+                yield Violation("record", send.topic, chosen_partition(send), offset, send.value_id)
         if txn.outcome == "committed" and (txn.commit_invoke_ns or 0) > fenced_ns:
             yield Violation("commit", None, None, None, None)
     for partition in history.partitions:
@@ -128,7 +137,10 @@ GUARANTEE = Guarantee(
     "the previous one are finished and it is fenced off.",
     source="KIP-98: Producer Zombies; KafkaProducer.initTransactions",
     sub_kinds={
-        "record": "a record of the former producer was acknowledged",
+        "record": (
+            "a record of the former producer was acknowledged, or its answer was lost and a reader "
+            "or a log has it"
+        ),
         "commit": "a commit of the former producer was acknowledged",
         "older epoch": "in a log the epochs of a producer id fall, markers included",
         "same epoch": (
@@ -137,7 +149,7 @@ GUARANTEE = Guarantee(
         ),
     },
     details=(
-        "A send or a commit is acknowledged that was invoked after another producer with its "
+        "A send or a commit is accepted that was invoked after another producer with its "
         "transactional id had been initialised.",
     ),
     not_counted=("Initialisations that overlap, and producers that were initialised again.",),
@@ -147,12 +159,13 @@ GUARANTEE = Guarantee(
 SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
   + (SELECT COUNT(*) FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns) AS n {_SENT}""",
     violations=f"""
-SELECT 'record' AS sub_kind, records.sent_p AS p, records.ack_off AS off,
+SELECT 'record' AS sub_kind, records.sent_p AS p,
+  COALESCE(records.ack_off, records.shown_slot % {SLOT}) AS off,
   records.invoke_ns AS at_ns, records.complete_ns AS until_ns, transactions.client,
   transactions.txn, transactions.tid, records.value_id, CAST(NULL AS BIGINT) AS pid,
   CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
   CASE WHEN transactions.fenced_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled
-{_SENT} AND records.outcome = 'ok'
+{_SENT} AND {_ACCEPTED}
 UNION ALL
 SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), transactions.commit_ns,
   transactions.end_ns, transactions.client, transactions.txn, transactions.tid, NULL, NULL, NULL,
@@ -183,6 +196,6 @@ FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns AND epoch <= prev_e
         *("txns", "partitions.lost_floor", "partitions.spoilt_ns"),
         *("partitions.unclean_on",),
     ),
-    rests_on=("txns", "sends", "replicas", "logs"),
+    rests_on=("txns", "sends", "reads", "replicas", "logs"),
     reference=_reference,
 )

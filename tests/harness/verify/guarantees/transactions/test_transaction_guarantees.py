@@ -149,6 +149,33 @@ def test_zombie_that_writes_and_commits_is_found(tmp_path: Path) -> None:
     assert {row["client"] for finding in result.findings for row in finding.records[:1]} == {"p0"}
 
 
+@pytest.mark.parametrize(
+    ("outcome", "tables_with_it", "expected"),
+    [
+        ("info", ("reads",), [200]),
+        ("info", ("replicas",), [200]),
+        ("info", (), []),
+        ("fail", ("replicas",), []),
+    ],
+)
+def test_unanswered_zombie_write_is_proven_by_readers_and_logs(
+    outcome: str, tables_with_it: tuple[str, ...], expected: list[int], tmp_path: Path
+) -> None:
+    tables = transactional_tables()
+    (send,) = [row for row in tables["sends"] if row["offset"] == 200]
+    since_ns = send["invoke_ns"]
+    tables["sends"] = [
+        row for row in tables["sends"] if row["client"] != "p0" or row["invoke_ns"] <= since_ns
+    ]
+    tables["txns"] = [row for row in tables["txns"] if row["begin_ns"] <= since_ns]
+    send |= {"outcome": outcome, "offset": None, "error": "made up"}
+    for table in {"reads", "replicas"} - {*tables_with_it}:
+        tables[table] = [row for row in tables[table] if row["value_id"] != send["value_id"]]
+    _take_over(tables, since_ns - 2, since_ns - 1)
+    found = judged(tmp_path, tables, "zombie_write")["zombie_write"].findings
+    assert [row.offset for row in found if row.sub_kind == "record"] == expected
+
+
 def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> None:
     tables = transactional_tables()
     _take_over(tables, BEGIN_NS + 12 * S, BEGIN_NS + 13 * S)
@@ -164,6 +191,7 @@ def test_another_topics_unclean_elections_excuse_no_zombie(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("what", ["at the same time", "refused", "initialised again"])
 def test_current_client_is_no_zombie(what: str, tmp_path: Path) -> None:
+    """Nor is a client whose last records were refused, and are nowhere."""
     tables = transactional_tables()
     if what == "at the same time":
         _take_over(tables, BEGIN_NS - 3 * S, BEGIN_NS - S)
@@ -180,6 +208,9 @@ def test_current_client_is_no_zombie(what: str, tmp_path: Path) -> None:
         for send in tables["sends"]:
             if send["client"] == "p0" and send["invoke_ns"] > late_ns - 2 * S:
                 send |= {"outcome": "info", "offset": None}
+        answered = {send["value_id"] for send in tables["sends"] if send["outcome"] == "ok"}
+        for table in ("reads", "replicas"):
+            tables[table] = [row for row in tables[table] if row["value_id"] in answered]
     assert judged(tmp_path, tables, "zombie_write")["zombie_write"].violations == 0
 
 

@@ -55,7 +55,10 @@ def changes(kind: int) -> Iterator[Change]:
             yield SUBTRACT, value
 
 
-@pytest.mark.parametrize(("kind", "resource"), [(TOPIC, ""), (BROKER, "1"), (BROKER, "")])
+@pytest.mark.parametrize(
+    ("kind", "resource"),
+    [(TOPIC, ""), (BROKER, ""), pytest.param(BROKER, "1", marks=pytest.mark.thorough)],
+)
 def test_values_are_accepted_and_rejected_alike(pair: Pair, kind: int, resource: str) -> None:
     if kind == TOPIC:
         resource = pair.name("values")

@@ -8,6 +8,7 @@ reader's own (`spark1.example`).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -23,12 +24,19 @@ pytestmark = pytest.mark.played
 
 PREPARED = {
     "explain.md": ["urteil run demo --engine duckdb"],
+    "faults.md": [
+        "urteil cluster up",
+        "urteil tool kafka-producer-perf-test --topic orders --num-records 9000 --record-size 100"
+        " --throughput 30 --producer-props acks=all >producer.log 2>&1 &",
+    ],
     "jepsen.md": [
         "urteil run demo --engine duckdb",
         "urteil export latest --to store/latest/history.edn",
     ],
 }
-"""Commands that a page assumes to have run before."""
+"""Commands that a page assumes to have run before; the producer ends with its cluster."""
+FAILING = ("--mutant", "--option variant=", "histories/broken", "--api EndTxn")
+"""What is in commands that end with exit code 1: seeded bugs, and a fault without its message."""
 SHORTER = {
     "--hours 8 --targets urteil,kafka": "--hours 0.02",
     "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
@@ -37,6 +45,8 @@ SHORTER = {
 }
 """Shorter nights, and a record that runs of any length have."""
 CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked")
+ANOTHER = re.compile(r"urteil cluster up --name (\S+)")
+"""Several commands of a page start a cluster of one name: its reader types one of them."""
 ELSEWHERE = ("spark1.example", "/mnt/bucket")
 """tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
 ELSEWHERE_TYPED = "urteil tool "
@@ -67,6 +77,8 @@ def commands(page: Path) -> list[str]:
 def desk(tmp_path: Path) -> Path:
     """A folder to type in, with what the pages name in the checkout, and a program to judge."""
     (tmp_path / "compose").symlink_to(ROOT / "compose")
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "known_bugs").symlink_to(ROOT / "harness" / "known_bugs")
     shutil.copy(ROOT / "harness" / "clients" / "copy_app.py", tmp_path / "my_app.py")
     (tmp_path / "store" / "latest").mkdir(parents=True)
     return tmp_path
@@ -82,10 +94,10 @@ def type_in(desk: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 
 def codes(line: str) -> set[int]:
-    """A seeded bug fails its run; a shrinking's minutes may be over before it is done."""
-    if line.startswith("urteil run") and "--mutant" in line:
-        return {1}
-    return {0, 2} if line.startswith("urteil shrink") else {0}
+    """A shrinking's minutes may be over before it is done."""
+    if line.startswith("urteil shrink"):
+        return {0, 2}
+    return {1} if any(part in line for part in FAILING) else {0}
 
 
 @pytest.mark.timeout(3600)
@@ -96,6 +108,8 @@ def codes(line: str) -> set[int]:
 def test_commands_of_a_page_run(page: Path, desk: Path) -> None:
     try:
         for line in [*PREPARED.get(page.name, []), *commands(page)]:
+            if up := ANOTHER.match(line):
+                type_in(desk, f"urteil cluster down --name {up[1]}")
             done = type_in(desk, line)
             assert done.returncode in codes(line), f"{line}\n{done.stdout}\n{done.stderr}"
             assert "urteil shrink" not in line or "kept" in done.stdout, done.stdout

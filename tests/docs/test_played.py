@@ -22,21 +22,27 @@ from urteil.harness.dependencies.docker_compose import docker_compose
 
 pytestmark = pytest.mark.played
 
+PRODUCING = [
+    "urteil cluster up",
+    "timeout 900 urteil tool kafka-producer-perf-test --topic orders --num-records 27000"
+    " --record-size 100 --throughput 30 --producer-props acks=all client.id=orders-app"
+    " >producer.log 2>&1 &",
+]
+"""A cluster and a producer, which ends with it."""
 PREPARED = {
     "explain.md": ["urteil run demo --engine duckdb"],
-    "faults.md": [
-        "urteil cluster up",
-        "urteil tool kafka-producer-perf-test --topic orders --num-records 9000 --record-size 100"
-        " --throughput 30 --producer-props acks=all >producer.log 2>&1 &",
-    ],
+    "faults.md": PRODUCING,
     "jepsen.md": [
         "urteil run demo --engine duckdb",
         "urteil export latest --to store/latest/history.edn",
     ],
+    "tools.md": PRODUCING,
 }
-"""Commands that a page assumes to have run before; the producer ends with its cluster."""
-FAILING = ("--mutant", "--option variant=", "histories/broken", "--api EndTxn")
-"""What is in commands that end with exit code 1: seeded bugs, and a fault without its message."""
+"""Commands that a page assumes to have run before."""
+FAILING = re.compile(
+    r"urteil run .*(--mutant |--option variant=)|import .*histories/broken|hold .*--api EndTxn"
+)
+"""Commands that end with exit code 1: seeded bugs, and a fault without its message."""
 SHORTER = {
     "--hours 8 --targets urteil,kafka": "--hours 0.02",
     "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
@@ -44,7 +50,7 @@ SHORTER = {
     "p2/1869": "p2/18",
 }
 """Shorter nights, and a record that runs of any length have."""
-CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked")
+CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked", "box")
 ANOTHER = re.compile(r"urteil cluster up --name (\S+)")
 """Several commands of a page start a cluster of one name: its reader types one of them."""
 ELSEWHERE = ("spark1.example", "/mnt/bucket")
@@ -97,7 +103,7 @@ def codes(line: str) -> set[int]:
     """A shrinking's minutes may be over before it is done."""
     if line.startswith("urteil shrink"):
         return {0, 2}
-    return {1} if any(part in line for part in FAILING) else {0}
+    return {1} if FAILING.search(line) else {0}
 
 
 @pytest.mark.timeout(3600)

@@ -65,6 +65,7 @@ def _child(script: str, *arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.spark_long
 def test_the_fused_plan_is_native_from_its_files_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     synthetic.write_run(run, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))

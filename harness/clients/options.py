@@ -196,6 +196,10 @@ class LoadOptions(WorkloadOptions, frozen=True):
     ] = 0
 
 
+FETCH_MAX_WAIT_MS = 200
+"""How long a broker may hold back a fetch of any reader or member while it has no record."""
+
+
 class FetchOptions(WorkloadOptions, frozen=True):
     """Options of live readers and group members."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from urteil.harness.clients.options import (
+    FETCH_MAX_WAIT_MS,
     FetchOptions,
     LibraryOptions,
     SendOptions,
@@ -192,7 +193,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "enable_auto_commit": False,
         "auto_offset_reset": "none",
         "isolation_level": spec.isolation,
-        "fetch_max_wait_ms": 200,
+        "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
         "check_crcs": False,
     }
     return config if spec.group is None else config | {"group_id": spec.group}

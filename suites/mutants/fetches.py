@@ -264,3 +264,28 @@ def aborted_in_first_segment_only(mark: Mark) -> None:
         return aborted_transactions
 
     replace("urteil.broker.replication.partition_read:_aborted_transactions", make)
+
+
+@mutant(
+    about="one fetch of a consumer in ten is answered only when its wait is over",
+    models="a delayed fetch that is not watched under every partition of its request",
+    scenario="compaction-calm",
+    guarantee="slow_fetch",
+    unsimulated="no check judges how soon a fetch is answered",
+)
+def tenth_fetch_waits_out(mark: Mark) -> None:
+    """Lets no append complete every tenth fetch that waits."""
+    waiting = 0
+
+    def make(original: Function) -> Function:
+        def condition(reader: Any, terms: Any, targets: Any) -> Any:
+            nonlocal waiting
+            waiting += not terms.is_follower
+            if terms.is_follower or waiting % 10:
+                return original(reader, terms, targets)
+            mark.hit()
+            return lambda: None
+
+        return condition
+
+    replace("urteil.broker.replication.fetch_reader:FetchReader._condition", make)

@@ -21,7 +21,12 @@ from confluent_kafka import (
 
 from urteil.harness.clients.libraries.confluent_producer import connection_config, name_of
 from urteil.harness.clients.libraries.unreported_attempts import POSSIBLY_REPEATED
-from urteil.harness.clients.options import FetchOptions, GroupOptions, MembershipOptions
+from urteil.harness.clients.options import (
+    FETCH_MAX_WAIT_MS,
+    FetchOptions,
+    GroupOptions,
+    MembershipOptions,
+)
 from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -55,7 +60,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, Any]:
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
         "isolation.level": spec.isolation,
-        "fetch.wait.max.ms": 200,
+        "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
         "check.crcs": False,
     }
 

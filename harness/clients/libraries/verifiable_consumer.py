@@ -17,7 +17,7 @@ from urteil.harness.clients.libraries.verifiable_tool import (
     monotonic_ns,
     topic_of,
 )
-from urteil.harness.clients.options import GroupOptions, MembershipOptions
+from urteil.harness.clients.options import FETCH_MAX_WAIT_MS, GroupOptions, MembershipOptions
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -46,7 +46,7 @@ def consumer_config(spec: ClientSpec) -> dict[str, object]:
     options = MembershipOptions.of(spec.workload)
     return connection_config(spec) | {
         "isolation.level": spec.isolation,
-        "fetch.max.wait.ms": 200,
+        "fetch.max.wait.ms": FETCH_MAX_WAIT_MS,
         "heartbeat.interval.ms": options.heartbeat_interval_ms,
         "max.poll.interval.ms": options.max_poll_interval_ms,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from urteil.harness.verify.damage import (
     answers,
+    availability,
     cluster,
     compaction_and_retention,
     groups,
@@ -30,7 +31,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, decl
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    *(member_departures, outputs, quorum),
+    *(member_departures, outputs, quorum, availability),
     mirrors,
 )
 

@@ -195,6 +195,11 @@ DERIVED: dict[str, DerivedTable] = {
         "live:i tried:i committed:i",
         made_of=("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     ),
+    "calm_reads": DerivedTable(
+        "an interval in which nothing delays a reader's fetches of a partition",
+        "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
+        made_of=("clients", "faults", "states", "admin_ops"),
+    ),
     "evictions": DerivedTable(
         "a member that was removed from its group although it polled",
         "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",

@@ -75,6 +75,7 @@ class Occasion(Enum):
     CONTROLLER_TASKS = "brokers that leave or return, and give the controller a task"
     DEPARTURES = "members that leave their group or return"
     LIVE_READERS = "readers whose polls show that they live, while no fault acts"
+    PROMPT_READERS = "readers that wait for new records for long, while no fault acts"
     LOGS = "the logs of brokers' disks"
     EARLIEST_LOOKUPS = "lookups of a log's start"
     LIMITS = "limits of retention or of segments that are reached"

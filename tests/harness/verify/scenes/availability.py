@@ -65,4 +65,32 @@ def draw_waiting(scene: Scene) -> None:
         )  # fmt: skip
 
 
-SCENES: dict[Draw, tuple[str, ...]] = {draw_sends: ("no_progress",), draw_waiting: ("no_delivery",)}
+def draw_reader(scene: Scene) -> None:
+    """A reader that gets records of two partitions sooner or later after their
+    acknowledgements."""
+    pick = scene.random.choice
+    who = {"client": scene.name("c"), "session": 0}
+    for n in (0, 1):
+        scene.part(n)
+        for number, at_ns in enumerate(scene.times(6, 5, 20)):
+            scene.send(
+                n, number, f"{scene.name('v')}/{n}/{number}", at_ns - S, acks=pick((-1, -1, -1, 1)),
+                complete_ns=at_ns, outcome=pick(("ok", "ok", "ok", "info")),
+                txn=pick((None, None, None, 1)),
+            )  # fmt: skip
+            delay_ns = pick((1, 1, 1, 2, 9)) * S // 10
+            scene.add(
+                "polls", **scene.place(n), **who, poll=2 * number + pick((0, n)),
+                invoke_ns=at_ns, complete_ns=at_ns + delay_ns, outcome=pick(("ok", "ok", "fail")),
+                position_before=number, position_after=number + 1,
+                event=pick((None, None, None, "reset")),
+            )  # fmt: skip
+        scene.add("calm_reads", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+                  to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, least=3)  # fmt: skip
+
+
+SCENES: dict[Draw, tuple[str, ...]] = {
+    draw_sends: ("no_progress",),
+    draw_waiting: ("no_delivery",),
+    draw_reader: ("slow_fetch",),
+}

@@ -1,0 +1,34 @@
+"""Damage to the availability of a partition: what is answered late, or not at all."""
+
+from __future__ import annotations
+
+from urteil.harness.verify.damage.added_topics import BOUNDED
+from urteil.harness.verify.damage.compaction_and_retention import clone
+from urteil.harness.verify.damage.copy import Copy, S, damage, first
+from urteil.harness.verify.derived.calm_reads import LEAST_POLLS, SETTLES_NS
+
+_AGE_NS = S // 5
+"""How old a record is that a fetch returns at the end of its wait."""
+
+
+@damage("answer fetches at the end of their wait", "slow_fetch", "waited out")
+def wait_fetches_out(copy: Copy) -> None:
+    """Long before the rest, a reader gets each record a fifth of a second after its
+    acknowledgement."""
+    sends = clone(copy, BOUNDED)[: LEAST_POLLS + 2]
+    begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 40 * copy.still_ns
+    model = first(copy.rows("clients"))
+    who = {"client": "made up reader", "session": 0}
+    life = {"begin_ns": begin_ns - 2 * SETTLES_NS, "end_ns": begin_ns + len(sends) * S}
+    settings = {"kind": "consumer", "isolation": "read_uncommitted", "group": None}
+    copy.rows("clients").append(model | who | settings | life)
+    for number, send in enumerate(sends):
+        at_ns = begin_ns + number * S // 2
+        send |= {"invoke_ns": at_ns - 1, "complete_ns": at_ns}
+        places = {name: send[name] for name in ("topic_id", "topic", "partition")}
+        moved = {"position_before": send["offset"], "position_after": send["offset"] + 1}
+        times = {"invoke_ns": at_ns, "complete_ns": at_ns + _AGE_NS}
+        copy.rows("polls").append(
+            who | {"poll": number} | times | places | moved
+            | {"outcome": "ok", "error": None, "event": None}
+        )  # fmt: skip

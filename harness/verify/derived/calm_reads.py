@@ -1,0 +1,67 @@
+"""Times in which nothing delays the fetches of readers: rows of the table `calm_reads`.
+
+A reader has no group: it polls again at once, while a member commits between two polls. It reads
+what is not in transactions as soon as that is committed. Its broker may hold a fetch back for
+`FETCH_MAX_WAIT_MS` only while there is no record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from urteil.chaos.effects import Effect
+from urteil.harness.clients.options import FETCH_MAX_WAIT_MS
+from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify.derived.fault_effects import has_any
+from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import SECOND_NS
+
+SETTLES_NS = 5 * SECOND_NS
+"""So long after a disturbance connections and metadata may still be renewed."""
+LEAST_POLLS = 50
+_LATE = 0.8
+"""The part of the wait after which a fetch counts as one that was answered for its end."""
+
+
+def calm_read_rows(
+    derived: Derived, scenario: Scenario, facts: RunFacts, clients: Sequence[Row]
+) -> list[Row]:
+    """A reader without a group, a partition of the run and a time in which no fault acted and every
+    replica of the partition was in sync. Empty where replicas near the reader answer it, which
+    receive records later than the leader acknowledges them, and where a quota may delay it."""
+    if facts.runtime == IMPORTED or scenario.cluster.racks or _has_quota(derived):
+        return []
+    late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
+    return [
+        {"client": row["client"], "session": row["session"], "p": part["p"], "late_ns": late_ns}
+        | {"from_ns": stretch.begin_ns, "to_ns": stretch.end_ns, "least": LEAST_POLLS}
+        for part in derived.partitions
+        if part["ours"] and not part["gone"]
+        for row in clients
+        if row["kind"] == "consumer" and row["isolation"] == "read_uncommitted"
+        for stretch in _stretches(derived, part, row, end_of_load_ns(facts))
+    ]
+
+
+def _has_quota(derived: Derived) -> bool:
+    is_set = any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults)
+    return is_set or bool(derived.tables.get("quota_limits"))
+
+
+def _stretches(derived: Derived, part: Row, client: Row, load_ns: int) -> Iterator[Stretch]:
+    """The calm parts of a client's life, each from SETTLES_NS after the last disturbance on."""
+    begin_ns, end_ns = client["begin_ns"], client["end_ns"] or load_ns
+    if begin_ns is None:
+        return
+    short = (
+        Stretch(span["begin_ns"], span["end_ns"])
+        for span in derived.tables.get("state_spans", [])
+        if span["p"] == part["p"] and (span["leader"] < 0 or span["isr_size"] < part["replication"])
+    )
+    busy = [*map(acting_stretch, derived.faults), *short]
+    for calm in undisturbed_between(busy, begin_ns, min(end_ns, load_ns)):
+        if calm.end_ns - calm.begin_ns > SETTLES_NS:
+            yield Stretch(calm.begin_ns + SETTLES_NS, calm.end_ns)

@@ -1,0 +1,135 @@
+"""A fetch is answered as soon as there is a record for it.
+
+A client library hides when its fetches were answered, so the age of what it delivers is judged: how
+long after its acknowledgement a record is returned by a poll. Only polls of readers that had
+received everything before count, since a reader that is behind may be slow itself. A fetch that
+no append completes is answered at the end of its wait, `fetch.max.wait.ms`. On a busy machine some
+polls are that late, too, so the share of late polls counts, in the times of a run in which no fault
+acted and every replica was in sync."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
+
+_MOST = 20
+"""One poll of so many may be late."""
+
+_STEPS = """
+SELECT partitions.p, polls.client, polls.session, polls.poll, polls.complete_ns,
+  polls.position_before, polls.event,
+  LAG(polls.complete_ns) OVER (PARTITION BY polls.client, polls.session, polls.topic_id,
+      polls.partition ORDER BY polls.poll) AS before_ns
+FROM polls JOIN partitions ON partitions.topic_id = polls.topic_id
+  AND partitions.partition = polls.partition
+WHERE polls.outcome = 'ok'"""
+"""Polls with records of a partition, each with the time of the one before."""
+
+_AGES = f"""
+SELECT calm_reads.client, calm_reads.session, calm_reads.late_ns, calm_reads.least, steps.poll,
+  MAX(steps.complete_ns) AS at_ns, MAX(steps.complete_ns - records.complete_ns) AS age_ns
+FROM calm_reads JOIN ({_STEPS}) steps ON steps.client = calm_reads.client
+  AND steps.session = calm_reads.session AND steps.p = calm_reads.p
+  AND steps.before_ns >= calm_reads.from_ns AND steps.complete_ns <= calm_reads.to_ns
+JOIN records ON records.p = steps.p AND records.ack_off = steps.position_before
+WHERE steps.event IS NULL AND records.acks = -1 AND records.txn IS NULL
+  AND records.complete_ns > steps.before_ns
+GROUP BY calm_reads.client, calm_reads.session, calm_reads.late_ns, calm_reads.least,
+  steps.poll"""
+"""Polls of readers that had received everything, with the age of the oldest record in each."""
+
+_READERS = f"""
+SELECT ages.client, ages.session, COUNT(*) AS n,
+  SUM(CASE WHEN ages.age_ns >= ages.late_ns THEN 1 ELSE 0 END) AS late,
+  MIN(CASE WHEN ages.age_ns >= ages.late_ns THEN ages.at_ns END) AS at_ns,
+  MAX(CASE WHEN ages.age_ns >= ages.late_ns THEN ages.at_ns END) AS until_ns,
+  MAX(ages.age_ns) AS age_ns, MAX(ages.late_ns) AS late_ns
+FROM ({_AGES}) ages GROUP BY ages.client, ages.session, ages.least HAVING COUNT(*) >= ages.least"""
+
+
+def _explain(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['late']} of {row['polls']} polls of {row['client']} returned records that had been "
+        f"acknowledged for {row['late_ms']} ms and more (up to {row['age_ms']} ms), although it "
+        "had received all earlier ones, no fault acted and every replica was in sync."
+    )
+
+
+def _reference(history: SmallHistory) -> Iterator[Violation]:
+    """Few polls of a reader that is not behind return old records."""
+    ages: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+    limits: dict[tuple[str, int], Row] = {}
+    for partition in history.partitions:
+        acked_ns = {
+            send.offset: send.complete_ns
+            for send in partition.sends
+            if send.outcome == "ok" and send.acks == -1 and send.txn is None
+        }
+        for calm in partition.derived_rows("calm_reads"):
+            reader = calm.client, calm.session
+            limits[reader] = calm
+            polls = sorted(
+                (row for row in partition.polls if (row.client, row.session) == reader),
+                key=lambda row: row.poll,
+            )
+            polls = [row for row in polls if row.outcome == "ok"]
+            for before, poll in itertools.pairwise(polls):
+                at_ns = acked_ns.get(poll.position_before)
+                is_calm = calm.from_ns <= before.complete_ns and poll.complete_ns <= calm.to_ns
+                if is_calm and at_ns is not None and at_ns > before.complete_ns and not poll.event:
+                    age_ns = poll.complete_ns - at_ns
+                    ages[reader][poll.poll] = max(age_ns, ages[reader].get(poll.poll, age_ns))
+    for reader, by_poll in ages.items():
+        late = sum(age_ns >= limits[reader].late_ns for age_ns in by_poll.values())
+        if len(by_poll) >= limits[reader].least and late * _MOST > len(by_poll):
+            yield Violation("waited out", subject=subject_text(*reader))
+
+
+GUARANTEE = Guarantee(
+    name="slow_fetch",
+    rank=25,
+    about="fetches are answered only at the end of their wait, although there are records",
+    promise="The broker answers a fetch as soon as fetch.min.bytes of data are there, and waits "
+    "for fetch.max.wait.ms only if they are not.",
+    source="Kafka documentation, Consumer Configs: fetch.max.wait.ms, fetch.min.bytes",
+    sub_kinds={
+        "waited out": (
+            "more than 5 % of a reader's polls returned records that had been acknowledged for "
+            "80 % of its `fetch.max.wait.ms` and more"
+        ),
+    },
+    details=(
+        "Judged are readers without a group that have at least 50 such polls, and records with "
+        "acks=all outside of transactions. The reader had received everything before the record "
+        "was acknowledged.",
+        "Only times count in which no fault acted and every replica of the partition was in sync, "
+        "from 5 s after the last disturbance on.",
+    ),
+    not_counted=(
+        "Members of groups, which commit between two polls.",
+        "Readers of committed records, and readers that fetch from the nearest replica.",
+        "Runs in which a quota was set.",
+    ),
+    occasion=Occasion.PROMPT_READERS,
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_READERS}) readers",
+    violations=f"""
+SELECT 'waited out' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
+  readers.at_ns, readers.until_ns, readers.client, readers.session, readers.n AS polls,
+  readers.late, readers.late_ns DIV 1000000 AS late_ms, readers.age_ns DIV 1000000 AS age_ms
+FROM ({_READERS}) readers WHERE readers.late * {_MOST} > readers.n""",
+    explain=_explain,
+    tie="finding.client, finding.session",
+    compares_times=True,
+    host_load_excuses=True,
+    needs=("sends", "polls"),
+    reads=("records", "partitions", "polls", "calm_reads"),
+    rests_on=("sends", "polls", "clients", "faults", "states"),
+    subjects=("calm_reads",),
+    reference=_reference,
+    reference_subject="CONCAT_WS('/', violation.client, violation.session)",
+)

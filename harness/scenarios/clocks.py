@@ -36,3 +36,18 @@ CLOCK_DRIFT = Scenario(
     ),
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_went_back"),
 )
+
+CLOCK_BACK = Scenario(
+    name="clock-back",
+    about="a leader's clock jumps 300 s back, then a follower does not reach it: the follower "
+    "leaves the ISR as soon as ever, and work continues",
+    suites=("zookeeper",),
+    cluster=CLOCKS,
+    workload=LOAD,
+    faults=(
+        fault("clock_shift", "leader", 4, 22, offset_s=-300),
+        fault("partition", "successor->leader", 7, 17),
+    ),
+    guarantees=(*REPLICATION, "duplicate", "unclean_leader", "stalled_partition"),
+    duration_s=28.0,
+)

@@ -400,3 +400,33 @@ def delayed_produces_forgotten(mark: Mark) -> None:
         return produce_outcome
 
     replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
+
+
+@mutant(
+    about="the lag of followers is measured by the wall clock, which may go back",
+    models="class Partition of Apache Kafka, isFollowerOutOfSync",
+    scenario="clock-back",
+    guarantee="stalled_partition",
+    unsimulated="progress has no deadline",
+)
+def lag_by_wall_clock(mark: Mark) -> None:
+    """Adds to each measured lag what the wall clock gained on the monotonic one."""
+    import time
+
+    def ahead_ms() -> float:
+        return (time.time_ns() - time.monotonic_ns()) / 1_000_000
+
+    began_ms = ahead_ms()
+
+    def make(original: Function) -> Function:
+        def is_caught_up(follower: Any, end: int, now_ms: float, max_lag_ms: float) -> bool:
+            is_lagging = not original(follower, end, now_ms, max_lag_ms)
+            by_wall_ms = now_ms + ahead_ms() - began_ms
+            result: bool = original(follower, end, by_wall_ms, max_lag_ms)
+            if result and is_lagging:
+                mark.hit()
+            return result
+
+        return is_caught_up
+
+    replace("urteil.broker.replication.follower_state:FollowerState.is_caught_up", make)

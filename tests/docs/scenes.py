@@ -138,6 +138,17 @@ b3 = a b x* d
 0.5 coordinator>member p0, generation 7
 2.5-9 coordinator crash!
 5 next coordinator>member p0, generation 1*""",
+    "stalled_partition": """producer, b1 (leader), b2
+1-10 b2 does not reach b1!
+0.3-1 producer ok ok
+1-5.5 producer replica.lag.time.max.ms
+5.5-10 producer nothing is acknowledged*
+0.3-10 b1 up, b2 still in its ISR""",
+    "slow_fetch": """producer, leader, reader
+0.8 reader>leader fetch, wait 200 ms
+2.4 producer>leader send x
+4.4 leader>producer ok
+8 leader>reader x, after 200 ms*""",
     "no_delivery": """member 1, coordinator, member 2
 0.5-2.5 member 1 processes a b
 2.5-9 member 1 killed!

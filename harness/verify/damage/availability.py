@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from urteil.harness.verify.damage.added_topics import BOUNDED
+from typing import Any
+
+from urteil.harness.verify.damage.added_topics import BOUNDED, RETAINED
 from urteil.harness.verify.damage.compaction_and_retention import clone
-from urteil.harness.verify.damage.copy import Copy, S, damage, first
+from urteil.harness.verify.damage.copy import Copy, S, brokers, damage, first
+from urteil.harness.verify.damage.member_departures import (
+    add_row,
+    add_state,
+    last_state,
+    quiet_ns,
+    set_presence,
+)
 from urteil.harness.verify.derived.calm_reads import LEAST_POLLS, SETTLES_NS
 
 _AGE_NS = S // 5
@@ -32,3 +41,25 @@ def wait_fetches_out(copy: Copy) -> None:
             who | {"poll": number} | times | places | moved
             | {"outcome": "ok", "error": None, "event": None}
         )  # fmt: skip
+
+
+@damage("acknowledge nothing without a reason", "stalled_partition", "stalled", replicas=2)
+def stall_without_reason(copy: Copy) -> None:
+    """Two producers try for a minute, while a partition's leader, the controller and enough
+    replicas are there."""
+    last = clone(copy, RETAINED)[-1]
+    begin_ns = quiet_ns(copy)
+    set_presence(copy, last_state(copy)["leader"], begin_ns)
+    add_row(copy, {"path": "/controller", "at_ns": begin_ns, "controller": brokers(copy)[0]})
+    add_state(copy, begin_ns, isr=brokers(copy))
+    acknowledged = {"invoke_ns": begin_ns + S, "complete_ns": begin_ns + 2 * S}
+    model = first(copy.rows("clients"))
+    for number in (1, 2):
+        who: dict[str, Any] = {"client": f"made up waiting {number}", "session": 0}
+        life = {"begin_ns": begin_ns, "end_ns": begin_ns + 62 * S, "transactional_id": None}
+        copy.rows("clients").append(model | who | life | {"kind": "producer"})
+        waiting = {"value_id": f"made up/waiting {number}/0", "outcome": "info", "offset": None}
+        times = {"invoke_ns": begin_ns + 2 * S, "complete_ns": None}
+        copy.rows("sends").append(last | who | waiting | times)
+    last |= acknowledged
+    add_state(copy, begin_ns + 62 * S, isr=brokers(copy))

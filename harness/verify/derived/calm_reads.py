@@ -32,8 +32,11 @@ def calm_read_rows(
     """A reader without a group, a partition of the run and a time in which no fault acted and every
     replica of the partition was in sync. Empty where replicas near the reader answer it, which
     receive records later than the leader acknowledges them, and where a quota may delay it."""
-    if facts.runtime == IMPORTED or scenario.cluster.racks or _has_quota(derived):
+    if facts.runtime == IMPORTED or scenario.cluster.racks:
         return []
+    if any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults):
+        return []
+    limited = {row["client"] for row in derived.tables["quota_limits"]}
     late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
     return [
         {"client": row["client"], "session": row["session"], "p": part["p"], "late_ns": late_ns}
@@ -42,13 +45,9 @@ def calm_read_rows(
         if part["ours"] and not part["gone"]
         for row in clients
         if row["kind"] == "consumer" and row["isolation"] == "read_uncommitted"
+        if row["client"] not in limited
         for stretch in _stretches(derived, part, row, end_of_load_ns(facts))
     ]
-
-
-def _has_quota(derived: Derived) -> bool:
-    is_set = any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults)
-    return is_set or bool(derived.tables.get("quota_limits"))
 
 
 def _stretches(derived: Derived, part: Row, client: Row, load_ns: int) -> Iterator[Stretch]:

@@ -68,6 +68,7 @@ from urteil.harness.verify.derived.takeovers import takeover_rows
 from urteil.harness.verify.derived.topic_changes import killed_clients, lowest_min_isr
 from urteil.harness.verify.derived.transactions import over_ns, stand_rows, txn_rows
 from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
+from urteil.harness.verify.derived.writable_intervals import writable_rows
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.expected_outputs import expected_sql
 from urteil.harness.verify.limits import FOREVER_NS
@@ -106,6 +107,7 @@ def derive(
     _add_clients(derived.tables, run_dir, small, scenario, facts)
     _add_settings(derived.tables, small, scenario)
     derived.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
+    derived.tables["writable_intervals"] = writable_rows(small, scenario, facts, derived.partitions)
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
     derived.tables["acknowledged_changes"] = change_rows(small, end_ns)
     derived.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)

@@ -5,8 +5,7 @@ names a broker that has left is without a leader, too."""
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.effects import Effect
@@ -20,6 +19,13 @@ from urteil.harness.verify.derived.fault_effects import (
 )
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.partitions import setting
+from urteil.harness.verify.derived.presence import (
+    CONTROLLER,
+    IDS,
+    Presence,
+    broker_path,
+    presence_of,
+)
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.topic_changes import UNCLEAN
@@ -36,9 +42,6 @@ TOGETHER_NS = SECOND_NS
 """Elections that are this close are one."""
 HARMLESS = ENDS_NODES | OF_CLIENTS | {Effect.ALLOWS_UNCLEAN_ELECTIONS}
 """Effects of faults that hinder no broker but those that they end."""
-_IDS, _CONTROLLER = "/brokers/ids/", "/controller"
-Presence = Mapping[str, Sequence[Stretch]]
-"""Each znode of a broker or controller with the times in which it existed."""
 
 
 def leaderless(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterator[Row]:
@@ -46,7 +49,7 @@ def leaderless(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterat
     leader, the longest part in which one and the same broker could have led, one and the same
     controller was in office, and no fault acted but on others."""
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    presence = _presence(states)
+    presence = presence_of(small.states)
     assigned = {(row["path"], row["version"]): row["replicas"] for row in states}
     for key, p in small.numbers.items():
         if key in small.gone or key[0] not in small.topics:
@@ -73,7 +76,7 @@ def passed_over(small: SmallEvidence, load_ns: int) -> Iterator[Row]:
     if any(has_any(fault, OF_DISKS) for fault in small.faults):
         return
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    presence = _presence(states)
+    presence = presence_of(small.states)
     for departed, away in _departures(presence):
         if away.begin_ns >= load_ns:
             continue
@@ -98,11 +101,11 @@ def passed_over(small: SmallEvidence, load_ns: int) -> Iterator[Row]:
 def _departures(presence: Presence) -> Iterator[tuple[int, Stretch]]:
     """Each broker that left, from then to its return."""
     for path, stays in presence.items():
-        if path.startswith(_IDS):
+        if path.startswith(IDS):
             returns = [*(stay.begin_ns for stay in stays[1:]), FOREVER_NS]
             for stay, back_ns in zip(stays, returns, strict=True):
                 if stay.end_ns < back_ns:
-                    yield int(path.removeprefix(_IDS)), Stretch(stay.end_ns, back_ns)
+                    yield int(path.removeprefix(IDS)), Stretch(stay.end_ns, back_ns)
 
 
 def _overtaken(
@@ -157,7 +160,7 @@ def _without_leader(span: Span, presence: Presence, load_ns: int) -> Iterator[St
     lasted = Stretch(span.begin_ns, min(span.end_ns, load_ns))
     if lasted.begin_ns >= lasted.end_ns:
         return
-    led = presence.get(f"{_IDS}{span.leader}", ())
+    led = presence.get(broker_path(span.leader), ())
     if span.leader < 0:
         yield lasted
     elif led and led[0].begin_ns <= lasted.begin_ns:
@@ -208,8 +211,8 @@ def _shared_stretches(
         if fault["acted"]
         and not (has_only(fault, HARMLESS) and f"b{broker}" not in targets_of(fault))
     ]
-    for lived in presence.get(f"{_IDS}{broker}", ()):
-        for office in presence.get(_CONTROLLER, ()):
+    for lived in presence.get(broker_path(broker), ()):
+        for office in presence.get(CONTROLLER, ()):
             for allowed in since:
                 shared = (lasted, lived, office, allowed)
                 begin_ns = max(stretch.begin_ns for stretch in shared)
@@ -226,22 +229,3 @@ def _subtract(busy: Iterable[Stretch], stretch: Stretch) -> Iterator[Stretch]:
             begin_ns = max(begin_ns, other.end_ns)
     if begin_ns < stretch.end_ns:
         yield Stretch(begin_ns, stretch.end_ns)
-
-
-def _presence(states: Iterable[Row]) -> Presence:
-    """When brokers and controllers were there, from each time that their znode was made to the next
-    or to its end."""
-    begun: dict[str, int] = {}
-    presence: dict[str, list[Stretch]] = defaultdict(list)
-    for row in states:
-        path = str(row["path"])
-        if not path.startswith(_IDS) and path != _CONTROLLER:
-            continue
-        begin_ns = begun.pop(path, None)
-        if begin_ns is not None:
-            presence[path].append(Stretch(begin_ns, row["at_ns"]))
-        if row["version"] != -1:
-            begun[path] = row["at_ns"]
-    for path, begin_ns in begun.items():
-        presence[path].append(Stretch(begin_ns, FOREVER_NS))
-    return dict(presence)

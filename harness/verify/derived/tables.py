@@ -189,6 +189,11 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l from_ns:l to_ns:l bound_ns:l",
         made_of=("faults", "states"),
     ),
+    "writable_intervals": DerivedTable(
+        "an interval in which nothing hinders a partition's leader, its controller and their links",
+        "p:l from_ns:l to_ns:l bound_ns:l leader:i wall_clock:i",
+        made_of=("faults", "states"),
+    ),
     "undisturbed_intervals": DerivedTable(
         "an undisturbed interval of a group or reader in a partition",
         "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i "

@@ -76,6 +76,7 @@ class Occasion(Enum):
     DEPARTURES = "members that leave their group or return"
     LIVE_READERS = "readers whose polls show that they live, while no fault acts"
     PROMPT_READERS = "readers that wait for new records for long, while no fault acts"
+    WRITABLE = "a partition that nothing hinders for longer than it may stand still"
     LOGS = "the logs of brokers' disks"
     EARLIEST_LOOKUPS = "lookups of a log's start"
     LIMITS = "limits of retention or of segments that are reached"

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.harness.verify.guarantees.availability.pending_sends import end_of_wait_ns, is_refused
 from urteil.harness.verify.guarantees.base import Guarantee
-from urteil.harness.verify.limits import FOREVER_NS, REFUSALS, REFUSED, WAITS
+from urteil.harness.verify.limits import FOREVER_NS, REFUSED, WAITS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _WAIT_NS = 2_000_000_000
@@ -112,7 +113,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in history.partitions:
         acks_ns = [send.complete_ns for send in partition.sends if send.outcome == "ok"]
         first_ns = min(acks_ns, default=FOREVER_NS)
-        waits = [(send, *_wait(history, send)) for send in partition.sends if not _is_refused(send)]
+        waits = [
+            (send, send.invoke_ns, end_of_wait_ns(history, send))
+            for send in partition.sends
+            if not is_refused(send)
+        ]
         for due in partition.derived_rows("progress_in_faults"):
             has_sender = any(
                 begin_ns <= due.to_ns - _WAIT_NS and end_ns >= due.from_ns
@@ -148,20 +153,6 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if not due.ended and due.tried >= least:
             subject = subject_text(due.from_ns, due.grp)
             yield Violation("transactions stopped", subject=subject)
-
-
-def _wait(history: SmallHistory, send: Row) -> tuple[int, int]:
-    """From when until when a client waits for the answer to a send."""
-    if send.complete_ns is not None:
-        return send.invoke_ns, send.complete_ns
-    is_killed = any(row.client == send.client for row in history.derived_rows("killed"))
-    return send.invoke_ns, send.invoke_ns if is_killed else FOREVER_NS
-
-
-def _is_refused(send: Row) -> bool:
-    """Whether a broker refused a send for its content."""
-    error = (send.error or "").replace("_", "").upper()
-    return send.outcome == "fail" and any(word in error for word in REFUSALS)
 
 
 def _is_plain_producer(history: SmallHistory, send: Row, until_ns: int) -> bool:

@@ -113,7 +113,7 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Members of groups, which commit between two polls.",
         "Readers of committed records, and readers that fetch from the nearest replica.",
-        "Runs in which a quota was set.",
+        "Clients with a quota, and runs in which a fault set one.",
     ),
     occasion=Occasion.PROMPT_READERS,
     opportunities=f"SELECT COUNT(*) AS n FROM ({_READERS}) readers",

@@ -89,8 +89,38 @@ def draw_reader(scene: Scene) -> None:
                   to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, least=3)  # fmt: skip
 
 
+def draw_stall(scene: Scene) -> None:
+    """Producers that try while a partition acknowledges something at times."""
+    pick = scene.random.choice
+    scene.part()
+    clients = [scene.name(kind) for kind in ("a", "b", "c")]
+    for client in clients:
+        scene.add(
+            "clients", client=client, session=0, kind=pick((*["producer"] * 5, "raw")),
+            transactional_id=pick((None, None, None, client)), end_ns=pick((60, 60, 20)) * S,
+        )  # fmt: skip
+    if scene.chance(0.3):
+        scene.add("killed", client=clients[0])
+    for number, at_ns in enumerate(scene.times(7, 0, 20)):
+        outcome = pick(("ok", "info", "info", "info", "fail"))
+        is_done = outcome != "info" or scene.chance(0.3)
+        scene.add(
+            "sends", **scene.place(), partition_intended=0, client=pick(clients), session=0,
+            op=number, value_id=f"{scene.name('v')}/{number}", invoke_ns=at_ns, outcome=outcome,
+            complete_ns=at_ns + pick((1, 1, 6)) * S if is_done else None, acks=-1,
+            error=pick(("made up", "MESSAGE_TOO_LARGE")) if outcome == "fail" else None,
+            offset=number if outcome == "ok" else None,
+        )  # fmt: skip
+    for begin_s in (2, 12):
+        scene.add(
+            "writable_intervals", p=scene.p(), from_ns=pick((begin_s, begin_s + 3)) * S,
+            to_ns=(begin_s + pick((7, 10))) * S, bound_ns=pick((2, 4)) * S, leader=1, wall_clock=0,
+        )  # fmt: skip
+
+
 SCENES: dict[Draw, tuple[str, ...]] = {
     draw_sends: ("no_progress",),
     draw_waiting: ("no_delivery",),
     draw_reader: ("slow_fetch",),
+    draw_stall: ("stalled_partition",),
 }

@@ -1,0 +1,36 @@
+"""When brokers were registered and controllers in office, by the metadata plane."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from urteil.harness.verify.derived.impact import Stretch
+from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.limits import FOREVER_NS
+
+IDS, CONTROLLER = "/brokers/ids/", "/controller"
+Presence = Mapping[str, Sequence[Stretch]]
+"""Each znode of a broker or controller with the times in which it existed."""
+
+
+def broker_path(broker: int) -> str:
+    return f"{IDS}{broker}"
+
+
+def presence_of(states: Iterable[Row]) -> Presence:
+    """From each time that such a znode was made to the next or to its end."""
+    begun: dict[str, int] = {}
+    presence: dict[str, list[Stretch]] = defaultdict(list)
+    for row in sorted(states, key=lambda row: int(row["zxid"])):
+        path = str(row["path"])
+        if not path.startswith(IDS) and path != CONTROLLER:
+            continue
+        begin_ns = begun.pop(path, None)
+        if begin_ns is not None:
+            presence[path].append(Stretch(begin_ns, row["at_ns"]))
+        if row["version"] != -1:
+            begun[path] = row["at_ns"]
+    for path, begin_ns in begun.items():
+        presence[path].append(Stretch(begin_ns, FOREVER_NS))
+    return dict(presence)

@@ -1,0 +1,87 @@
+"""Readers that receive records late are found, if nothing explains the delay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.verify.example_runs import alone, healthy
+from urteil.harness.scenario import Phase
+from urteil.harness.verify import synthetic
+from urteil.harness.verify.result import GuaranteeResult, Status
+from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
+
+SHAPE = synthetic.Shape(records=80, partitions=1)
+MS = 1_000_000
+POLLS = 60
+CALM_NS = END_NS + 20 * S
+WHO = {"client": "c9", "session": 0}
+PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
+
+
+def _judged(
+    run_dir: Path, *, late: int = 6, age_ms: int = 190, every_ms: int = 500, reader: Any = None,
+    send: Any = None, **fault: Any,
+) -> GuaranteeResult:  # fmt: skip
+    """A run with a reader that polls 60 records one by one, `late` of them at an age of
+    `age_ms`."""
+    tables = healthy(SHAPE)
+    sends = sorted(tables["sends"], key=lambda row: int(row["offset"]))
+    lives = {"kind": "consumer", "isolation": "read_uncommitted", "group": None}
+    life = {"begin_ns": CALM_NS - 10 * S, "end_ns": CALM_NS + 60 * S}
+    tables["clients"].append(tables["clients"][0] | WHO | lives | life | (reader or {}))
+    for number, row in enumerate(sends):
+        at_ns = CALM_NS + number * every_ms * MS
+        row |= {"invoke_ns": at_ns - MS, "complete_ns": at_ns} | (send or {})
+        if number > POLLS:
+            continue
+        age_ns = (age_ms if 0 < number <= late else 5) * MS
+        moved = {"position_before": row["offset"], "position_after": row["offset"] + 1}
+        times = {"invoke_ns": at_ns, "complete_ns": at_ns + age_ns, "poll": number}
+        tables["polls"].append(
+            {"run": "r", "outcome": "ok", "error": None, "event": None}
+            | WHO | PLACE | times | moved
+        )  # fmt: skip
+    tables["faults"][0].update(fault)
+    phases = [
+        Phase(name="during", begin_ns=BEGIN_NS, end_ns=CALM_NS + 60 * S),
+        Phase(name="final", begin_ns=CALM_NS + 60 * S, end_ns=CALM_NS + 61 * S),
+    ]
+    facts = synthetic.facts(SHAPE, phases=phases)
+    scenario = synthetic.scenario(SHAPE)
+    return alone("slow_fetch", run_dir, tables, scenario=scenario, facts=facts, shape=SHAPE)
+
+
+def test_reader_whose_fetches_wait_out_is_a_violation(tmp_path: Path) -> None:
+    result = _judged(tmp_path)
+    assert result.status is Status.VIOLATED
+    (finding,) = result.findings
+    assert finding.sub_kind == "waited out"
+    assert finding.sentence.startswith(
+        "6 of 60 polls of c9 returned records that had been acknowledged for 160 ms and more "
+        "(up to 190 ms)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"late": 3}, Status.HOLDS),
+        ({"age_ms": 120}, Status.HOLDS),
+        ({"late": 60, "every_ms": 100}, Status.NOT_JUDGED),
+        ({"reader": {"kind": "group", "group": "g"}}, Status.NOT_JUDGED),
+        ({"reader": {"isolation": "read_committed"}}, Status.NOT_JUDGED),
+        ({"send": {"acks": 1}}, Status.NOT_JUDGED),
+        ({"begin_ns": CALM_NS, "end_ns": CALM_NS + 50 * S, "healed_ns": CALM_NS + 50 * S},
+         Status.NOT_JUDGED),
+    ],
+    ids=["few", "sooner", "behind", "member", "of committed records", "before followers", "fault"],
+)  # fmt: skip
+def test_late_polls_that_are_explained_yield_no_finding(
+    more: dict[str, Any], status: Status, tmp_path: Path
+) -> None:
+    result = _judged(tmp_path, **more)
+    assert result.status is status, result
+    assert not result.findings

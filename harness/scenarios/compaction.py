@@ -65,7 +65,7 @@ COMPACTION_CALM = Scenario(
     workload=LOAD,
     guarantees=(
         *("lost_write", *OWN),
-        *("tombstone_too_early", "compacted_too_early", "kept_too_long", "slow_fetch"),
+        *("tombstone_too_early", "compacted_too_early", "kept_too_long"),
     ),
     duration_s=30.0,
 )

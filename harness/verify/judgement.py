@@ -271,7 +271,7 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     clients = evidence.rows(run_dir, "clients")
     derived.tables["progress_after_faults"] = resumption_rows(derived, scenario, clients)
     derived.tables["progress_without_faults"] = quiet_rows(derived, scenario, facts)
-    derived.tables["calm_reads"] = calm_read_rows(derived, scenario, facts, clients)
+    derived.tables["calm_reads"] = calm_read_rows(run_dir, derived, scenario, facts, clients)
     derived.tables["transaction_progress"] = standstill_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.derive(derived), scenario

@@ -8,10 +8,13 @@ what is not in transactions as soon as that is committed. Its broker may hold a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import FETCH_MAX_WAIT_MS
+from urteil.harness.host_load import METRIC
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
@@ -22,20 +25,24 @@ from urteil.harness.verify.limits import SECOND_NS
 SETTLES_NS = 5 * SECOND_NS
 """So long after a disturbance connections and metadata may still be renewed."""
 LEAST_POLLS = 50
-_LATE = 0.8
+_LATE = 0.5
 """The part of the wait after which a fetch counts as one that was answered for its end."""
+_BUSY = 8.0
+"""Runnable tasks a processor above which polls of a healthy cluster may be late."""
 
 
 def calm_read_rows(
-    derived: Derived, scenario: Scenario, facts: RunFacts, clients: Sequence[Row]
+    run_dir: Path, derived: Derived, scenario: Scenario, facts: RunFacts, clients: Sequence[Row]
 ) -> list[Row]:
-    """A reader without a group, a partition of the run and a time in which no fault acted and every
-    replica of the partition was in sync. Empty where replicas near the reader answer it, which
-    receive records later than the leader acknowledges them, and where a quota may delay it."""
+    """A reader without a group, a partition of the run and a time in which no fault acted, every
+    replica of the partition was in sync, and the machine was not busy. Empty where replicas near
+    the reader answer it, which receive records later than the leader acknowledges them, and where
+    a quota may delay it."""
     if facts.runtime == IMPORTED or scenario.cluster.racks:
         return []
     if any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults):
         return []
+    busy = list(_busy_seconds(run_dir))
     limited = {row["client"] for row in derived.tables["quota_limits"]}
     late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
     return [
@@ -46,11 +53,20 @@ def calm_read_rows(
         for row in clients
         if row["kind"] == "consumer" and row["isolation"] == "read_uncommitted"
         if row["client"] not in limited
-        for stretch in _stretches(derived, part, row, end_of_load_ns(facts))
+        for stretch in _stretches(derived, busy, part, row, end_of_load_ns(facts))
     ]
 
 
-def _stretches(derived: Derived, part: Row, client: Row, load_ns: int) -> Iterator[Stretch]:
+def _busy_seconds(run_dir: Path) -> Iterator[Stretch]:
+    """The seconds in which many tasks of the machine wanted to run, with those beside them."""
+    for row in evidence.samples(run_dir, (METRIC,)):
+        if None not in (row["at_ns"], row["value"]) and row["value"] > _BUSY:
+            yield Stretch(row["at_ns"] - 2 * SECOND_NS, row["at_ns"] + SECOND_NS)
+
+
+def _stretches(
+    derived: Derived, busy: Sequence[Stretch], part: Row, client: Row, load_ns: int
+) -> Iterator[Stretch]:
     """The calm parts of a client's life, each from SETTLES_NS after the last disturbance on."""
     begin_ns, end_ns = client["begin_ns"], client["end_ns"] or load_ns
     if begin_ns is None:
@@ -60,7 +76,7 @@ def _stretches(derived: Derived, part: Row, client: Row, load_ns: int) -> Iterat
         for span in derived.tables.get("state_spans", [])
         if span["p"] == part["p"] and (span["leader"] < 0 or span["isr_size"] < part["replication"])
     )
-    busy = [*map(acting_stretch, derived.faults), *short]
-    for calm in undisturbed_between(busy, begin_ns, min(end_ns, load_ns)):
+    disturbances = [*map(acting_stretch, derived.faults), *short]
+    for calm in undisturbed_between(disturbances, begin_ns, min(end_ns, load_ns)):
         if calm.end_ns - calm.begin_ns > SETTLES_NS:
-            yield Stretch(calm.begin_ns + SETTLES_NS, calm.end_ns)
+            yield from undisturbed_between(busy, calm.begin_ns + SETTLES_NS, calm.end_ns)

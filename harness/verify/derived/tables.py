@@ -203,7 +203,7 @@ DERIVED: dict[str, DerivedTable] = {
     "calm_reads": DerivedTable(
         "an interval in which nothing delays a reader's fetches of a partition",
         "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
-        made_of=("clients", "faults", "states", "admin_ops"),
+        made_of=("clients", "faults", "states", "admin_ops", "samples"),
     ),
     "evictions": DerivedTable(
         "a member that was removed from its group although it polled",

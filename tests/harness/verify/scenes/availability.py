@@ -78,7 +78,7 @@ def draw_reader(scene: Scene) -> None:
                 complete_ns=at_ns, outcome=pick(("ok", "ok", "ok", "info")),
                 txn=pick((None, None, None, 1)),
             )  # fmt: skip
-            delay_ns = pick((1, 1, 1, 2, 9)) * S // 10
+            delay_ns = pick((0, 0, 0, 1, 2, 9)) * S // 10 + 1
             scene.add(
                 "polls", **scene.place(n), **who, poll=2 * number + pick((0, n)),
                 invoke_ns=at_ns, complete_ns=at_ns + delay_ns, outcome=pick(("ok", "ok", "fail")),

@@ -31,7 +31,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, decl
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    *(availability, member_departures, outputs, quorum),
+    *(member_departures, outputs, quorum, availability),
     mirrors,
 )
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from urteil.harness.verify.damage.added_topics import BOUNDED, RETAINED
+from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Copy, S, brokers, damage, first
-from urteil.harness.verify.damage.member_departures import (
-    add_row,
-    add_state,
-    last_state,
-    quiet_ns,
-    set_presence,
-)
+from urteil.harness.verify.damage.member_departures import add_row, quiet_ns
 from urteil.harness.verify.derived.calm_reads import LEAST_POLLS, SETTLES_NS
 
 _AGE_NS = S // 5
@@ -47,11 +42,14 @@ def wait_fetches_out(copy: Copy) -> None:
 def stall_without_reason(copy: Copy) -> None:
     """Two producers try for a minute, while a partition's leader, the controller and enough
     replicas are there."""
-    last = clone(copy, RETAINED)[-1]
+    last = clone(copy, BOUNDED)[-1]
     begin_ns = quiet_ns(copy)
-    set_presence(copy, last_state(copy)["leader"], begin_ns)
-    add_row(copy, {"path": "/controller", "at_ns": begin_ns, "controller": brokers(copy)[0]})
-    add_state(copy, begin_ns, isr=brokers(copy))
+    if not any(row["path"] == "/controller" for row in copy.rows("states")):
+        office = {"path": "/controller", "at_ns": begin_ns, "controller": brokers(copy)[0]}
+        add_row(copy, office)
+    states = [row for row in copy.rows("states") if row["topic_id"] == BOUNDED.topic_id]
+    in_sync = {"at_ns": begin_ns, "isr": json.dumps(brokers(copy))}
+    add_row(copy, states[-1] | in_sync | {"version": states[-1]["version"] + 1})
     acknowledged = {"invoke_ns": begin_ns + S, "complete_ns": begin_ns + 2 * S}
     model = first(copy.rows("clients"))
     for number in (1, 2):
@@ -62,4 +60,3 @@ def stall_without_reason(copy: Copy) -> None:
         times = {"invoke_ns": begin_ns + 2 * S, "complete_ns": None}
         copy.rows("sends").append(last | who | waiting | times)
     last |= acknowledged
-    add_state(copy, begin_ns + 62 * S, isr=brokers(copy))

@@ -70,7 +70,7 @@ def leave_leaderless(copy: Copy) -> None:
     clone(copy, RETAINED)
     at_ns, eligible = quiet_ns(copy), brokers(copy)[0]
     set_presence(copy, eligible, at_ns)
-    add_row(copy, {"path": "/controller", "at_ns": at_ns})
+    add_row(copy, {"path": "/controller", "at_ns": at_ns, "controller": brokers(copy)[0]})
     add_state(copy, at_ns + S, leader=-1, isr=brokers(copy))
     add_state(copy, at_ns + 31 * S, leader=eligible, isr=brokers(copy))
 
@@ -84,7 +84,7 @@ def pass_over(copy: Copy) -> None:
     eligible = _another_broker(copy, departed)
     for broker in brokers(copy):
         set_presence(copy, broker, at_ns)
-    add_row(copy, {"path": "/controller", "at_ns": at_ns})
+    add_row(copy, {"path": "/controller", "at_ns": at_ns, "controller": brokers(copy)[0]})
     add_state(copy, at_ns, isr=brokers(copy))
     other = last_state(copy) | {"topic_id": "other", "topic": "other", "path": "other"}
     add_row(copy, other)
@@ -142,6 +142,6 @@ def set_presence(copy: Copy, broker: int, at_ns: int, *, version: int = 0) -> No
 def add_row(copy: Copy, row: dict[str, Any]) -> Row:
     """Add a row to `states`, behind all others."""
     zxid = max(int(other["zxid"]) for other in copy.rows("states")) + 1
-    added = dict.fromkeys(last_state(copy)) | {"version": 0} | row | {"zxid": zxid}
+    added = dict.fromkeys(copy.rows("states")[0]) | {"version": 0} | row | {"zxid": zxid}
     copy.rows("states").append(added)
     return added

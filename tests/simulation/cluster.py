@@ -23,6 +23,7 @@ from urteil.broker.zookeeper.znodes import decode_state
 
 BROKERS = (1, 2, 3)
 PORT = 9092
+STOP_S = 60.0
 EPOCH_MS = 1_700_000_000_000
 PROPERTIES = {
     "zookeeper.connect": f"{HOST}:2181",
@@ -126,6 +127,7 @@ class Cluster:
     disks: dict[str, Disk] = field(default_factory=dict)
     clocks: dict[int, Clock] = field(default_factory=dict)
     lives: dict[int, Life] = field(default_factory=dict)
+    bad_stops: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ensemble = Ensemble(self.loop)
@@ -165,12 +167,17 @@ class Cluster:
             self.disks[process(broker_id)].lose_power(self.rng)
 
     async def stop(self, broker_id: int) -> None:
-        """A controlled shutdown, to its end. While it starts, a broker just ends."""
+        """A controlled shutdown, to its end; one without an end, or with an exception, is noted in
+        `bad_stops`. While it starts, a broker just ends."""
         if not self.lives[broker_id].starting.done():
             return self.kill(broker_id)
         life = self.lives.pop(broker_id)
         stopping = self.loop.network.host(life.host).create_task(life.broker.stop())
-        await asyncio.wait([stopping], timeout=60)
+        await asyncio.wait([stopping], timeout=STOP_S)
+        if not stopping.done():
+            self.bad_stops.append(f"broker {broker_id} did not stop within {STOP_S:.0f} s")
+        elif (error := stopping.exception()) is not None:
+            self.bad_stops.append(f"broker {broker_id} could not stop: {error!r}")
         self.loop.network.kill(life.host, silent=False)
         life.machine.storage.is_alive = False  # type: ignore[attr-defined]
 

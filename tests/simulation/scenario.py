@@ -141,6 +141,7 @@ async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evide
         for error in schedule.failed_starts
         if not isinstance(error, TimeoutError)
     ]
+    evidence.troubles += cluster.bad_stops
     run.played = schedule.played
     run.outcomes = Counter(send.outcome for send in history.sends)
     return evidence

@@ -48,8 +48,11 @@ SHORTER = {
     "--hours 1 --suite": "--reruns 0 --hours 0.05 --suite",
     "--shrink-minutes 12": "--shrink-minutes 0",
     "p2/1869": "p2/18",
+    "--bugs 300 --seed 1 --budget 360": "--bugs 2",
+    "--bugs 40": "--bugs 2",
+    "--bugs 60": "--bugs 2",
 }
-"""Shorter nights, and a record that runs of any length have."""
+"""Shorter nights and campaigns, and a record that runs of any length have."""
 CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked", "box")
 ANOTHER = re.compile(r"urteil cluster up --name (\S+)")
 """Several commands of a page start a cluster of one name: its reader types one of them."""

@@ -300,7 +300,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     if arguments["mutant"] is not None and target != "urteil":
         raise click.UsageError(f"--mutant changes our own broker, not --target {target}")
     if arguments["coverage"]:
-        _check_coverage(arguments, target)
+        _check_coverage(arguments, target, base.runtime)
     zookeepers, controllers = arguments["zookeepers"], arguments["controllers"]
     check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
     if arguments["duration_s"] is not None:
@@ -346,16 +346,16 @@ def _mutant(name: str | None) -> str | None:
     return str(Path(name).resolve())
 
 
-def _check_coverage(arguments: dict[str, Any], target: str) -> None:
+def _check_coverage(arguments: dict[str, Any], target: str, base_runtime: str) -> None:
     """Raise UsageError for brokers whose lines the lab cannot record."""
     if target != "urteil":
         raise click.UsageError(f"--coverage: the lines are our own broker's, not --target {target}")
     if arguments["mutant"] is not None:
         raise click.UsageError("--coverage: the lines are those of the broker without --mutant")
-    if arguments["runtime"] not in (None, "process"):
+    if (runtime := arguments["runtime"] or base_runtime) != "process":
         raise click.UsageError(
             f"--coverage: brokers write their lines into the run's folder: leave out --runtime "
-            f"{arguments['runtime']}"
+            f"{runtime}, and play a scenario that runs as processes"
         )
 
 

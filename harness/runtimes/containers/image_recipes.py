@@ -77,8 +77,9 @@ def _broker() -> Recipe:
 
 
 def _broker_code() -> list[tuple[str, Path]]:
-    """The modules of the package that a broker, or a mutant of it, imports; no tests."""
-    paths = [PACKAGE / "__init__.py", PACKAGE / "suites" / "__init__.py"]
+    """The modules of the package that a broker, or one with a bug, imports; no tests."""
+    suites = PACKAGE / "suites"
+    paths = [PACKAGE / "__init__.py", suites / "__init__.py", suites / "source_hook.py"]
     for room in ("broker", "suites/mutants", "suites/drawn_bugs", "compose/broker"):
         paths += [PACKAGE / room / path for path in _modules(PACKAGE / room)]
     return [(f"urteil/{path.relative_to(PACKAGE)}", path) for path in paths]

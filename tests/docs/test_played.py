@@ -56,8 +56,8 @@ SHORTER = {
 CLUSTERS = ("default", "play", "mix-a", "course", "racks", "locked", "box")
 ANOTHER = re.compile(r"urteil cluster up --name (\S+)")
 """Several commands of a page start a cluster of one name: its reader types one of them."""
-ELSEWHERE = ("spark1.example", "/mnt/bucket")
-"""tests/harness/verify/test_spark_cluster.py plays these on a cluster of its own."""
+ELSEWHERE = ("spark1.example", "/mnt/bucket", "hosts.toml")
+"""Machines of the reader's own: the tests have a Spark cluster and hosts of theirs."""
 ELSEWHERE_TYPED = "urteil tool "
 """suites/courses plays Kafka's tools, with the records that they read and write."""
 UP = "docker compose -f compose/compose.yaml up --wait"

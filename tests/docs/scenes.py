@@ -148,7 +148,7 @@ b3 = a b x* d
 0.8 reader>leader fetch, wait 200 ms
 2.4 producer>leader send x
 4.4 leader>producer ok
-8 leader>reader x, after 200 ms*""",
+8 leader>reader x, late*""",
     "no_delivery": """member 1, coordinator, member 2
 0.5-2.5 member 1 processes a b
 2.5-9 member 1 killed!

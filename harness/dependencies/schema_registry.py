@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-import tarfile
 from pathlib import Path
 
 from urteil.harness.dependencies.installation import (
@@ -56,8 +55,7 @@ def _fetch_registry(folder: Path) -> None:
     artifact = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
     copy_artifact(NAME, artifact, folder, how=HOW)
     archive = next(folder.glob("*.tar.gz"))
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+    shutil.unpack_archive(archive, folder)
     archive.unlink()
 
 

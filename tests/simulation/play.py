@@ -15,8 +15,12 @@ import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.simulation.__main__ import ROOT, prepared
+
+if TYPE_CHECKING:
+    from urteil.suites.drawn_bugs.bug import DrawnBug
 
 CANNOT_PLAY = 3
 """The exit code without a Python for it, and for a bug of other source."""
@@ -30,18 +34,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--bug", type=Path)
     parser.add_argument("--processor-s", type=int, help="end it after so much processor time")
     options = parser.parse_args(arguments)
+    try:
+        drawn = None if options.bug is None else _load(options.bug)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_PLAY
     if importlib.util.find_spec("simloop") is None:
         return _start_in_environment(arguments)
     if options.processor_s is not None:
         _limit(options.processor_s)
     if options.lines is not None:
         _record_lines(options.lines)
-    try:
-        bug = _Bug() if options.bug is None else _import_with_bug(options.bug)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return CANNOT_PLAY
-    _play(options.seed, bug)
+    _play(options.seed, _Bug() if drawn is None else _import_with_bug(drawn))
     return 0
 
 
@@ -77,12 +81,19 @@ class _Bug:
         self.ran = True
 
 
-def _import_with_bug(path: Path) -> _Bug:
+def _load(path: Path) -> DrawnBug:
+    """Raises ValueError if the file is not a drawn bug, or one of other source."""
     from urteil.suites.drawn_bugs.bug import load_bug
+
+    drawn = load_bug(path)
+    drawn.change((ROOT / drawn.file).read_text())
+    return drawn
+
+
+def _import_with_bug(drawn: DrawnBug) -> _Bug:
     from urteil.suites.drawn_bugs.changed_module import import_with_bug
 
-    bug, drawn = _Bug(is_there=True), load_bug(path)
-    drawn.change((ROOT / drawn.file).read_text())
+    bug = _Bug(is_there=True)
     import_with_bug(drawn, bug.hit)
     return bug
 

@@ -12,9 +12,9 @@ environment without PySpark: a file that the wheel lacks fails there.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,7 @@ def urteil(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def earlier_run(tmp_path: Path) -> Path:
-    with tarfile.open(PACKED) as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(PACKED, tmp_path)
     return tmp_path / "run"
 
 

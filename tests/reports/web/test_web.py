@@ -173,7 +173,8 @@ LONG_NAME = "20261127-044217-test_orders_survive_the_crash_of_their_leader_and_o
 OUTSIDE = """
 const right = document.documentElement.clientWidth;
 return [...document.querySelectorAll('form *, table a')]
-  .filter((one) => one.getBoundingClientRect().right > right + 1 || one.scrollWidth > right)
+  .filter((one) => one.getBoundingClientRect().right > right + 1
+    || (one.tagName !== 'SELECT' && one.scrollWidth > right))  // its options are cut, not shown
   .map((one) => one.outerHTML.slice(0, 80));
 """
 FILTER_BOTTOMS = """

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.compaction_and_retention import clone
-from urteil.harness.verify.damage.copy import Copy, S, brokers, damage, first
+from urteil.harness.verify.damage.copy import Copy, S, Untried, brokers, damage, first
 from urteil.harness.verify.damage.member_departures import add_row, quiet_ns
 from urteil.harness.verify.derived.calm_reads import LEAST_POLLS, SETTLES_NS
 
@@ -20,6 +20,8 @@ def wait_fetches_out(copy: Copy) -> None:
     """Long before the rest, a reader gets each record a fifth of a second after its
     acknowledgement."""
     sends = clone(copy, BOUNDED)[: LEAST_POLLS + 2]
+    if len(sends) <= LEAST_POLLS:
+        raise Untried("too few records")
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 40 * copy.still_ns
     model = first(copy.rows("clients"))
     who = {"client": "made up reader", "session": 0}

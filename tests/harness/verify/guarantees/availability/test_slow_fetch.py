@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.example_runs import alone, healthy
+from tests.harness.verify.example_runs import alone, copy_of, healthy
 from urteil.harness.host_load import METRIC
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.damage.added_topics import BOUNDED
+from urteil.harness.verify.damage.availability import wait_fetches_out
+from urteil.harness.verify.damage.compaction_and_retention import clone
+from urteil.harness.verify.damage.copy import Untried
+from urteil.harness.verify.derived.calm_reads import LEAST_POLLS
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 
@@ -100,3 +105,12 @@ def test_late_polls_that_are_explained_yield_no_finding(
     result = _judged(tmp_path, **more)
     assert result.status is status, result
     assert not result.findings
+
+
+def test_damage_to_fetches_requires_enough_records() -> None:
+    copy = copy_of(healthy())
+    few = clone(copy, BOUNDED)[:LEAST_POLLS]
+    rest = [row for row in copy.rows("sends") if row["topic_id"] != BOUNDED.topic_id]
+    copy.rows("sends")[:] = rest + few
+    with pytest.raises(Untried, match="too few records"):
+        wait_fetches_out(copy)

@@ -7,6 +7,7 @@ of them. `examples` are its tests.
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -91,8 +92,9 @@ def _pass_for(node: Any) -> Any:
 class _OneWay(Operator):  # type: ignore[misc]
     """An operator with at most one change of a node."""
 
+    @abstractmethod
     def matches(self, node: Any) -> bool:
-        raise NotImplementedError
+        """Whether the node can be changed."""
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
         if self.matches(node):

@@ -15,7 +15,7 @@ from tests.chaos.test_nemesis import nemesis, rows, schedule
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.anchor_events import EVENTS, EventWatch, check_event
 from urteil.chaos.fault_arguments import FaultArguments
-from urteil.chaos.observations import LabFailure, NodeStatus
+from urteil.chaos.observations import LabFailure, NodeStatus, PartitionView
 from urteil.harness.scenario import FaultSpec
 
 AIM = FaultArguments(target="leader", topic="t")
@@ -34,7 +34,7 @@ class Moving(PaperCluster):
         self._seen()
         return self.head
 
-    def partition(self, topic: str, partition: int):  # type: ignore[no-untyped-def]
+    def partition(self, topic: str, partition: int) -> PartitionView | None:
         self._seen()
         return super().partition(topic, partition)
 
@@ -215,17 +215,29 @@ def test_crash_at_a_link_event_hits_its_node(tmp_path: Path) -> None:
     assert row["targets"] == f'["{first.dst}"]'
 
 
+class Looking(PaperCluster):
+    """Notes which APIs the rules in force match when a node is killed or resumed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.apis: list[list[str]] = []
+
+    def kill(self, node: str) -> NodeStatus:
+        self._look()
+        return super().kill(node)
+
+    def resume(self, node: str) -> NodeStatus:
+        self._look()
+        return super().resume(node)
+
+    def _look(self) -> None:
+        self.apis.append([rule.api for rule, _ in self.net.rules.values()])
+
+
 def test_fault_that_may_not_begin_yet_holds_no_frame(tmp_path: Path) -> None:
     """A broker that restarted slowly once used up the time in which the next fault awaits its
     request."""
-    cluster, rules = PaperCluster(), []
-    resume = cluster.resume
-
-    def resume_and_look(node: str) -> NodeStatus:
-        rules.append(dict(cluster.net.rules))
-        return resume(node)
-
-    cluster.resume = resume_and_look  # type: ignore[method-assign]
+    cluster = Looking()
     faults = schedule(
         FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.5, choice="1"),
         FaultSpec(fault="crash", target="receiver", at_s=0.1, after_event="link:Fetch:answer:1",
@@ -234,19 +246,12 @@ def test_fault_that_may_not_begin_yet_holds_no_frame(tmp_path: Path) -> None:
     player = nemesis(cluster, tmp_path, faults)
     player.at_once = 1
     player.play(duration_s=0.0)
-    assert rules[0] == {}
+    assert cluster.apis[0] == []
     assert [row["acted"] for row in rows(tmp_path)] == [True, True]
 
 
 def test_overdue_faults_await_their_frames_one_after_another(tmp_path: Path) -> None:
-    cluster, rules = PaperCluster(), []
-    kill = cluster.kill
-
-    def kill_and_look(node: str) -> NodeStatus:
-        rules.append([rule.api for rule, _ in cluster.net.rules.values()])
-        return kill(node)
-
-    cluster.kill = kill_and_look  # type: ignore[method-assign]
+    cluster = Looking()
     faults = schedule(
         *(
             FaultSpec(fault="crash", target="receiver", at_s=0, within_s=5, duration_s=0.1,
@@ -257,7 +262,7 @@ def test_overdue_faults_await_their_frames_one_after_another(tmp_path: Path) -> 
     player = nemesis(cluster, tmp_path, faults)
     player.at_once = 1
     player.play(duration_s=0.0)
-    assert rules == [["Fetch"], ["Produce"]]
+    assert cluster.apis == [["Fetch"], ["Produce"]]
 
 
 def test_end_of_a_link_without_its_event_is_rejected() -> None:

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from urteil.harness.clients.kind import ClientKind
-from urteil.harness.clients.libraries import VERIFIABLE
+from urteil.harness.clients.libraries import JAVA, VERIFIABLE
 from urteil.harness.clients.spec import ClientSpec, load_spec, transactional_id
 from urteil.harness.clients.stop import stop_on_signals
-from urteil.harness.dependencies import kafka
+from urteil.harness.dependencies import java_client, kafka
 from urteil.harness.evidence.journal import Begin, JournalWriter
 
 SPEC_POLL_S = 0.02
@@ -26,6 +26,11 @@ def boot_id() -> str:
     if path.exists():
         return path.read_text().strip()
     return f"since-{int(time.time() - time.monotonic())}"
+
+
+def _version(library: str) -> str:
+    releases = {VERIFIABLE: kafka.VERSION, JAVA: java_client.VERSION}
+    return releases.get(library) or version(library)
 
 
 def begin(spec: ClientSpec, kind: ClientKind) -> Begin:
@@ -42,7 +47,7 @@ def begin(spec: ClientSpec, kind: ClientKind) -> Begin:
         boot_id=boot_id(),
         pid=os.getpid(),
         library=library,
-        version=kafka.VERSION if library == VERIFIABLE else version(library),
+        version=_version(library),
         topic_ids=spec.topic_ids(),
         acks=-1 if is_transactional else spec.workload.acks if is_producer else None,
         idempotent=spec.idempotent if is_producer or is_transactional else None,

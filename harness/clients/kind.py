@@ -186,3 +186,9 @@ def _find_declarations() -> Iterator[ClientKind]:
         kind = getattr(importlib.import_module(module), "KIND", None)
         if isinstance(kind, ClientKind):
             yield kind
+
+
+def libraries_of(scenario: Scenario) -> list[str]:
+    """The libraries that clients of the scenario can use, the usual one first."""
+    kinds = [kind for kind in client_kinds().values() if kind.client_names(scenario)]
+    return list(dict.fromkeys(library for kind in kinds for library in kind.libraries))

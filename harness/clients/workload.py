@@ -26,7 +26,7 @@ from urteil.harness.clients.consumers.read_progress import ReadProgress, await_r
 from urteil.harness.clients.final_reads import FinalReads, FinalRounds, Leaders
 from urteil.harness.clients.journal_tail import Progress, Tails
 from urteil.harness.clients.kind import Stage, client_kinds, declared_options
-from urteil.harness.clients.libraries import VERIFIABLE
+from urteil.harness.clients.libraries import JAVA, VERIFIABLE
 from urteil.harness.clients.options import check_options
 from urteil.harness.clients.processes import Clients, Spawn, spawn_process
 from urteil.harness.clients.run_specs import FLUSH_DEADLINE_S, RunSpecs
@@ -34,6 +34,7 @@ from urteil.harness.clients.spec import own_id, transaction_timeout_ms
 from urteil.harness.clients.transactions.open_transactions import await_no_open_transactions
 from urteil.harness.clients.transactions.transactional_id_probe import initialise_ids
 from urteil.harness.clients.workload_kinds import check_workload_kind
+from urteil.harness.dependencies.java_client import java_classes
 from urteil.harness.dependencies.kafka import kafka_classpath
 from urteil.harness.evidence.journal import JournalReader, Right
 from urteil.harness.scenario import Scenario, TopicFact, TopicSpec, WorkloadSpec
@@ -67,6 +68,8 @@ def prepare_workload(scenario: Scenario) -> None:
     check_workload(scenario.workload)
     if scenario.workload.client == VERIFIABLE:
         kafka_classpath()
+    if scenario.workload.client == JAVA:
+        java_classes()
     if application := application_of(scenario.workload):
         application.prepare(scenario)
 

@@ -11,6 +11,7 @@ from urteil.harness.dependencies.faketime import describe_faketime
 from urteil.harness.dependencies.flink import describe_flink
 from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
+from urteil.harness.dependencies.java_client import describe_java_client
 from urteil.harness.dependencies.kafka import describe_kafka, kafka_classes
 from urteil.harness.dependencies.mirror import describe_mirror
 from urteil.harness.dependencies.postgresql import describe_postgresql
@@ -51,6 +52,7 @@ def list_dependencies() -> list[Dependency]:
         describe_connect(),
         describe_mirror(),
         describe_streams(),
+        describe_java_client(),
         describe_chromium(),
     ]
 

@@ -65,6 +65,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("run pipeline --records 5", "--records needs the workload bulk"),
         ("run pipeline --promise twice", "'at-least-once'"),
         ("run demo --client sarama", "'confluent-kafka'"),
+        ("run demo --client java", "no client of demo can use it; they can use kafka-python"),
         ("run demo --rate -1", "not in the range"),
         ("run demo --brokers 0", "not in the range"),
         ("run demo --engine foo", "'auto', 'duckdb', 'spark'"),

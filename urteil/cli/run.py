@@ -380,8 +380,9 @@ def _workload(scenario: Scenario, arguments: dict[str, Any]) -> WorkloadSpec:
     changed: dict[str, Any] = {"options": load.options | options}
     if arguments.get("rate") is not None:
         changed["rate_records_per_s"] = arguments["rate"]
-    if arguments.get("client") is not None:
-        changed["client"] = arguments["client"]
+    if (library := arguments.get("client")) is not None:
+        _check_library(scenario, library)
+        changed["client"] = library
     if arguments.get("client") == VERIFIABLE:
         _check_verifiable(scenario)
     return msgspec.structs.replace(load, **changed)
@@ -393,6 +394,16 @@ def _options(words: Sequence[str]) -> dict[str, str]:
         if "=" not in word:
             raise click.UsageError(f"--option {word}: give NAME=VALUE")
     return dict(word.split("=", 1) for word in words)
+
+
+def _check_library(scenario: Scenario, library: str) -> None:
+    from urteil.harness.clients.kind import libraries_of
+
+    if library not in (possible := libraries_of(scenario)):
+        raise click.UsageError(
+            f"--client {library}: no client of {scenario.name} can use it; they can use "
+            f"{', '.join(possible)}"
+        )
 
 
 def _check_verifiable(scenario: Scenario) -> None:

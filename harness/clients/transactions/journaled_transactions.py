@@ -1,4 +1,4 @@
-"""The transactions of one confluent-kafka producer, journaled: begin, records, offsets, end.
+"""The transactions of one producer, journaled: begin, records, offsets, end.
 
 A commit that was sent and did not succeed is `unknown`, whatever follows, because it may have been
 executed. A transaction without a sent commit is never committed; if a part of it failed, `error` of
@@ -19,10 +19,12 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from urteil.chaos.waiting import until
-from urteil.harness.clients.libraries.confluent_producer import name_of, offset_of, producer_config
+from urteil.harness.clients.libraries.confluent_producer import name_of, offset_of
+from urteil.harness.clients.libraries.java_transactions import JavaProducer
 from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.payload import Encoder
-from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
+from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.transactions.producer_factory import producer_factory
 from urteil.harness.evidence.journal import (
     Commit,
     CommitEntry,
@@ -59,18 +61,11 @@ class Transactions:
     producer; then `ensure_ready` creates another one."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
-        load = spec.workload
-        timeout_ms = transaction_timeout_ms(load)
-        self._config = producer_config(spec) | {
-            "transactional.id": transactional_id(spec),
-            "transaction.timeout.ms": timeout_ms,
-            "message.timeout.ms": min(load.delivery_timeout_ms, timeout_ms),
-            "error_cb": _ignore_error,
-        }
+        self._create = producer_factory(spec)
         self._journal = journal
-        self._encoder = Encoder(spec.run, spec.client, load.value_bytes)
-        self._kafka: Producer | None = None
-        self._previous: Producer | None = None
+        self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
+        self._kafka: Producer | JavaProducer | None = None
+        self._previous: Producer | JavaProducer | None = None
         self._hung = False
         self._init_ns = (0, 0)
         self._txn: OpenTransaction | None = None
@@ -83,7 +78,7 @@ class Transactions:
         if self._kafka is not None:
             return True
         began_ns = time.monotonic_ns()
-        kafka = Producer(self._config)
+        kafka = self._create()
         try:
             kafka.init_transactions(CALL_S)
         except KafkaException as error:
@@ -136,8 +131,9 @@ class Transactions:
         return True
 
     def offsets(self, consumer: Consumer, positions: Mapping[tuple[str, int], int]) -> None:
-        """Commit the group's `positions` in the transaction."""
-        assert self._kafka is not None
+        """Commit the group's `positions` in the transaction; with confluent-kafka, whose consumer
+        does not show its generation to another library."""
+        assert isinstance(self._kafka, Producer)
         assert self._txn is not None
         self._commits += 1
         entries = [CommitEntry(*slot, offset, offset) for slot, offset in positions.items()]
@@ -235,7 +231,7 @@ class Transactions:
         their sequences to the next transaction, and a broker that has the purged records takes
         those for resent ones."""
         self._process_deliveries(RETRY_S)
-        if self._kafka is not None:
+        if isinstance(self._kafka, Producer):
             self._previous, self._kafka = self._kafka, None
 
     def _process_deliveries(self, wait_s: float = 0.0) -> None:
@@ -275,11 +271,6 @@ def _call_with_timeout(call: Callable[[], object]) -> None:
 
     Thread(target=run, daemon=True).start()
     done.result(GIVE_UP_S)
-
-
-def _ignore_error(_error: KafkaError) -> None:
-    """An error callback that does nothing. Without one, a fatal error is raised inside other
-    callbacks."""
 
 
 def _wants_abort(error: KafkaException) -> bool:

@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
-from urteil.harness.clients.libraries import CONFLUENT
+from urteil.harness.clients.libraries import CONFLUENT, JAVA
 from urteil.harness.clients.libraries.confluent_consumer import Reader
 from urteil.harness.clients.options import (
     FetchOptions,
@@ -115,7 +115,7 @@ KIND = ClientKind(
     count=_count,
     work=write,
     options=(WriterOptions, OutcomeOptions, TransactionOptions, SendOptions, FetchOptions),
-    libraries=(CONFLUENT,),
+    libraries=(CONFLUENT, JAVA),
     writes=Writes.IN_TRANSACTIONS,
     has_rate=True,
 )

@@ -130,9 +130,9 @@ def test_group_of_a_client(client: str, kind: str, group: str | None) -> None:
 def test_kind_is_played_by_a_library_that_can() -> None:
     kinds = client_kinds()
     assert [kinds["consumer"].library(name) for name in LIBRARIES] == [
-        "kafka-python", "confluent-kafka", "kafka-python", "kafka-python"
+        "kafka-python", "confluent-kafka", "kafka-python", "kafka-python", "kafka-python"
     ]  # fmt: skip
-    assert {kinds["txn"].library(name) for name in LIBRARIES} == {"confluent-kafka"}
+    assert {kinds["copier"].library(name) for name in LIBRARIES} == {"confluent-kafka"}
 
 
 def test_declarations_are_complete() -> None:

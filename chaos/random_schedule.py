@@ -140,11 +140,11 @@ def _may_act(
             return False
     return all(
         set(fault(arguments).voided_promises()) <= set(request.voids)
-        for arguments in _sample_arguments(choice, topic)
+        for arguments in sample_arguments(choice, topic)
     )
 
 
-def _sample_arguments(choice: WeightedFault, topic: str) -> Sequence[FaultArguments]:
+def sample_arguments(choice: WeightedFault, topic: str) -> Sequence[FaultArguments]:
     """Every target with the first and the last value of each option, since `voided_promises` may
     depend on them."""
     positions = [0, -1]

@@ -117,13 +117,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One judged run. With a `second` cluster, faults and topics name the cluster that they mean.
 
     `suites` are the suites of `suites/` that play it. `guarantees` are the scenario's own: each
-    must be judged, or the run is UNKNOWN; all other guarantees are checked as well. `permits` names
-    promises that the settings void beyond the acks and the idempotence of each record
-    (`unclean_election`; `foreign_records`: other programs write to the topics too). `must_find`
-    names permitted anomalies that the scenario exists to show (`lost_write`): its repeats must find
-    them. `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds
-    faults drawn by the seed; at most `at_once` faults act at a time. `coverage`: our brokers record
-    which of their lines run. `engine` is the engine that `--engine auto` chooses
+    must be judged, or the run is UNKNOWN; all other guarantees are checked as well. What settings
+    and faults permit follows from them (harness/permits.py); `permits` adds what no setting says
+    (`foreign_records`: other programs write to the topics too). `must_find` names permitted
+    anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
+    `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds faults
+    drawn by the seed; at most `at_once` faults act at a time. `coverage`: our brokers record which
+    of their lines run. `engine` is the engine that `--engine auto` chooses
     (harness/verify/engines/choice.py). `hosts` is the inventory of
     the runtime ssh.
     """

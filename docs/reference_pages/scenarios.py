@@ -9,12 +9,14 @@ import msgspec
 from docs.reference_pages.markdown import bullets, code, codes, page, sentence, setting, table
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.hunt.run_choice import planes_of
+from urteil.harness.permits import Permit, permits_of
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
 ABOUT = """\
 What each scenario plays: its clients, its faults, and the guarantees that must be judged. Every
 guarantee is checked in every run; a run is UNKNOWN if one that its scenario names was not judged.
+What a scenario permits is derived from its settings and faults (`harness/permits.py`).
 A scenario that "needs KRaft" or
 "needs ZooKeeper" runs on targets with that metadata plane alone; others run on both.
 `urteil list scenarios` prints this list, `urteil schedule SCENARIO --seed N` the schedule of a
@@ -65,8 +67,8 @@ def _section(scenario: Scenario) -> str:
     lines.append(f"Must be judged: {codes(scenario.guarantees)}")
     if scenario.survives:
         lines.append("The settings promise progress during its faults (`no_progress`)")
-    if scenario.permits:
-        lines.append(f"Permits: {codes(scenario.permits)}")
+    if permits := permits_of(scenario):
+        lines.append(f"Permits: {'; '.join(p.value for p in Permit if p in permits)}")
     if scenario.must_find:
         lines.append(f"Its runs must find, as permitted: {codes(scenario.must_find)}")
     planes = planes_of(scenario)

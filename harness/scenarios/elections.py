@@ -30,7 +30,6 @@ UNCLEAN_ON = Scenario(
     workload=LAX_LOAD,
     faults=LONE_LEADER,
     guarantees=("phantom", "replica_divergence"),
-    permits=("unclean_election",),
     must_find=("lost_write",),
     duration_s=27.0,
 )

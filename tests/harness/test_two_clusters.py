@@ -24,7 +24,7 @@ from urteil.harness.scenario import (
     node_names,
 )
 from urteil.harness.schedule import ScheduleError, load_schedule, schedule_of, settle_schedule
-from urteil.harness.verify.derived.partitions import setting
+from urteil.harness.topic_settings import setting
 
 CRASH = FaultSpec(fault="crash", target="west:leader", at_s=4)
 PAIR = Scenario(

@@ -19,8 +19,8 @@ from typing import Any
 
 from urteil.harness.evidence.acts import DELETE_POSITION
 from urteil.harness.scenario import Scenario
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.coordinators import Coordinators
-from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.linearizability import Op
 

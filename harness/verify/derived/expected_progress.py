@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import RunFacts, Scenario
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.impact import (
     Stretch,
@@ -16,7 +17,6 @@ from urteil.harness.verify.derived.impact import (
     load_of,
     unhealthy,
 )
-from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
 from urteil.harness.verify.evidence import Row, targets_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from urteil.chaos.effects import Effect
 from urteil.chaos.topology import EAST
 from urteil.harness.scenario import RunFacts, Scenario, node_names
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
-from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, links_of, nodes_of, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS

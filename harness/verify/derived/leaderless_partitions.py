@@ -10,6 +10,7 @@ from typing import Any
 
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import Scenario
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import (
     ENDS_NODES,
     OF_CLIENTS,
@@ -18,7 +19,6 @@ from urteil.harness.verify.derived.fault_effects import (
     has_only,
 )
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
-from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.presence import (
     CONTROLLER,
     IDS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from urteil.chaos.topology import EAST
-from urteil.harness.scenario import Scenario, TopicFact, clusters
+from urteil.harness.scenario import Scenario, TopicFact
+from urteil.harness.topic_settings import cleanup_policy, setting
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.topic_changes import unclean_asked
 from urteil.harness.verify.evidence import Row
@@ -15,24 +15,6 @@ LOG, ENDS, ENDS_NS = "urteil.log", "urteil.ends", "urteil.ends.ns"
 """Settings of a topic whose history was imported. `reads`: there is no log, and every record that
 was read counts as visible. `unknown`: the ends that its final passes had to reach were not
 recorded; otherwise the time before which the last of these ends was not requested."""
-
-LAB_DEFAULTS = {
-    "min.insync.replicas": "2",
-    "unclean.leader.election.enable": "false",
-    "zookeeper.session.timeout.ms": "3000",
-    "replica.lag.time.max.ms": "3000",
-}
-"""What the lab gives every broker (harness/targets/target.py) and checks depend on."""
-
-
-def setting(topic: TopicFact | None, scenario: Scenario, name: str) -> str:
-    """A topic's setting: its own, else the brokers', else the lab's default."""
-    own = {} if topic is None else topic.config
-    place = EAST if topic is None else topic.cluster
-    cluster = clusters(scenario).get(place, scenario.cluster)
-    if name == "min.insync.replicas" and cluster.brokers < 3:
-        return own.get(name, cluster.config.get(name, "1"))
-    return own.get(name, cluster.config.get(name, LAB_DEFAULTS[name]))
 
 
 def part_row(
@@ -51,6 +33,7 @@ def part_row(
     replication = topic.replication_factor if topic else len(logs)
     seen_end = max((row["to_offset"] for row in passes), default=None)
     marks: list[int] = [mark for mark in (seen_end, _high(led)) if mark is not None]
+    policy = cleanup_policy(topic, scenario) if topic else "compact"
     return {
         "p": p,
         "topic_id": key[0],
@@ -67,17 +50,14 @@ def part_row(
         "seen_end": seen_end,
         "replication": replication,
         "min_isr": min(int(setting(topic, scenario, "min.insync.replicas")), replication),
-        "unclean_on": int(
-            "unclean_election" in scenario.permits
-            or setting(topic, scenario, "unclean.leader.election.enable") == "true"
-        ),
+        "unclean_on": int(setting(topic, scenario, "unclean.leader.election.enable") == "true"),
         "foreign_on": int("foreign_records" in scenario.permits),
         "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
         "checksums_known": int(topic is None or LOG not in topic.config),
         "ends_known": int(topic is None or topic.config.get(ENDS) != "unknown"),
         "ends_known_ns": _last_end_fetch_ns(topic, passes),
-        "compacted": int("compact" in _cleanup(topic, scenario, spans)),
-        "deletes": int("delete" in _cleanup(topic, scenario, spans)),
+        "compacted": int("compact" in policy),
+        "deletes": int("delete" in policy),
         "unclean_floor": NO_OFFSET,
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,
@@ -147,13 +127,6 @@ def _highest_start(logs: list[Row]) -> int:
 
 def _high(log: Row | None) -> int | None:
     return None if log is None else log["high_watermark"]
-
-
-def _cleanup(topic: TopicFact | None, scenario: Scenario, spans: list[Span]) -> str:
-    if topic is None:
-        return "compact"
-    broker_wide = scenario.cluster.config.get("log.cleanup.policy", "delete")
-    return topic.config.get("cleanup.policy", broker_wide)
 
 
 def _topic_name(logs: list[Row], passes: list[Row], spans: list[Span]) -> str:

@@ -18,9 +18,9 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import URTEIL, target_kind
 from urteil.chaos.topology import node_id
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_DISKS, has_any, has_only
 from urteil.harness.verify.derived.impact import BROKER, Stretch, acting_stretch, load_of
-from urteil.harness.verify.derived.partitions import setting
 from urteil.harness.verify.derived.presence import CONTROLLER, broker_path, presence_of
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from urteil.chaos.capabilities import Capability
+from urteil.harness.permits import Permit
 from urteil.harness.verify.reference import Reference
 
 Explain = Callable[[Mapping[str, Any]], str]
@@ -92,6 +93,9 @@ class Excuse:
     """The reason as reports show it."""
     reads: tuple[str, ...] = ()
     """Tables, and columns of derived tables (`partitions.unclean_on`), behind the condition."""
+    permits: tuple[Permit, ...] = ()
+    """The permits of settings and faults of which one is a precondition; none where the protocol or
+    the moment decides alone."""
 
     def only_where(self, condition: str) -> Excuse:
         """The same excuse for rows that fulfil one more condition."""

@@ -9,19 +9,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import Excuse, only_where
 
+LOST_RECORDS = (Permit.UNCLEAN_ELECTION, Permit.LOST_DISKS)
+"""What takes committed records from a partition (`partitions.spoilt_ns`)."""
+
 ACKS_ZERO = Excuse(
-    when="violation.acks = 0 AND violation.n_reads = 0", reason="acks=0 promises nothing"
+    when="violation.acks = 0 AND violation.n_reads = 0",
+    reason="acks=0 promises nothing",
+    permits=(Permit.ACKS_ZERO,),
 )
 
 RETRIED = Excuse(
-    when="violation.idempotent = 0", reason="without idempotence a retry may append again"
+    when="violation.idempotent = 0",
+    reason="without idempotence a retry may append again",
+    permits=(Permit.RETRIES,),
 )
 
 REUSED_OFFSET = Excuse(
     when="violation.acks = 1 AND violation.off >= violation.any_floor",
     reason="acks=1: truncated offsets are used again",
+    permits=(Permit.ACKS_ONE,),
 )
 
 
@@ -30,6 +39,7 @@ def truncation(off: str = "violation.off") -> Excuse:
     return Excuse(
         when=f"violation.acks = 1 AND violation.n_reads = 0 AND {off} >= violation.any_floor",
         reason="acks=1: not replicated when leadership changed",
+        permits=(Permit.ACKS_ONE,),
     )
 
 
@@ -39,6 +49,7 @@ def unclean_election(off: str = "violation.off") -> Excuse:
         when=f"violation.unclean_on = 1 AND {off} >= violation.unclean_floor",
         reason="an unclean election began below this offset",
         reads=("partitions.unclean_on",),
+        permits=(Permit.UNCLEAN_ELECTION,),
     )
 
 
@@ -48,6 +59,7 @@ def lost_disks(off: str = "violation.off") -> Excuse:
         when=f"{off} >= violation.lost_floor",
         reason="a fault took it from every replica that was in sync",
         reads=("partitions.lost_floor",),
+        permits=(Permit.LOST_DISKS,),
     )
 
 

@@ -22,6 +22,11 @@ from urteil.harness.verify.synthetic import END_NS, RUN, Shape
 from urteil.harness.verify.synthetic_group import add_group
 
 ONE = Shape(records=400, partitions=1)
+_CLUSTER = synthetic.scenario(ONE).cluster
+UNCLEAN = msgspec.structs.replace(
+    _CLUSTER, config=_CLUSTER.config | {"unclean.leader.election.enable": "true"}
+)
+"""The cluster with unclean elections."""
 Tables = dict[str, list[dict[str, Any]]]
 
 

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from tests.harness.verify import example_runs
-from tests.harness.verify.example_runs import ONE, alone, copy_of, healthy, judged, named
+from tests.harness.verify.example_runs import (
+    ONE,
+    UNCLEAN,
+    alone,
+    copy_of,
+    healthy,
+    judged,
+    named,
+)
 from urteil.harness.scenario import Scenario, WorkloadSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import records
@@ -183,7 +191,7 @@ def test_unclean_election_permits_no_more_than_a_suffix(tmp_path: Path) -> None:
 
 
 def _permitting_scenario() -> Scenario:
-    return synthetic.scenario(ONE, permits=("unclean_election",))
+    return synthetic.scenario(ONE, cluster=UNCLEAN)
 
 
 def test_forbidden_unclean_election_is_a_violation(tmp_path: Path) -> None:

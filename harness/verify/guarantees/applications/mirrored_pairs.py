@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from urteil.harness.verify.guarantees.base import SLOT, Excuse
+from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.reference import Partition, Place, Row, SmallHistory, places_of
 
 PAIRS = f"""
@@ -28,6 +29,7 @@ SPOILT = Excuse(
     when="violation.spoilt = 1",
     reason="an unclean election or a lost disk may have destroyed records or copies",
     reads=("partitions.spoilt_ns",),
+    permits=LOST_RECORDS,
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, Occasion, place
+from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import SPOILT_NS
 from urteil.harness.verify.reference import (
     Partition,
@@ -125,6 +126,7 @@ WHERE copy_slot < prev_copy_slot""",
         Excuse(
             when="violation.spoilt = 1",
             reason="an unclean election or a lost disk may have destroyed copies",
+            permits=LOST_RECORDS,
         ),
     ),
     explain=lambda row: (

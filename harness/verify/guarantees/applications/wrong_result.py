@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import RECORDS, Excuse, Guarantee, Occasion
+from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.plurals import times
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
@@ -145,6 +146,7 @@ GUARANTEE = Guarantee(
             when="violation.promised = 'spoiled'",
             reason="an unclean election or a lost disk may have destroyed inputs or offsets",
             reads=("partitions.spoilt_ns",),
+            permits=LOST_RECORDS,
         ),
     ),
     explain=_explain,

@@ -11,7 +11,7 @@ from typing import Any
 
 from urteil.chaos.capabilities import IDEMPOTENCE
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, count_records, place
-from urteil.harness.verify.guarantees.losses import RETRIED
+from urteil.harness.verify.guarantees.losses import LOST_RECORDS, RETRIED
 from urteil.harness.verify.plurals import count_text, times
 from urteil.harness.verify.reference import SmallHistory, Violation, places_of
 
@@ -46,6 +46,7 @@ final passes have one at most: a cleaner or retention took the others."""
 SPOILED = Excuse(
     when="violation.sub_kind = 'read' AND violation.spoiled = 1",
     reason="an unclean election or a lost disk may have taken the first copy from its producer",
+    permits=LOST_RECORDS,
 )
 
 

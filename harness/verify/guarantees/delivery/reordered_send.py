@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, count_records
 from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset
@@ -109,8 +110,13 @@ FROM ({_ORDERED}) ordered_sends CROSS JOIN settings
         Excuse(
             when="violation.idempotent = 0 AND violation.in_flight > 1",
             reason="several in flight without idempotence",
+            permits=(Permit.IN_FLIGHT,),
         ),
-        Excuse(when="violation.acks = 0", reason="acks=0: nobody waits for the one before"),
+        Excuse(
+            when="violation.acks = 0",
+            reason="acks=0: nobody waits for the one before",
+            permits=(Permit.ACKS_ZERO,),
+        ),
     ),
     explain=lambda row: (
         f"{row['client']} sent {row['prev_value']} first and {row['value_id']} after it, but they "

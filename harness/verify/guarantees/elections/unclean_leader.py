@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
@@ -102,11 +103,13 @@ FROM state_spans spans WHERE strangers IS NOT NULL AND prev_version IS NOT NULL"
             when="violation.unclean_asked = 1",
             reason="an administrator asked for it",
             reads=("partitions.unclean_asked",),
+            permits=(Permit.UNCLEAN_ELECTION,),
         ),
         Excuse(
             when="violation.unclean_on = 1",
             reason="unclean election is enabled",
             reads=("partitions.unclean_on",),
+            permits=(Permit.UNCLEAN_ELECTION,),
         ),
     ),
     explain=_explain,

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import DUE, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import kept_records
 from urteil.harness.verify.guarantees.losses import LOSSES
@@ -210,6 +211,7 @@ SELECT 'beyond the end', partitions.p, commits.offset, commits.invoke_ns, commit
         Excuse(
             when="violation.before = 1",
             reason="the group commits before it processes: at most once",
+            permits=(Permit.COMMITS_FIRST,),
         ),
         *LOSSES,
     ),

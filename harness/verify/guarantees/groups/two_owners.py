@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 from urteil.harness.verify.reference import SmallHistory, Violation, is_number
 
@@ -22,6 +23,7 @@ LOST_OFFSETS = Excuse(
     when="(SELECT MAX(unclean_on) FROM partitions WHERE topic = '__consumer_offsets') = 1",
     reason="unclean election is on: the offsets topic itself may have lost its tail",
     reads=("partitions", "partitions.unclean_on"),
+    permits=(Permit.UNCLEAN_ELECTION,),
 )
 """The coordinator's own log may lose what it acknowledged."""
 

@@ -13,7 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
+from urteil.harness.permits import Permit
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, Occasion, place
+from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.reference import (
     FinalPass,
     Partition,
@@ -29,10 +31,12 @@ from urteil.harness.verify.reference import (
 LATE_END = Excuse(
     when="violation.late = 1",
     reason="the end of an earlier transaction may have arrived in it (KAFKA-17754)",
+    permits=(Permit.LATE_ENDS,),
 )
 SPOILED = Excuse(
     when="violation.spoiled = 1",
     reason="settings or faults took committed records, or markers, from every replica in sync",
+    permits=LOST_RECORDS,
 )
 EXCUSES = (LATE_END, SPOILED)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.verify.example_runs import ONE, Tables, healthy, judged, named
+from tests.harness.verify.example_runs import ONE, UNCLEAN, Tables, healthy, judged, named
 from urteil.harness.verify import synthetic
 
 AT = 200
@@ -63,12 +63,12 @@ def test_loss_by_an_unclean_election_is_permitted(tmp_path: Path) -> None:
     tables = refused("OutOfOrderSequenceNumberError")
     late = next(table for table in tables["sends"] if table["outcome"] == "fail")
     before = next(table for table in tables["sends"] if table["client"] == late["client"])
-    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [None]
+    assert permissions_of_refusals(tmp_path, tables, cluster=UNCLEAN) == [None]
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = json.dumps([first["leader"]])
-    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [None]
+    assert permissions_of_refusals(tmp_path, tables, cluster=UNCLEAN) == [None]
     tables["sends"].append(before | {"value_id": "r/p0/100200", "offset": 200})
-    assert permissions_of_refusals(tmp_path, tables, permits=("unclean_election",)) == [
+    assert permissions_of_refusals(tmp_path, tables, cluster=UNCLEAN) == [
         "what it had written before may be lost"
     ]
 

@@ -14,6 +14,7 @@ import msgspec
 from urteil.chaos.faults.base.fault import KRAFT, target_kind
 from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.weighted_faults import RandomSchedule
+from urteil.harness.bounds import Bounds
 from urteil.harness.stopwatch import Spent
 
 RACK = "rack"
@@ -122,7 +123,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     (`foreign_records`: other programs write to the topics too). `must_find` names permitted
     anomalies that the scenario exists to show (`lost_write`): its repeats must find them.
     `survives`: the settings promise progress during the faults (`no_progress`). `draw` adds faults
-    drawn by the seed; at most `at_once` faults act at a time. `coverage`: our brokers record which
+    drawn by the seed; at most `at_once` faults act at a time. With `bounds` the seed draws the rest
+    of the scenario as well (harness/drawn_scenario.py). `coverage`: our brokers record which
     of their lines run. `engine` is the engine that `--engine auto` chooses
     (harness/verify/engines/choice.py). `hosts` is the inventory of
     the runtime ssh.
@@ -136,6 +138,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     workload: WorkloadSpec = WorkloadSpec()
     faults: tuple[FaultSpec, ...] = ()
     draw: RandomSchedule | None = None
+    bounds: Bounds | None = None
     at_once: int | None = None
     duration_s: float = 25.0
     guarantees: tuple[str, ...] = ()

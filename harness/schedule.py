@@ -24,6 +24,7 @@ from urteil.chaos.node_selectors import check_target, split_cluster
 from urteil.chaos.random_schedule import TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault, check_fault, plan_fault, plan_schedule, sort_key
 from urteil.chaos.topology import EAST
+from urteil.harness.drawn_scenario import draw_scenario
 from urteil.harness.scenario import FaultSpec, Scenario, node_names
 
 _SECOND_NS = 1_000_000_000
@@ -62,11 +63,13 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def settle_schedule(scenario: Scenario) -> Scenario:
-    """The scenario with its schedule drawn and shifted by its seed. Only timing is left to chance.
+    """The scenario with what its seed draws: within its bounds, and its schedule, shifted. Only
+    timing is left to chance.
 
     A scenario that is settled already is returned unchanged. Raises ValueError for faults that
     cannot be planned or drawn.
     """
+    scenario = draw_scenario(scenario)
     topic = scenario.workload.topics[0].name
     for fault in scenario.faults:
         _check_cluster(fault, scenario)
@@ -191,10 +194,9 @@ def text_of(schedule: Schedule) -> str:
     return msgspec.json.format(msgspec.json.encode(schedule), indent=2).decode() + "\n"
 
 
-def load_schedule(path: Path, scenario: Scenario) -> Schedule:
-    """Read a schedule from JSON or TOML (by the file's name), for `scenario`'s cluster.
+def read_schedule(path: Path) -> Schedule:
+    """Read a schedule from JSON or TOML (by the file's name), whatever its faults are.
 
-    Entries without a `choice` get one by their place, so that the file alone defines the play.
     Raises ScheduleError with file, entry and remedy.
     """
     try:
@@ -208,9 +210,18 @@ def load_schedule(path: Path, scenario: Scenario) -> Schedule:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise ScheduleError(f"{path} is not valid {kind}: {error}") from None
     try:
-        schedule = msgspec.convert(data, Schedule)
+        return msgspec.convert(data, Schedule)
     except msgspec.ValidationError as error:
         raise ScheduleError(f"{path}: {_plain(str(error), data)}") from None
+
+
+def load_schedule(path: Path, scenario: Scenario) -> Schedule:
+    """Read a schedule for `scenario`'s cluster, as `read_schedule` does.
+
+    Entries without a `choice` get one by their place, so that the file alone defines the play.
+    Raises ScheduleError with file, entry and remedy.
+    """
+    schedule = read_schedule(path)
     _check_load(path, schedule)
     entries = tuple(
         fault if fault.choice else _replace(fault, choice=f"{n}/{fault.fault}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from docs.reference_pages.markdown import bullets, code, codes, page, sentence, setting, table
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
+from urteil.harness.bounds import Bounds, Dimension, Value
 from urteil.harness.hunt.run_choice import planes_of
 from urteil.harness.permits import Permit, permits_of
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
@@ -60,14 +62,16 @@ def _defaults() -> str:
 
 
 def _section(scenario: Scenario) -> str:
-    lines = [_workload(scenario.workload)]
+    lines = [] if scenario.bounds else [_workload(scenario.workload)]
     if cluster := _cluster(scenario.cluster):
         lines.append(f"Cluster: {cluster}")
+    if scenario.bounds is not None:
+        lines.append(_bounds(scenario.bounds))
     lines.append(_faults(scenario))
     lines.append(f"Must be judged: {codes(scenario.guarantees)}")
     if scenario.survives:
         lines.append("The settings promise progress during its faults (`no_progress`)")
-    if permits := permits_of(scenario):
+    if scenario.bounds is None and (permits := permits_of(scenario)):
         lines.append(f"Permits: {'; '.join(p.value for p in Permit if p in permits)}")
     if scenario.must_find:
         lines.append(f"Its runs must find, as permitted: {codes(scenario.must_find)}")
@@ -124,6 +128,59 @@ def _topic(topic: TopicSpec) -> str:
     return f"{code(topic.name)} ({', '.join(parts)})"
 
 
+PLACES = {
+    "cluster": "Cluster",
+    "brokers": "Settings of all brokers",
+    "clients": "Clients",
+    "options": "Options of clients",
+    "topic": "Each topic",
+    "topic settings": "Settings of each topic",
+    "faults": "Schedule",
+}
+
+
+def _bounds(bounds: Bounds) -> str:
+    places = [
+        f"{heading}: " + "; ".join(_dimension(d) for d in bounds.dimensions if d.of == place)
+        for place, heading in PLACES.items()
+    ]
+    about = "Drawn by the seed, a value with `x N` N times as often as the rarest"
+    return "\n".join(
+        [f"{about}; at most {bounds.most_replicas} replicas in all:", bullets(places, indent=2)]
+    )
+
+
+def _dimension(dimension: Dimension) -> str:
+    values, weights = dimension.values, dimension.weights or (1.0,) * len(dimension.values)
+    if _is_range(values):
+        shown = f"{values[0]} to {values[-1]}"
+    else:
+        least = min(weights)
+        shown = ", ".join(
+            ("the default" if value is None else code(_text(value)))
+            + (f" x {weight / least:g}" if weight > least else "")
+            for value, weight in zip(values, weights, strict=True)
+        )
+    given = " and ".join(
+        f"{name} is {' or '.join('unset' if v is None else _text(v) for v in values)}"
+        for name, values in dimension.only_with.items()
+    )
+    return f"{code(dimension.name)} {shown}" + (f" (if {given})" if given else "")
+
+
+def _is_range(values: Sequence[Value]) -> bool:
+    first = values[0]
+    return (
+        len(values) > 2
+        and isinstance(first, int)
+        and list(values) == list(range(first, first + len(values)))
+    )
+
+
+def _text(value: Value) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
 def _cluster(cluster: ClusterSpec) -> str:
     settings = _differences(cluster, "config")
     settings += [setting(name, value) for name, value in cluster.config.items()]
@@ -142,6 +199,8 @@ def _draw(scenario: Scenario, draw: RandomSchedule) -> str:
     number = f"{draw.count} faults" if draw.count is not None else "faults"
     at_once = scenario.at_once or draw.at_once
     together = f", at most {at_once} at once" if at_once > 1 else ", one at a time"
+    if scenario.bounds is not None:
+        together = ", of those that can act in the drawn scenario, several at once"
     settings = _differences(draw, "choices", "count", "at_once")
     more = f" ({', '.join(settings)})" if settings else ""
     return f"Faults: {number} drawn by the seed{together}{more}. The choices, by weight:"

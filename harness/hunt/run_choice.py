@@ -19,8 +19,8 @@ from urteil.harness.run.playable import NotPlayable, fit_to_releases
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
-DRAWN = 4.0
-"""A new seed of a drawn schedule is a new schedule; elsewhere it only moves the moments."""
+WEIGHTS = {"everything": 8.0, "schedule": 4.0, "moments": 1.0}
+"""By what a new seed draws: another scenario, another schedule, or only other moments."""
 MIXED_IN = 5.0
 """A mutant that shall prove a night is played before the hours are over, however few they are."""
 MUTANTS = "mutants"
@@ -67,7 +67,7 @@ def candidates_of(
         Candidate(
             scenario=scenario.name,
             target=target,
-            weight=(DRAWN if scenario.draw else 1.0) * _product(weights, scenario.name, target),
+            weight=WEIGHTS[drawn_part(scenario)] * _product(weights, scenario.name, target),
         )
         for target in targets
         for scenario in scenarios
@@ -94,6 +94,13 @@ def candidates_of(
     ]
     Random(seed).shuffle(candidates)
     return [candidate for candidate in candidates if candidate.weight > 0]
+
+
+def drawn_part(scenario: Scenario) -> str:
+    """What a new seed of a scenario draws, a key of WEIGHTS."""
+    if scenario.bounds is not None:
+        return "everything"
+    return "moments" if scenario.draw is None else "schedule"
 
 
 def next_of(

@@ -280,14 +280,16 @@ def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
+    from urteil.harness.drawn_scenario import draw_scenario
     from urteil.harness.scenario import with_duration
     from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.targets import parse_target
     from urteil.harness.targets.external import PREFIX
     from urteil.harness.targets.mix import kinds_of, size_of
 
-    base = SCENARIOS[require_known("scenario", name, SCENARIOS)]
     replace = msgspec.structs.replace
+    base = SCENARIOS[require_known("scenario", name, SCENARIOS)]
+    base = draw_scenario(replace(base, seed=_seed(arguments)))
     target = arguments["target"] or base.target
     try:
         if target.startswith(PREFIX):
@@ -312,13 +314,11 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         controllers=base.cluster.controllers if controllers is None else controllers,
     )
     base = replace(base, cluster=cluster)
-    seed = arguments["seed"]
     if arguments["schedule"] is not None:
-        base, seed = _by_file(base, arguments)
+        base = _by_file(base, arguments)
     return replace(
         base,
         workload=_workload(base, arguments),
-        seed=secrets.randbelow(1_000_000) if seed is None else seed,
         target=target,
         runtime=_runtime(base, target, arguments["runtime"]),
         hosts=_hosts(arguments),
@@ -415,8 +415,21 @@ def _check_verifiable(scenario: Scenario) -> None:
         raise click.UsageError(f"--client verifiable: {error}") from None
 
 
-def _by_file(scenario: Scenario, arguments: dict[str, Any]) -> tuple[Scenario, int | None]:
-    """The scenario with the schedule of a file, and the seed of the command line or the file."""
+def _seed(arguments: dict[str, Any]) -> int:
+    """The seed of the command line, or of the file of a schedule, or a random one."""
+    from urteil.harness.schedule import ScheduleError, read_schedule
+
+    seed: int | None = arguments["seed"]
+    if seed is None and arguments["schedule"] is not None:
+        try:
+            seed = read_schedule(arguments["schedule"]).seed
+        except ScheduleError as error:
+            raise click.UsageError(str(error)) from None
+    return secrets.randbelow(1_000_000) if seed is None else seed
+
+
+def _by_file(scenario: Scenario, arguments: dict[str, Any]) -> Scenario:
+    """The scenario with the schedule of a file."""
     import msgspec
 
     from urteil.harness.schedule import ScheduleError, load_schedule, with_schedule
@@ -428,7 +441,7 @@ def _by_file(scenario: Scenario, arguments: dict[str, Any]) -> tuple[Scenario, i
     scenario = with_schedule(scenario, schedule)
     if arguments["duration_s"] is not None:
         scenario = msgspec.structs.replace(scenario, duration_s=arguments["duration_s"])
-    return scenario, schedule.seed if arguments["seed"] is None else arguments["seed"]
+    return scenario
 
 
 def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Scenario:

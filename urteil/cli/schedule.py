@@ -12,6 +12,9 @@ from urteil.cli.options import Number, controllers_option, json_option
 from urteil.cli.run import requested_scenario, schedule_option
 
 if TYPE_CHECKING:
+    import msgspec
+
+    from urteil.harness.scenario import Scenario
     from urteil.harness.schedule import Entry
 
 
@@ -36,14 +39,15 @@ if TYPE_CHECKING:
 def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
     """Print the schedule that `urteil run SCENARIO --seed N` would play.
 
-    With --schedule, check a file and print its schedule.
+    For a scenario that is drawn as a whole, also print its cluster, clients and topics, and what
+    their settings permit. With --schedule, check a file and print its schedule.
     """
+    from urteil.harness.scenarios import SCENARIOS
     from urteil.harness.schedule import schedule_of, text_of
     from urteil.harness.verify.plurals import count_text
 
-    planned = schedule_of(
-        requested_scenario(scenario, {"mutant": None, "coverage": False, **arguments})
-    )
+    requested = requested_scenario(scenario, {"mutant": None, "coverage": False, **arguments})
+    planned = schedule_of(requested)
     if as_json:
         click.echo(text_of(planned), nl=False)
         return
@@ -51,8 +55,42 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
         f"{planned.scenario}, seed {planned.seed}: {count_text(len(planned.faults), 'fault')} in "
         f"{planned.duration_s:g} s of load at {planned.rate_records_per_s:g} records/s"
     )
+    if SCENARIOS[scenario].bounds is not None:
+        _print_properties(requested)
     for line in lines_of(planned.faults):
         click.echo(line)
+
+
+def _print_properties(scenario: Scenario) -> None:
+    """Print what differs from the defaults in a scenario, by part, and what it permits."""
+    from urteil.harness.permits import Permit, permits_of
+
+    load, given = scenario.workload, permits_of(scenario)
+    parts = [
+        ("cluster", _differences(scenario.cluster, "config")),
+        ("brokers", scenario.cluster.config),
+        ("clients", {"kind": load.kind} | _differences(load, "kind", "topics", "options")),
+        ("options", load.options),
+        *(
+            (topic.name, _differences(topic, "name", "config") | topic.config)
+            for topic in load.topics
+        ),
+    ]
+    for part, properties in parts:
+        text = ", ".join(f"{name}={value}" for name, value in properties.items())
+        click.echo(f"  {part}: {text or 'the defaults'}")
+    for permit in (permit for permit in Permit if permit in given):
+        click.echo(f"  permits: {permit.value}")
+
+
+def _differences(spec: msgspec.Struct, *skipped: str) -> dict[str, Any]:
+    import msgspec
+
+    return {
+        field.name: value
+        for field in msgspec.structs.fields(spec)
+        if field.name not in skipped and (value := getattr(spec, field.name)) != field.default
+    }
 
 
 def lines_of(faults: Sequence[Entry]) -> list[str]:

@@ -1,0 +1,225 @@
+"""A scenario of which the seed draws everything: the bounds of `anything`.
+
+`DIMENSIONS` and `FAULTS` are all that may be drawn. What the drawn settings promise is derived from
+them (harness/permits.py).
+"""
+
+from __future__ import annotations
+
+from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
+from urteil.harness.bounds import Bounds, Dimension, Place, Value
+from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, VERIFIABLE
+from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
+from urteil.harness.scenarios.chaos import ANCHORS, NETWORK, NEW_LEADER, PROCESSES
+from urteil.harness.scenarios.transactions import CLEANUP
+
+MOST_REPLICAS = 120
+"""Of all partitions, so that two cores suffice for brokers, clients and final reads."""
+
+Weighted = dict[Value, float]
+Conditions = dict[str, tuple[Value, ...]]
+
+
+def drawn(of: Place, name: str, values: Weighted, **only_with: tuple[Value, ...]) -> Dimension:
+    """A dimension whose values have weights."""
+    return Dimension(
+        name=name,
+        of=of,
+        values=tuple(values),
+        weights=tuple(values.values()),
+        only_with=only_with,
+    )
+
+
+def up_to(most: int, *, least: int = 1) -> Weighted:
+    """`least` to `most`, small numbers more often: of 40, three in five are 1 or 2, one in eight is
+    above 10."""
+    return {n: n**-1.5 for n in range(least, most + 1)}
+
+
+def mostly(default: Value, *others: Value) -> Weighted:
+    """The default three times as often as all others together."""
+    return {default: 3.0 * len(others), **dict.fromkeys(others, 1.0)}
+
+
+def evenly(*values: Value) -> Weighted:
+    return dict.fromkeys(values, 1.0)
+
+
+ANY_TOPICS, SEVERAL_TOPICS = ("append", "group", "compacted", "mixed"), ("commits", "transactions")
+"""Committers commit offsets of the last topic, which has no records. Copiers write to the second
+topic."""
+PLAIN = ("append", "group", "compacted", "commits", "mixed")
+"""The kinds of workloads with plain producers."""
+MEMBERS = ("group", "mixed")
+CLEANED: Conditions = {"cleanup.policy": ("compact", "compact,delete")}
+DELETED: Conditions = {"cleanup.policy": (None, "compact,delete")}
+
+CLUSTER = (
+    drawn("cluster", "brokers", {3: 6, 4: 2, 5: 1, 6: 1}),
+    drawn("cluster", "zookeepers", mostly(1, 3)),
+    drawn("cluster", "controllers", evenly(0, 3)),
+    drawn("cluster", "racks", mostly(False, True)),
+    drawn("cluster", "log_dirs", mostly(1, 2)),
+    drawn("brokers", "min.insync.replicas", evenly(1, 2)),
+    drawn("brokers", "unclean.leader.election.enable", mostly(None, "true")),
+    drawn("brokers", "replica.lag.time.max.ms", mostly(None, 10_000)),
+    drawn("brokers", "log.retention.check.interval.ms", evenly(1_000, 5_000)),
+    drawn("brokers", "log.cleaner.backoff.ms", evenly(500, 5_000)),
+    drawn("brokers", "log.flush.scheduler.interval.ms", evenly(None, 500)),
+    drawn("brokers", "log.flush.offset.checkpoint.interval.ms", evenly(None, 1_000)),
+)
+
+CLIENTS = (
+    drawn("clients", "kind", evenly(*PLAIN, "transactions")),
+    drawn("clients", "client", evenly(KAFKA_PYTHON, CONFLUENT, AIOKAFKA, VERIFIABLE)),
+    drawn("clients", "topics", up_to(40), kind=ANY_TOPICS),
+    drawn("clients", "topics", up_to(40, least=2), kind=SEVERAL_TOPICS),
+    drawn("clients", "producers", up_to(4), client=(KAFKA_PYTHON, CONFLUENT, AIOKAFKA)),
+    drawn("clients", "producers", up_to(2), client=(VERIFIABLE,)),
+    drawn("clients", "consumers", up_to(3)),
+    drawn("clients", "rate_records_per_s", evenly(60, 150, 300)),
+    drawn("clients", "value_bytes", evenly(50, 100, 1_000)),
+    drawn("clients", "keys", evenly(5, 50, 400, 4_000)),
+    drawn("clients", "acks", mostly(-1, 1, 0), kind=PLAIN),
+    drawn("clients", "idempotent", evenly(True, False), kind=PLAIN),
+    drawn("clients", "in_flight", evenly(5, 1)),
+    drawn("clients", "delivery_timeout_ms", evenly(4_000, 20_000, 60_000)),
+    drawn("clients", "request_timeout_ms", evenly(1_500, 3_000)),
+    drawn("clients", "isolation", mostly("read_uncommitted", "read_committed"), kind=PLAIN),
+    drawn("clients", "isolation", evenly("read_committed"), kind=("transactions",)),
+    drawn("options", "compression_type", evenly(None, "gzip", "snappy", "lz4", "zstd")),
+    drawn("options", "linger_ms", evenly(None, 100)),
+    drawn("options", "batch_size", mostly(None, 200, 4_096)),
+    drawn("options", "timestamp_jitter_ms", mostly(None, 1_000), kind=PLAIN),
+    drawn("options", "fetch_bytes", mostly(None, 65_536)),
+    drawn(
+        "options",
+        "old_clients",
+        mostly(None, True),
+        client=(KAFKA_PYTHON,),
+        kind=("append", "compacted"),
+        compression_type=(None, "gzip"),
+    ),
+    drawn("options", "racks", evenly(True), racks=(True,)),
+    drawn("options", "commit", mostly(None, "before"), kind=MEMBERS),
+    drawn("options", "assignor", evenly("range", "cooperative"), kind=MEMBERS),
+    drawn("options", "static", mostly(None, True), kind=MEMBERS, client=(KAFKA_PYTHON,)),
+    drawn("options", "max_poll_records", mostly(None, 20), kind=MEMBERS),
+    drawn("options", "zombie_commits", mostly(None, True), kind=MEMBERS, client=(KAFKA_PYTHON,)),
+    drawn("options", "passers_by", mostly(None, 5), kind=MEMBERS),
+    drawn("options", "repeated_rounds", mostly(None, 100), kind=PLAIN),
+    drawn("options", "commits_per_s", evenly(5, 20), kind=("commits",)),
+    drawn("options", "deletions", mostly(None, True), kind=("commits",)),
+    drawn("options", "txn_records", evenly(1, 8, 30), kind=("transactions",)),
+    drawn("options", "hold_ms", mostly(None, 400), kind=("transactions",)),
+    drawn("options", "aborts", evenly(0.1, 0.25, 0.5), kind=("transactions",)),
+    drawn("options", "copiers", evenly(1, 2), kind=("transactions",)),
+    drawn("options", "overdue_txns", mostly(None, 2), kind=("transactions",)),
+    drawn("options", "late_produces", mostly(None, 5), kind=("transactions",)),
+    drawn("options", "delayed_ends", mostly(None, 3), kind=("transactions",)),
+)
+
+TOPICS = (
+    drawn("topic", "partitions", up_to(60)),
+    drawn("topic", "replication_factor", {3: 5, 2: 2, 1: 1, 4: 1}),
+    drawn("topic settings", "min.insync.replicas", {2: 3, 1: 2, 3: 1}),
+    drawn("topic settings", "unclean.leader.election.enable", mostly(None, "false", "true")),
+    drawn("topic settings", "cleanup.policy", mostly(None, "compact", "compact,delete")),
+    drawn("topic settings", "segment.bytes", evenly(None, 16_384, 65_536)),
+    drawn("topic settings", "segment.ms", mostly(None, 3_000, 10_000)),
+    drawn("topic settings", "retention.ms", mostly(None, 12_000, 600_000), **DELETED),
+    drawn("topic settings", "retention.bytes", mostly(None, 65_536), **DELETED),
+    drawn("topic settings", "min.cleanable.dirty.ratio", evenly(0.01, 0.5), **CLEANED),
+    drawn("topic settings", "max.compaction.lag.ms", evenly(None, 3_000), **CLEANED),
+    drawn("topic settings", "delete.retention.ms", evenly(None, 1_000), **CLEANED),
+    drawn("topic settings", "flush.ms", mostly(None, 500, 1_500)),
+    drawn("topic settings", "flush.messages", mostly(None, 20)),
+    drawn("topic settings", "index.interval.bytes", mostly(None, 256)),
+    drawn("topic settings", "max.message.bytes", mostly(None, 131_072)),
+    drawn(
+        "topic settings",
+        "message.timestamp.type",
+        mostly("CreateTime", "LogAppendTime"),
+    ),
+    drawn(
+        "topic settings",
+        "compression.type",
+        mostly(None, "gzip", "snappy", "lz4", "zstd", "uncompressed"),
+        old_clients=(None,),
+    ),
+)
+
+SCHEDULE = (drawn("faults", "at_once", evenly(2, 3)),)
+
+DIMENSIONS = (*CLUSTER, *CLIENTS, *TOPICS, *SCHEDULE)
+
+DISKS = (
+    WeightedFault(fault="power_cut", targets=("leader", "follower"), weight=2, brings=NEW_LEADER),
+    WeightedFault(fault="disk_full", targets=("leader", "follower")),
+    WeightedFault(fault="disk_readonly", targets=("leader", "follower")),
+    WeightedFault(fault="disk_slow", targets=("leader", "follower"), options={"delay_ms": 50}),
+    WeightedFault(fault="disk_gone", targets=("leader", "follower")),
+)
+SESSIONS = (
+    WeightedFault(fault="session_expired", targets=("leader", "controller"), duration_s=(1, 2)),
+    WeightedFault(fault="controller_deleted", targets=("controller",), duration_s=(1, 2)),
+    WeightedFault(fault="crash", targets=("zookeeper_majority",), duration_s=(2, 6), alone=True),
+)
+FRAMES = (
+    WeightedFault(fault="lose_answer", targets=("client->leader",), options={"api": "Produce"}),
+    WeightedFault(
+        fault="duplicate_request", targets=("client->leader",), options={"api": "Produce"}
+    ),
+    WeightedFault(
+        fault="delay_answer",
+        targets=("follower->leader",),
+        options={"api": "Fetch", "delay_ms": (300, 2_000)},
+    ),
+)
+CLIENT_FAULTS = (
+    WeightedFault(
+        fault="kill_client",
+        targets=("producer", "reader", "member", "transactional", "copier", "committer"),
+        weight=2,
+        duration_s=(1, 3),
+    ),
+    WeightedFault(
+        fault="pause_client", targets=("producer", "reader", "member", "transactional", "copier")
+    ),
+    WeightedFault(fault="slow_poll", targets=("member",)),
+)
+ADMINISTRATION = (
+    WeightedFault(fault="min_isr", targets=("topic",), weight=2),
+    WeightedFault(fault="retention", targets=("topic",)),
+    WeightedFault(fault="delete_records", targets=("topic",)),
+    WeightedFault(
+        fault="quota", targets=("clients",), options={"producer_byte_rate": (20_000.0, 100_000.0)}
+    ),
+    WeightedFault(fault="broker_defaults", targets=("brokers",), alone=True),
+    WeightedFault(fault="topic_churn", targets=("topic",), weight=2, alone=True),
+    WeightedFault(fault="add_partitions", targets=("topic",), weight=2, alone=True),
+    WeightedFault(fault="reassign", targets=("topic",), weight=2, alone=True),
+    WeightedFault(fault="raise_replication", targets=("topic",), alone=True),
+    WeightedFault(fault="elect_preferred", targets=("topic",), weight=2, alone=True),
+    WeightedFault(fault="move_directories", targets=("topic",), weight=2, alone=True),
+)
+"""Acts that wait for every broker run alone: another fault would keep them from their end."""
+
+FAULTS = (
+    *(*PROCESSES, *NETWORK, *DISKS, *SESSIONS, *FRAMES),
+    *(*CLIENT_FAULTS, *ADMINISTRATION),
+)
+
+ANYTHING = Scenario(
+    name="anything",
+    about="the seed draws everything: brokers, topics, settings, clients, administration, and "
+    "faults of any kind, two or three at once; what is promised follows from the settings",
+    cluster=ClusterSpec(config={**CLEANUP, "log.initial.task.delay.ms": "500"}),
+    workload=WorkloadSpec(),
+    draw=RandomSchedule(choices=FAULTS, pause_s=(0.5, 3.0), anchors=ANCHORS, voids=("retention",)),
+    bounds=Bounds(dimensions=DIMENSIONS, most_replicas=MOST_REPLICAS),
+    guarantees=("phantom",),
+    duration_s=30.0,
+    recovery_deadline_s=60.0,
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.bounds import Bounds, Dimension, Place, Value
-from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, VERIFIABLE
+from urteil.harness.clients.libraries import AIOKAFKA, CONFLUENT, JAVA, KAFKA_PYTHON, VERIFIABLE
 from urteil.harness.scenario import ClusterSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.chaos import ANCHORS, NETWORK, NEW_LEADER, PROCESSES
 from urteil.harness.scenarios.transactions import CLEANUP
@@ -51,6 +51,7 @@ ANY_TOPICS, SEVERAL_TOPICS = ("append", "group", "compacted", "mixed"), ("commit
 topic."""
 PLAIN = ("append", "group", "compacted", "commits", "mixed")
 """The kinds of workloads with plain producers."""
+IN_PYTHON = (KAFKA_PYTHON, CONFLUENT, AIOKAFKA)
 MEMBERS = ("group", "mixed")
 CLEANED: Conditions = {"cleanup.policy": ("compact", "compact,delete")}
 DELETED: Conditions = {"cleanup.policy": (None, "compact,delete")}
@@ -72,11 +73,12 @@ CLUSTER = (
 
 CLIENTS = (
     drawn("clients", "kind", evenly(*PLAIN, "transactions")),
-    drawn("clients", "client", evenly(KAFKA_PYTHON, CONFLUENT, AIOKAFKA, VERIFIABLE)),
+    drawn("clients", "client", evenly(*IN_PYTHON, VERIFIABLE), kind=PLAIN),
+    drawn("clients", "client", evenly(KAFKA_PYTHON, CONFLUENT, JAVA), kind=("transactions",)),
     drawn("clients", "topics", up_to(40), kind=ANY_TOPICS),
     drawn("clients", "topics", up_to(40, least=2), kind=SEVERAL_TOPICS),
-    drawn("clients", "producers", up_to(4), client=(KAFKA_PYTHON, CONFLUENT, AIOKAFKA)),
-    drawn("clients", "producers", up_to(2), client=(VERIFIABLE,)),
+    drawn("clients", "producers", up_to(4), client=IN_PYTHON),
+    drawn("clients", "producers", up_to(2), client=(VERIFIABLE, JAVA)),
     drawn("clients", "consumers", up_to(3)),
     drawn("clients", "rate_records_per_s", evenly(60, 150, 300)),
     drawn("clients", "value_bytes", evenly(50, 100, 1_000)),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from urteil.chaos.faults import FAULTS
 from urteil.harness.bounds import Dimension, Value
+from urteil.harness.clients.kind import libraries_of
 from urteil.harness.clients.workload import check_workload
 from urteil.harness.drawn_scenario import draw_scenario
 from urteil.harness.permits import Permit, permits_of
@@ -48,6 +49,7 @@ def test_every_drawn_scenario_can_be_played(seeds: range) -> None:
     for seed in seeds:
         scenario = settle_schedule(drawn(seed))
         check_workload(scenario.workload)
+        assert scenario.workload.client in libraries_of(scenario)
         assert fit_topics(scenario) == list(scenario.workload.topics), "fits without changes"
         for target in ("urteil", "kafka:3.9.1"):
             assert fit_to_releases(replace(scenario, target=target)).faults == scenario.faults

@@ -76,6 +76,10 @@ class ResentBatchOptions(WorkloadOptions, frozen=True):
     ] = False
 
 
+Slot = tuple[str, int]
+"""A topic and a partition of it."""
+
+
 @dataclass(slots=True)
 class Batch:
     """One record of a round and its response."""
@@ -96,25 +100,25 @@ class BatchResender:
         self._journal = journal
         self._stop = stop
         self._encoder = Encoder(spec.run, spec.client, spec.workload.value_bytes)
-        self._sequences: dict[int, int] = {}
+        self._sequences: dict[Slot, int] = {}
         self._first_sequence = FIRST_SEQUENCE
         self._producer_id = self._epoch = -1
         self._timeout_ms = spec.workload.request_timeout_ms
         self._is_late = ResentBatchOptions.of(spec.workload).repeated_late
         self._has_successor = False
-        self._oldest: dict[int, tuple[str, list[bytes]]] = {}
+        self._oldest: dict[Slot, list[bytes]] = {}
 
     def run_round(self, number: int) -> None:
         """Five new records to one partition. The outcome of a record without a response in time is
         unknown."""
         slots = self._spec.partitions()
-        topic, partition = slots[number % len(slots)]
+        slot = slots[number % len(slots)]
         first = number * BATCHES
-        batches = [self._begin(op, topic, partition) for op in range(first, first + BATCHES)]
+        batches = [self._begin(op, slot) for op in range(first, first + BATCHES)]
 
         def are_settled() -> bool:
-            if self._attempt(topic, partition, batches):
-                self._remember(topic, partition, batches)
+            if self._attempt(slot, batches):
+                self._remember(slot, batches)
                 return True
             if self._is_late and _is_forgotten(batches):
                 self._give_up(batches)
@@ -124,9 +128,9 @@ class BatchResender:
         deadline_s = self._spec.workload.delivery_timeout_ms / 1000
         if not until(are_settled, deadline_s=deadline_s, poll_s=RETRY_S, stop=self._stop):
             self._producer_id = -1  # their outcome is unknown: use a new producer
-        self._sequences[partition] = self._sequence(partition, BATCHES)
+        self._sequences[slot] = self._sequence(slot, BATCHES)
         for batch in batches:
-            self._note(batch, partition)
+            self._note(batch, slot[1])
         self._send_oldest(number)
 
     def _give_up(self, batches: Sequence[Batch]) -> None:
@@ -136,16 +140,13 @@ class BatchResender:
             if batch.result is not None and batch.result[0] == OUT_OF_ORDER:
                 batch.result = None
 
-    def _remember(self, topic: str, partition: int, batches: Sequence[Batch]) -> None:
+    def _remember(self, slot: Slot, batches: Sequence[Batch]) -> None:
         """Keep the first round of each partition. When all partitions have one, their producer has
         written its last batch."""
-        if not self._is_late or partition in self._oldest:
-            return
-        frames = [
-            self._frame(topic, partition, batch, self._sequence(partition, n))
-            for n, batch in enumerate(batches)
-        ]
-        self._oldest[partition] = topic, frames
+        if self._is_late and slot not in self._oldest:
+            self._oldest[slot] = [
+                self._frame(slot, batch, self._sequence(slot, n)) for n, batch in enumerate(batches)
+            ]
 
     def _send_oldest(self, number: int) -> None:
         """Send the oldest batches to every broker. Nothing is journaled: they were acknowledged
@@ -156,49 +157,46 @@ class BatchResender:
             self._has_successor, self._producer_id = True, -1
         if number % LATE_EVERY:
             return
-        for topic, frames in self._oldest.values():
+        for (topic, _), frames in self._oldest.items():
             for address in self._spec.bootstrap:
                 try:
                     self._request(address, frames, topic)
                 except OSError:
                     continue
 
-    def _begin(self, op: int, topic: str, partition: int) -> Batch:
+    def _begin(self, op: int, slot: Slot) -> Batch:
+        topic, partition = slot
         key, timestamp_ms = f"repeated{partition}", time.time_ns() // 1_000_000
         value = self._encoder.encode(op, key.encode(), partition, timestamp_ms)
         self._journal.write(Send(op, time.monotonic_ns(), topic, partition, key, timestamp_ms))
         return Batch(op, key.encode(), value, timestamp_ms)
 
-    def _attempt(self, topic: str, partition: int, batches: Sequence[Batch]) -> bool:
+    def _attempt(self, slot: Slot, batches: Sequence[Batch]) -> bool:
         """Send one batch too early, then all batches twice. True if all are acknowledged."""
         if self._producer_id < 0 and not self._new_producer():
             return False
-        if partition in self._sequences and batches[0].sent == 0:
-            self._deliver(topic, partition, batches[:2], [1])
+        if slot in self._sequences and batches[0].sent == 0:
+            self._deliver(slot, batches[:2], [1])
         everything = range(len(batches))
         for _ in range(2):
-            self._deliver(topic, partition, batches, everything)
+            self._deliver(slot, batches, everything)
         results = [batch.result[0] if batch.result else -1 for batch in batches]
         if _is_forgotten(batches) and not self._is_late:
             self._epoch += 1
             self._begin_at(0)
         return not any(results)
 
-    def _deliver(
-        self, topic: str, partition: int, batches: Sequence[Batch], indexes: Sequence[int]
-    ) -> None:
+    def _deliver(self, slot: Slot, batches: Sequence[Batch], indexes: Sequence[int]) -> None:
         """Send some batches of the round on one connection to the brokers in turn until the leader
         responds."""
-        frames = [
-            self._frame(topic, partition, batches[n], self._sequence(partition, n)) for n in indexes
-        ]
+        frames = [self._frame(slot, batches[n], self._sequence(slot, n)) for n in indexes]
         for n in indexes:
             batches[n].result = None
         for address in self._spec.bootstrap:
             for n in indexes:
                 batches[n].sent += 1
             try:
-                results = self._request(address, frames, topic)
+                results = self._request(address, frames, slot[0])
             except OSError:
                 continue
             if results[0][0] not in NOT_HERE:
@@ -206,7 +204,7 @@ class BatchResender:
                     batches[n].result = result
                 return
 
-    def _frame(self, topic: str, partition: int, batch: Batch, sequence: int) -> bytes:
+    def _frame(self, slot: Slot, batch: Batch, sequence: int) -> bytes:
         data = single_record_batch(
             batch.key,
             batch.value,
@@ -215,7 +213,7 @@ class BatchResender:
             epoch=self._epoch,
             sequence=sequence,
         )
-        return produce_request(batch.op, topic, partition, data, self._timeout_ms)
+        return produce_request(batch.op, *slot, data, self._timeout_ms)
 
     def _request(self, address: str, frames: Sequence[bytes], topic: str) -> list[ProduceResult]:
         connection = Connection(address, self._timeout_ms / 1000)
@@ -247,8 +245,8 @@ class BatchResender:
         self._sequences.clear()
         self._first_sequence = sequence
 
-    def _sequence(self, partition: int, ahead: int) -> int:
-        return (self._sequences.get(partition, self._first_sequence) + ahead) & LAST_SEQUENCE
+    def _sequence(self, slot: Slot, ahead: int) -> int:
+        return (self._sequences.get(slot, self._first_sequence) + ahead) & LAST_SEQUENCE
 
     def _note(self, batch: Batch, partition: int) -> None:
         error, offset = batch.result or (-1, -1)

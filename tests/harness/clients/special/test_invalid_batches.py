@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -112,9 +112,18 @@ class _Broker:
         return 0, len(self.log) - 1
 
 
-def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> list[Ok | Info]:
-    """The completions of three rounds against `broker`."""
-    topic = TopicFact(name="t", topic_id="-", partitions=1, replication_factor=1)
+def _play(
+    tmp_path: Path,
+    brokers: _Broker | Mapping[str, _Broker],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    rounds: int = 3,
+) -> list[Ok | Info]:
+    """The completions of the rounds against a broker of the topic `t`, or of each topic."""
+    by_topic = {"t": brokers} if isinstance(brokers, _Broker) else brokers
+    topics = tuple(
+        TopicFact(name=name, topic_id="-", partitions=1, replication_factor=1) for name in by_topic
+    )
     spec = ClientSpec(
         run="r",
         client="repeater1",
@@ -122,7 +131,7 @@ def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> l
         kind="repeater",
         bootstrap=("nowhere:1",),
         journal=str(tmp_path / "journal"),
-        topics=(topic,),
+        topics=topics,
         workload=WorkloadSpec(topics=(TopicSpec(name="t", partitions=1),), delivery_timeout_ms=500),
     )
 
@@ -131,7 +140,10 @@ def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> l
     ) -> list[ProduceResult]:
         empty = len(produce_request(0, topic, 0, b"", 500))
         results = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
-        return [broker.answer(result.producer_epoch, result.base_sequence) for result in results]
+        return [
+            by_topic[topic].answer(result.producer_epoch, result.base_sequence)
+            for result in results
+        ]
 
     def new_producer(self: BatchResender) -> bool:
         self._producer_id, self._epoch = 1, 0
@@ -141,7 +153,7 @@ def _play(tmp_path: Path, broker: _Broker, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(BatchResender, "_new_producer", new_producer)
     with JournalWriter(Path(spec.journal)) as journal:
         repeater = BatchResender(spec, journal, Stop())
-        for number in range(3):
+        for number in range(rounds):
             repeater.run_round(number)
     return [entry for entry in JournalReader(Path(spec.journal)) if isinstance(entry, Ok | Info)]
 
@@ -153,6 +165,18 @@ def test_resent_records_are_written_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert broker.log == [(0, sequence) for sequence in sequences]
     assert sequences[-1] == 2
     assert [ack.offset for ack in acks] == list(range(3 * BATCHES))
+
+
+def test_each_topic_has_sequences_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partitions of the same number share none: a broker takes any first sequence, and with it a
+    batch that was sent too early."""
+    brokers = {name: _Broker(remembers=5) for name in ("t", "u")}
+    acks = _play(tmp_path, brokers, monkeypatch, rounds=4)
+    sequences = [(FIRST_SEQUENCE + n) % (LAST_SEQUENCE + 1) for n in range(2 * BATCHES)]
+    assert [broker.log for broker in brokers.values()] == [[(0, n) for n in sequences]] * 2
+    assert all(isinstance(ack, Ok) for ack in acks)
 
 
 def test_forgotten_batches_are_written_again(

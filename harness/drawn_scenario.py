@@ -99,7 +99,8 @@ def _workload(base: WorkloadSpec, draw: _Draw) -> WorkloadSpec:
 
 def _topics(base: TopicSpec, cluster: ClusterSpec, draw: _Draw) -> Iterator[TopicSpec]:
     """The topics, within `most_replicas` in all. The first one, whose partition gives the roles of
-    faults their meaning, has a follower."""
+    faults their meaning, has a follower; with transactions, it has two partitions, since late
+    records belong to one that the next transaction lacks."""
     count = int(draw.properties.get(TOPICS) or 1)
     room = draw.bounds.most_replicas
     of_clients = dict(draw.properties)
@@ -111,7 +112,8 @@ def _topics(base: TopicSpec, cluster: ClusterSpec, draw: _Draw) -> Iterator[Topi
         replicas = max(replicas, 2) if number == 1 else replicas
         left_for_others = (count - number) * cluster.brokers
         most = max(1, (room - left_for_others) // replicas)
-        partitions = min(fields["partitions"], most)
+        least = 2 if number == 1 and of_clients["kind"] == "transactions" else 1
+        partitions = max(least, min(fields["partitions"], most))
         room -= partitions * replicas
         config = _texts(draw.of("topic settings", subject=name))
         if "min.insync.replicas" in config:

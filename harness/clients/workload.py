@@ -31,6 +31,7 @@ from urteil.harness.clients.options import check_options
 from urteil.harness.clients.processes import Clients, Spawn, spawn_process
 from urteil.harness.clients.run_specs import FLUSH_DEADLINE_S, RunSpecs
 from urteil.harness.clients.spec import own_id, transaction_timeout_ms
+from urteil.harness.clients.transactions.delayed_requests import check_partitions
 from urteil.harness.clients.transactions.open_transactions import await_no_open_transactions
 from urteil.harness.clients.transactions.transactional_id_probe import initialise_ids
 from urteil.harness.clients.workload_kinds import check_workload_kind
@@ -56,9 +57,11 @@ POLL_S = 0.05
 
 
 def check_workload(load: WorkloadSpec) -> None:
-    """ValueError for a kind or an option that does not exist, and for an impossible value."""
+    """ValueError for a kind or an option that does not exist, for an impossible value, and for an
+    option that the topics do not allow."""
     check_workload_kind(load.kind)
     check_options(load, declared_options())
+    check_partitions(load)
     application_of(load)
 
 

@@ -65,7 +65,7 @@ from urteil.harness.protocol.transaction_requests import (
     read_next_epoch,
     write_markers_request,
 )
-from urteil.harness.scenario import Scenario
+from urteil.harness.scenario import Scenario, WorkloadSpec
 
 EVERY_S = 0.5
 OVERDUE_MS = 1_000
@@ -124,6 +124,16 @@ class DelayedRequestOptions(WorkloadOptions, frozen=True):
     delayed_ends: Annotated[
         int, Meta(ge=0, le=100_000, description="The number of late EndTxn requests.")
     ] = 0
+
+
+def check_partitions(load: WorkloadSpec) -> None:
+    """ValueError for late records to a topic with one partition: the transaction in which they
+    arrive would include it."""
+    if DelayedRequestOptions.of(load).late_produces and load.topics[0].partitions < 2:
+        raise ValueError(
+            f"late_produces needs a second partition of {load.topics[0].name}: give it two, or "
+            "leave the option out"
+        )
 
 
 class RequestFailed(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from urteil.harness.clients.kind import declared_options
 from urteil.harness.clients.options import (
@@ -17,7 +18,7 @@ from urteil.harness.clients.options import (
     impossible_options,
 )
 from urteil.harness.clients.workload import check_workload
-from urteil.harness.scenario import WorkloadSpec
+from urteil.harness.scenario import TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 
 
@@ -62,6 +63,13 @@ def test_unknown_workload_kind_is_rejected(kind: str, message: str) -> None:
     with pytest.raises(ValueError, match="workload kind") as failure:
         check_workload(WorkloadSpec(kind=kind))
     assert message in str(failure.value)
+
+
+def test_late_records_need_a_second_partition() -> None:
+    load = WorkloadSpec(kind="transactions", options={"late_produces": "1"})
+    check_workload(load)
+    with pytest.raises(ValueError, match="late_produces needs a second partition of small: give"):
+        check_workload(replace(load, topics=(TopicSpec(name="small", partitions=1),)))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -25,7 +25,8 @@ def insufficiencies(
 ) -> Iterator[str]:
     """A sentence for each thing of which there was too little.
 
-    `ticks` are the acknowledgements by time, `sends_in_windows` the sends by number of the fault.
+    `ticks` are the acknowledgements by time, `sends_in_windows` the sends that were made or
+    awaited, by number of the fault.
     """
     for client in sorted(derived.damaged):
         yield f"the journal of {client} did not end properly"

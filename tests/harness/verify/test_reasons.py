@@ -28,10 +28,22 @@ def _fault(**changes: object) -> Callable[[example_runs.Tables], None]:
 
 
 def _silent_fault(tables: example_runs.Tables) -> None:
+    """All sends of the time of the fault, and their outcomes, came before it."""
     fault = tables["faults"][0]
     for row in tables["sends"]:
-        if fault["begin_ns"] <= row["invoke_ns"] < fault["healed_ns"]:
-            row["invoke_ns"] = fault["begin_ns"] - 1
+        if row["invoke_ns"] < fault["healed_ns"] and row["complete_ns"] >= fault["begin_ns"]:
+            row["invoke_ns"] = row["complete_ns"] = fault["begin_ns"] - 1
+
+
+def _awaited_send(tables: example_runs.Tables) -> None:
+    """The only sender waits for one outcome through the fault."""
+    _silent_fault(tables)
+    fault, sends = tables["faults"][0], tables["sends"]
+    last = max(
+        (row for row in sends if row["invoke_ns"] < fault["begin_ns"]),
+        key=lambda row: int(row["invoke_ns"]),
+    )
+    last["complete_ns"] = fault["healed_ns"] + 1
 
 
 def _cut_pass(tables: example_runs.Tables) -> None:
@@ -91,10 +103,13 @@ def test_missing_evidence_makes_the_verdict_unknown(
     assert reason in result.reasons
 
 
+@pytest.mark.parametrize("change", [_silent_kill_of_a_client, _awaited_send])
 @pytest.mark.usefixtures("few")
-def test_killed_client_need_not_send_meanwhile(tmp_path: Path) -> None:
+def test_client_that_died_or_awaits_an_outcome_need_not_send_meanwhile(
+    change: Callable[[example_runs.Tables], None], tmp_path: Path
+) -> None:
     tables = healthy()
-    _silent_kill_of_a_client(tables)
+    change(tables)
     reasons = judged(tmp_path, tables).reasons
     assert not [reason for reason in reasons if "no send" in reason]
 

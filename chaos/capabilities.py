@@ -113,6 +113,10 @@ LARGEST_TIMESTAMP = _declare(
     2, 7, "ListOffsets", "3.0.0", "offset of the largest timestamp", "KIP-734"
 )
 TRANSACTION_LISTS = _declare(66, 0, "ListTransactions", "3.0.0", "lists of transactions", "KIP-664")
+SHARE_GROUPS = _declare(
+    78, 2, "ShareFetch", "4.2.0", "share groups",
+    "groups whose members share partitions and acknowledge records (KIP-932)",
+)  # fmt: skip
 
 
 def missing_capabilities(versions: Versions) -> list[str]:

@@ -18,6 +18,7 @@ KINDS = {
     "transactional": "txn",
     "copier": "copier",
     "committer": "committer",
+    "share_member": "share_consumer",
 }
 
 ROLES = ("app", "worker", "service")
@@ -27,8 +28,8 @@ LEADER = "app_leader"
 
 _NAME = re.compile(r"[a-z]+\d+(\.\d+)?")
 SELECTORS = (
-    "producer, member, reader, app, worker, service, transactional, copier, committer (one, by the "
-    "seed), producers, members and so on, app_leader, a client"
+    "producer, member, share_member, reader, app, worker, service, transactional, copier, "
+    "committer (one, by the seed), producers, members and so on, app_leader, a client"
 )
 
 

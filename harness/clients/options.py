@@ -264,6 +264,35 @@ class GroupOptions(WorkloadOptions, frozen=True):
     ] = False
 
 
+class ShareOptions(WorkloadOptions, frozen=True):
+    """Options of members of a share group (KIP-932)."""
+
+    releases: Annotated[
+        float, Meta(ge=0, le=1, description="The share of deliveries that members release.")
+    ] = 0.1
+    rejects: Annotated[
+        float, Meta(ge=0, le=1, description="The share of deliveries that members reject.")
+    ] = 0.05
+    late_acknowledgements: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="The share of polls whose records members of a share group acknowledge "
+            "after their locks have run out.",
+        ),
+    ] = 0.0
+    lock_ms: Annotated[
+        int,
+        Meta(
+            ge=1_000,
+            le=HOUR_MS,
+            description="`share.record.lock.duration.ms` of the share group: how long a member "
+            "has a record to itself.",
+        ),
+    ] = 5_000
+
+
 class TransactionOptions(WorkloadOptions, frozen=True):
     """Options of all transactional clients."""
 
@@ -323,5 +352,8 @@ class ApplicationOptions(WorkloadOptions, frozen=True):
     ] = AT_LEAST_ONCE
 
 
-JUDGED = (SendOptions, MembershipOptions, GroupOptions, TransactionOptions, ApplicationOptions)
+JUDGED = (
+    *(SendOptions, MembershipOptions, GroupOptions, ShareOptions, TransactionOptions),
+    ApplicationOptions,
+)
 """The structs that the verifier reads."""

@@ -23,11 +23,12 @@ from urteil.harness.clients.applications.pipeline import check_topics
 from urteil.harness.clients.applications.running import RunningApplication, log_tail
 from urteil.harness.clients.client_controls import WorkloadClients
 from urteil.harness.clients.consumers.read_progress import ReadProgress, await_read
+from urteil.harness.clients.consumers.share_progress import await_drained
 from urteil.harness.clients.final_reads import FinalReads, FinalRounds, Leaders
 from urteil.harness.clients.journal_tail import Progress, Tails
 from urteil.harness.clients.kind import Stage, client_kinds, declared_options
 from urteil.harness.clients.libraries import JAVA, VERIFIABLE
-from urteil.harness.clients.options import check_options
+from urteil.harness.clients.options import ShareOptions, check_options
 from urteil.harness.clients.processes import Clients, Spawn, spawn_process
 from urteil.harness.clients.run_specs import FLUSH_DEADLINE_S, RunSpecs
 from urteil.harness.clients.spec import own_id, transaction_timeout_ms
@@ -51,6 +52,9 @@ ACCESS_S = 8.0
 ACCESS_DEADLINE_S = 40.0
 ACCESS_POLL_S = 0.5
 READ_DEADLINE_S = 120.0
+DRAIN_QUIET_S = 10.0
+"""More than `unsettled_record` allows a group beyond the duration of a lock."""
+DRAIN_DEADLINE_S = 120.0
 TXN_END_S = 30.0
 TXN_SETTLE_S = 30.0
 POLL_S = 0.05
@@ -270,6 +274,15 @@ class Workload:
                 partitions = self._specs.partitions(cluster)
                 isolation = self._scenario.workload.isolation
                 await_read(brokers, partitions, readers, deadline_s=deadline_s, isolation=isolation)
+
+    def finish_sharing(self, deadline_s: float = DRAIN_DEADLINE_S) -> None:
+        """Let the share group process what remains: until its members have received nothing for so
+        long that the locks of dead ones have run out, too."""
+        names = self._client_controls.names_of_kind("share_consumer")
+        if self._client_controls.names("share_consumer"):
+            lock_s = ShareOptions.of(self._scenario.workload).lock_ms / 1000
+            journals = [self._specs.journal(name) for name in names]
+            await_drained(journals, quiet_s=lock_s + DRAIN_QUIET_S, deadline_s=deadline_s)
 
     def finish_apps(self, deadline_s: float = APP_DEADLINE_S) -> None:
         """Let the application process the remaining records, unless faults ended it for good; end

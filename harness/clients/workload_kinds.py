@@ -69,6 +69,11 @@ WORKLOAD_KINDS = {
             consumers="clients that commit and fetch offsets of two groups without members",
         ),
         WorkloadKind(
+            name="share",
+            producers="records over all partitions at a rate",
+            consumers="members of one share group",
+        ),
+        WorkloadKind(
             name="mixed",
             producers="records, and deletions in compacted topics",
             consumers="readers, and a consumer group",
@@ -98,6 +103,11 @@ def member_count(load: WorkloadSpec) -> int:
     if load.kind == "application":
         return GroupOptions.of(load).members if "members" in load.options else 0
     return load.consumers if load.kind == "group" else 0
+
+
+def share_member_count(load: WorkloadSpec) -> int:
+    """The number of share group members at the start."""
+    return load.consumers if load.kind == "share" else 0
 
 
 def copier_count(load: WorkloadSpec) -> int:

@@ -95,6 +95,13 @@ SETTINGS_SINCE: Mapping[str, Version] = {
     "max.compaction.lag.ms": (2, 3),
     "message.timestamp.before.max.ms": (3, 6),
     "message.timestamp.after.max.ms": (3, 6),
+    "group.share.delivery.count.limit": (4, 0),
+    "group.share.min.record.lock.duration.ms": (4, 0),
+    "group.share.session.timeout.ms": (4, 0),
+    "group.share.min.session.timeout.ms": (4, 0),
+    "group.share.heartbeat.interval.ms": (4, 0),
+    "group.share.min.heartbeat.interval.ms": (4, 0),
+    "share.coordinator.state.topic.num.partitions": (4, 0),
 }
 """The first release that knows a setting of a broker or a topic, or a class that is a setting's
 value. All releases know the others that the lab sets, `SETTINGS_UNTIL` apart."""

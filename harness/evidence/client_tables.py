@@ -48,6 +48,7 @@ _ANSWERED = When("when the attempt was answered", sql="x.outcome <> 'info'")
 _COMPLETE = When(
     "in complete final passes", holds=lambda row: bool(row["final"] and row["complete"])
 )
+_ACKNOWLEDGED = When("when the member acknowledged the record", sql="x.acknowledgement IS NOT NULL")
 _RECORDED_BY = (
     CLIENT.but(required=True, import_needs=True),
     SESSION.but(required=True, import_default=0),
@@ -64,7 +65,7 @@ TABLES = (
             text(
                 "kind",
                 "Client kind: `producer`, `consumer`, `group`, `copier`, `offsets`, `committer`, "
-                "`txn`, `probe`, `visitor`, `final`, or one that no check uses.",
+                "`txn`, `share_consumer`, `probe`, `visitor`, `final`, or one that no check uses.",
             ),
             ACKS,
             IDEMPOTENT,
@@ -344,6 +345,57 @@ TABLES = (
                 "Whether metadata text and leader epoch are those of the commit.",
                 may_be_missing=True,
             ),
+        ),
+    ),
+    Table(
+        name="deliveries",
+        row="delivery",
+        meaning="One record that a share group delivered to a member, and its acknowledgement.",
+        calls=CallOrder(("client", "topic_id", "session", "partition"), "poll", "read_ns"),
+        columns=(
+            *WHOSE,
+            GROUP.but(meaning="Share group.", required=True),
+            int64("poll", "Number of the poll that returned the record.", required=True, **COUNT),
+            int64(
+                "requested_ns",
+                "Time right before the first request that may have acquired the record.",
+                required=True,
+            ),
+            int64(
+                "read_ns",
+                "Time when the poll returned.",
+                required=True,
+                not_before=("requested_ns",),
+            ),
+            *NEEDED_PLACE,
+            OFFSET.but(least=0, required=True),
+            KEY,
+            VALUE_ID.but(meaning="Identity in the payload; null for a payload of nobody's."),
+            flag("intact", "Whether the payload's checksum holds.", required=True),
+            LEADER_EPOCH.but(meaning="Leader epoch of the record's batch."),
+            TIMESTAMP,
+            int32(
+                "delivery_count",
+                "How often the group has delivered the record, by the broker's count.",
+                least=0,
+            ),
+            text(
+                "acknowledgement",
+                "`accept`, `release` or `reject`; null if the member acknowledged nothing.",
+                words=frozenset({"accept", "release", "reject"}),
+            ),
+            INVOKE_NS.but(
+                meaning="Time right before the acknowledgement.",
+                required=_ACKNOWLEDGED,
+                not_before=("read_ns",),
+            ),
+            COMPLETE_NS.but(meaning="Time right after its answer; null without one."),
+            OUTCOME.but(
+                meaning="Outcome of the acknowledgement: `ok`, `fail` (the lock was no longer the "
+                "member's) or `info` (unknown).",
+                required=_ACKNOWLEDGED,
+            ),
+            ERROR.but(meaning="Error of the acknowledgement."),
         ),
     ),
     Table(

@@ -212,6 +212,61 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
     group: str | None = None
 
 
+class DeliveredRecord(Got, array_like=True, frozen=True):
+    """A record that a share group delivered, for the how-manieth time by the broker's count."""
+
+    delivery_count: int | None
+
+
+class DeliveredSlice(msgspec.Struct, array_like=True, frozen=True):
+    topic: str
+    partition: int
+    records: list[DeliveredRecord]
+
+
+class Delivered(msgspec.Struct, tag="delivered", array_like=True, frozen=True):
+    """A poll of a share group's member returned records.
+
+    `requested_ns` is before the first request that may have acquired them.
+    """
+
+    poll: int
+    requested_ns: int
+    read_ns: int
+    group: str
+    slices: list[DeliveredSlice]
+
+
+class Acknowledgement(msgspec.Struct, array_like=True, frozen=True):
+    """`accept`, `release` or `reject`."""
+
+    topic: str
+    partition: int
+    offset: int
+    acknowledgement: str
+
+
+class Acknowledge(msgspec.Struct, tag="acknowledge", array_like=True, frozen=True):
+    """The records of the last `Delivered` are about to be acknowledged."""
+
+    invoke_ns: int
+    records: list[Acknowledgement]
+
+
+class AcknowledgeResult(msgspec.Struct, array_like=True, frozen=True):
+    topic: str
+    partition: int
+    outcome: str
+    error: str | None
+
+
+class Acknowledged(msgspec.Struct, tag="acknowledged", array_like=True, frozen=True):
+    """The answers, one a partition."""
+
+    complete_ns: int
+    results: list[AcknowledgeResult]
+
+
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
     """A change of assignment.
 
@@ -329,8 +384,8 @@ class End(msgspec.Struct, tag="end", array_like=True, frozen=True):
 
 Entry = (
     Begin | Send | Ok | Fail | Info | Poll | PassBegin | PassEnd | Commit | Committed
-    | CommitRead | Assigned | OffsetAnswer | View | TxnBegin | TxnCommit | TxnEnd
-    | Access | Right | End
+    | CommitRead | Delivered | Acknowledge | Acknowledged | Assigned | OffsetAnswer | View
+    | TxnBegin | TxnCommit | TxnEnd | Access | Right | End
 )  # fmt: skip
 
 

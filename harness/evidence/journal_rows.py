@@ -23,8 +23,8 @@ TableRow = tuple[str, Row]
 class JournalRows:
     """Turns entries into rows, in the order of their completion.
 
-    A send without completion, a commit without answer and a pass without end come last, as unknown
-    or incomplete. Memory holds open operations only.
+    A send without completion, a commit or acknowledgement without answer and a pass without end
+    come last, as unknown or incomplete. Memory holds open operations only.
     """
 
     def __init__(self, run: str) -> None:
@@ -37,6 +37,7 @@ class JournalRows:
         self._reached: dict[int, int] = {}
         self._commits: dict[int, j.Commit] = {}
         self._txns: dict[int, Row] = {}
+        self._deliveries: list[Row] = []
         self.first_sequence: int | None = None
         self.last_sequence: int | None = None
         self._handlers: dict[type, Callable[[Any], Iterator[TableRow]]] = {
@@ -51,6 +52,9 @@ class JournalRows:
             j.Commit: self._on_commit,
             j.Committed: self._on_committed,
             j.CommitRead: self._on_commit_read,
+            j.Delivered: self._on_delivered,
+            j.Acknowledge: self._on_acknowledge,
+            j.Acknowledged: self._on_acknowledged,
             j.Assigned: self._on_assigned,
             j.OffsetAnswer: self._on_answer,
             j.View: self._on_view,
@@ -74,6 +78,7 @@ class JournalRows:
             yield "passes", self._pass_row(begun, reached) | {"complete": False}
         for commit in self._commits.values():
             yield from self._commit_rows(commit, None, "info", "no answer")
+        yield from self._take_deliveries()
         for txn in self._txns.values():
             yield "txns", txn | {"outcome": "unknown", "error": "no answer"}
         if self._begin is not None:
@@ -188,6 +193,38 @@ class JournalRows:
 
     def _on_commit_read(self, read: j.CommitRead) -> Iterator[TableRow]:
         yield "commit_reads", self._row(read, group=self._group(read.group))
+
+    def _on_delivered(self, delivered: j.Delivered) -> Iterator[TableRow]:
+        yield from self._take_deliveries()
+        self._deliveries = [
+            self._row(delivered, part, record)
+            for part in delivered.slices
+            for record in part.records
+        ]
+
+    def _on_acknowledge(self, call: j.Acknowledge) -> Iterator[TableRow]:
+        kinds = {(one.topic, one.partition, one.offset): one for one in call.records}
+        for row in self._deliveries:
+            one = kinds.get((row["topic"], row["partition"], row["offset"]))
+            if one is not None:
+                row |= {"acknowledgement": one.acknowledgement, "invoke_ns": call.invoke_ns}
+                row |= {"outcome": "info", "error": "no answer"}
+        return iter(())
+
+    def _on_acknowledged(self, done: j.Acknowledged) -> Iterator[TableRow]:
+        results = {(one.topic, one.partition): one for one in done.results}
+        for row in self._deliveries:
+            one = results.get((row["topic"], row["partition"]))
+            if one is not None and row.get("acknowledgement"):
+                row |= {"complete_ns": done.complete_ns, "outcome": one.outcome}
+                row["error"] = one.error
+        yield from self._take_deliveries()
+
+    def _take_deliveries(self) -> Iterator[TableRow]:
+        """The rows of the last poll of a share group's member."""
+        rows, self._deliveries = self._deliveries, []
+        for row in rows:
+            yield "deliveries", row
 
     def _on_assigned(self, assigned: j.Assigned) -> Iterator[TableRow]:
         for topic, partition in assigned.partitions:

@@ -254,6 +254,7 @@ class Play:
         workload.finish_transactions(is_healthy=self._is_healthy)
         if self._is_healthy:
             workload.finish_reading()
+            workload.finish_sharing()
         progress = workload.progress()
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 

@@ -89,7 +89,7 @@ def _starts(
 
 def _count(scenario: Scenario) -> int:
     load = scenario.workload
-    return 0 if load.kind in ("group", "commits") else load.consumers
+    return 0 if load.kind in ("group", "commits", "share") else load.consumers
 
 
 KIND = ClientKind(

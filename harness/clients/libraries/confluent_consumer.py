@@ -131,23 +131,11 @@ class Journal:
     def _slice(self, slot: Slot, records: list[Message]) -> Slice:
         before = self.position.get(slot)
         self.position[slot] = (records[-1].offset() or 0) + 1
-        entries = [self._entry(record) for record in records]
+        entries = [
+            journal_entry(self._run, record, copied=slot[0] in self._copies) for record in records
+        ]
         return Slice(*slot, self.passes[slot], before, self.position[slot],
                      self.event.pop(slot, None), entries)  # fmt: skip
-
-    def _entry(self, record: Message) -> Got:
-        key, value = record.key(), record.value()
-        headers: Any = record.headers() or []
-        kind, timestamp_ms = record.timestamp()
-        if record.topic() in self._copies:
-            payload = decode_copy(self._run, value, key)
-        else:
-            payload = decode(
-                self._run, value, key, headers,
-                timestamp_ms if kind == TIMESTAMP_CREATE_TIME else None,
-            )  # fmt: skip
-        return Got(record.offset() or 0, key_text(key), payload.value_id, payload.intact,
-                   record.leader_epoch(), timestamp_ms)  # fmt: skip
 
 
 class Reader:
@@ -314,3 +302,17 @@ class Member:
 
 def _slot(message: Message) -> Slot:
     return str(message.topic()), int(message.partition() or 0)
+
+
+def journal_entry(run: str, record: Message, *, copied: bool = False) -> Got:
+    """A record of librdkafka as a journal entry."""
+    key, value = record.key(), record.value()
+    headers: Any = record.headers() or []
+    kind, timestamp_ms = record.timestamp()
+    if copied:
+        payload = decode_copy(run, value, key)
+    else:
+        sent_ms = timestamp_ms if kind == TIMESTAMP_CREATE_TIME else None
+        payload = decode(run, value, key, headers, sent_ms)
+    return Got(record.offset() or 0, key_text(key), payload.value_id, payload.intact,
+               record.leader_epoch(), timestamp_ms)  # fmt: skip

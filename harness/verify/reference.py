@@ -79,6 +79,7 @@ class SmallHistory:
     commits: list[Row] = field(default_factory=list)
     commit_reads: list[Row] = field(default_factory=list)
     assignments: list[Row] = field(default_factory=list)
+    deliveries: list[Row] = field(default_factory=list)
     offset_answers: list[Row] = field(default_factory=list)
     metadata_logs: list[Row] = field(default_factory=list)
     votes: list[Row] = field(default_factory=list)
@@ -128,6 +129,22 @@ class SmallHistory:
         """Partition number of derived tables to the partition."""
         at = self.partition_at
         return {row.p: at[place] for place, row in self.parts_at.items() if place in at}
+
+    @cached_property
+    def deliveries_of(self) -> Mapping[tuple[str, str, int, int], list[Row]]:
+        """Share group, topic, partition and offset to the record's deliveries."""
+        return _lists(
+            ((row.group, row.topic, row.partition, row.offset), row) for row in self.deliveries
+        )
+
+    @cached_property
+    def share_at(self) -> dict[tuple[str, str, int], Row]:
+        """Share group, topic and partition to the row of the derived table `share_partitions`."""
+        places = {row.p: place for place, row in self.parts_at.items()}
+        return {
+            (row.grp, *places[row.p]): row for row in self.derived_rows("share_partitions")
+            if row.p in places
+        }  # fmt: skip
 
     @cached_property
     def polls_of(self) -> Mapping[tuple[str, int], list[Row]]:

@@ -375,4 +375,22 @@ west = a b c* d*""",
 1 administrator>b1 delete the topic
 3-10.2 b1 no such topic
 disk of b1 = a* b* c*""",
+    "settled_redelivered": """member 1, leader, member 2
+0.5 leader>member 1 x, delivery 1
+2.5 member 1>leader accept x
+4.5 leader>member 1 ok
+7 leader>member 2 x, delivery 2*""",
+    "unsettled_record": """log, leader, member
+log = a b c
+1 leader>member a
+3.5 member>leader accept a
+6 leader>member c: b was there*""",
+    "two_holders": """member 1, leader, member 2
+1 leader>member 1 x
+1.9-9 member 1 lock on x
+5 leader>member 2 x*""",
+    "delivery_over_limit": """leader, member
+1 leader>member x, delivery 5 of 5
+4 member>leader release x
+7 leader>member x, delivery 6*""",
 }

@@ -20,6 +20,7 @@ from urteil.harness.verify.damage import (
     records,
     replicas,
     rights,
+    share_groups,
     transactions,
 )
 from urteil.harness.verify.damage.added_topics import (
@@ -31,7 +32,7 @@ from urteil.harness.verify.damage.copy import Copy, Damage, Trace, Untried, decl
 
 _MODULES = (
     *(replicas, records, groups, cluster, answers, compaction_and_retention, rights, transactions),
-    *(member_departures, outputs, quorum, availability),
+    *(member_departures, outputs, quorum, availability, share_groups),
     mirrors,
 )
 

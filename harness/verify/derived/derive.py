@@ -50,6 +50,7 @@ from urteil.harness.verify.derived.partitions import (
 )
 from urteil.harness.verify.derived.quota_limits import quota_rows
 from urteil.harness.verify.derived.retention_promises import retention_columns
+from urteil.harness.verify.derived.share_partitions import share_rows
 from urteil.harness.verify.derived.shortened_retention import shortened_columns
 from urteil.harness.verify.derived.small_evidence import (
     Key,
@@ -115,6 +116,7 @@ def derive(
     derived.tables["broker_exits"] = exit_rows(run_dir, small)
     derived.tables["member_departures"] = departure_rows(run_dir, small, scenario, facts)
     derived.tables["static_rejoins"] = rejoin_rows(run_dir, small, scenario, facts)
+    derived.tables["share_partitions"] = share_rows(run_dir, small, scenario, facts)
     derived.tables["quota_limits"] = quota_rows(small, scenario, facts)
     derived.tables["evictions"] = [
         row | {"n": number}

@@ -220,6 +220,11 @@ DERIVED: dict[str, DerivedTable] = {
         "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
+    "share_partitions": DerivedTable(
+        "a share group and a partition that it consumes, with the group's settings",
+        "grp:s p:l lock_ns:l most:i unseen:i drained_ns:l",
+        made_of=("deliveries", "polls", "faults"),
+    ),
     "quota_limits": DerivedTable(
         "an interval in which a client had a quota",
         "n:i client:s kind:s rate:d from_ns:l to_ns:l record_bytes:l bytes:l",

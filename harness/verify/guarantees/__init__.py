@@ -14,8 +14,8 @@ from importlib import import_module
 from urteil.harness.verify.guarantees.base import Guarantee
 
 _ORDER = (
-    *("delivery", "replication", "elections", "groups", "transactions", "applications"),
-    *("metadata", "compaction", "retention", "security", "availability"),
+    *("delivery", "replication", "elections", "groups", "share_groups", "transactions"),
+    *("applications", "metadata", "compaction", "retention", "security", "availability"),
 )
 """Subjects in the order of reports: what users lose first."""
 

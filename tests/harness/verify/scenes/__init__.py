@@ -10,6 +10,7 @@ from tests.harness.verify.scenes import (
     logs,
     quorum,
     rights,
+    share_groups,
 )
 from tests.harness.verify.scenes.scene import Draw
 
@@ -21,5 +22,6 @@ SCENES: dict[Draw, tuple[str, ...]] = {
     **applications.SCENES,
     **logs.SCENES,
     **quorum.SCENES,
+    **share_groups.SCENES,
 }
 """How a scene is drawn, to the guarantees that judge it."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from urteil.harness.verify.rare_states.counts import load_counts
 from urteil.harness.verify.result import Finding, Result, Status
 from urteil.reports.page import sentence
 from urteil.reports.run_loading import load_run
@@ -36,6 +37,9 @@ def _summary(run_dir: Path) -> Iterator[str]:
     yield ""
     if result.engine_reason:
         yield f"Judged by {text(result.engine)}: {text(result.engine_reason)}"
+        yield ""
+    if states := load_counts(run_dir):
+        yield f"Rare states reached: {len(states.names)} of {len(states.reached)}"
         yield ""
     if run.lacks:
         yield from (f"- lacks: {text(lack)}" for lack in run.lacks)

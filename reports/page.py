@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.plurals import count_text, times
+from urteil.harness.verify.rare_states.counts import load_counts
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
 from urteil.reports.evidence_views import NS, open_evidence
 from urteil.reports.finding_subjects import cycle_of, record_of
@@ -74,6 +75,7 @@ def page_of(
         folder=run_dir,
         stacks=stacks(run_dir),
         repeats=repeats(run_dir, result),
+        states=load_counts(run_dir),
         caught={name: mutants[name] for name in _judged_names(result) if mutants.get(name)},
         Status=Status,
     )

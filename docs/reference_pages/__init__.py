@@ -19,6 +19,7 @@ from docs.reference_pages import (
     mutants,
     scenarios,
     settings,
+    states,
 )
 
 FOLDER = Path(__file__).parents[1] / "reference"
@@ -30,7 +31,7 @@ def render_all() -> dict[str, str]:
     pages: dict[str, str] = {}
     modules = (
         *(guarantees, faults, scenarios, clients, mutants, known_bugs),
-        *(evidence, command_line, settings, metrics),
+        *(evidence, states, command_line, settings, metrics),
     )
     for module in modules:
         pages |= module.render()

@@ -8,6 +8,7 @@ import msgspec
 
 from urteil.harness.hunt.shrinking import Anomaly, outcome_of
 from urteil.harness.scenario import RunFacts
+from urteil.harness.verify.rare_states.counts import load_counts
 from urteil.harness.verify.result import GuaranteeResult, Result
 from urteil.harness.verify.stored_findings import violated_sub_kinds
 
@@ -43,7 +44,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the begin of the load to the first finding of each; guarantees whose findings have no time are
     absent. `run` is the folder, empty when it was pruned. `refused`: the lab did not begin the run.
     `shows` are its violations by guarantee and sub-kind, `signatures` their signatures
-    (archive.py).
+    (archive.py). `states` has the count of each rare state; None if they were not counted.
     """
 
     job: Job
@@ -59,6 +60,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     refused: bool = False
     shows: list[str] = []
     signatures: list[str] = []
+    states: dict[str, int] | None = None
 
 
 def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str, run: Path) -> Row:
@@ -80,7 +82,14 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
         signatures=[
             signature for g in result.guarantees if (signature := _signature(g, facts.run))
         ],
+        states=_states(run),
     )
+
+
+def _states(run: Path) -> dict[str, int] | None:
+    """The counts of rare states that the judgement left in the run's folder."""
+    counts = load_counts(run)
+    return None if counts is None else counts.reached
 
 
 def _signature(guarantee: GuaranteeResult, run: str) -> str:

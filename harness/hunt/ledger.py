@@ -47,6 +47,11 @@ class Ledger(Lines[Row]):
         return next((row for row in self.rows if row.job == job), None)
 
 
+def read_ledger(path: Path) -> list[Row]:
+    """The rows of a ledger that a campaign may be writing now."""
+    return list(_read(path.read_bytes().splitlines(), Row))
+
+
 def _read(lines: Iterable[bytes], row_type: type[T]) -> Iterable[T]:
     for line in lines:
         try:

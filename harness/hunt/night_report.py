@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from urteil.harness.confidence import upper_bound
 from urteil.harness.hunt.bug_table import bug_table, bug_table_text
@@ -10,6 +10,7 @@ from urteil.harness.hunt.investigated_failure import Failure
 from urteil.harness.hunt.job import Row
 from urteil.harness.hunt.markdown_table import markdown
 from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of, text_of
+from urteil.harness.hunt.state_summary import missed_lines, reach_line, summarise_states
 from urteil.harness.known_bugs import KnownBug
 from urteil.harness.verify.plurals import count_text
 
@@ -36,6 +37,8 @@ def night_text(
         sections += ["## Published bugs", bug_table_text(table)]
     if failures:
         sections += ["## Failures", _failures(failures)]
+    if counted := [row.states for row in plain if row.states is not None]:
+        sections += ["## Rare states", _states(counted)]
     sections += ["## What is not PASS", _findings_table(plain), "## All runs", _run_table(rows)]
     return "\n".join(sections)
 
@@ -82,6 +85,13 @@ def _count_line(rows: Sequence[Row]) -> str:
         "Clopper-Pearson bound of how often a run fails, with 95 % confidence (50 clean seeds: "
         "5.8 %); UNKNOWN runs do not count.\n"
     )
+
+
+def _states(counted: Sequence[Mapping[str, int]]) -> str:
+    """How many rare states the runs reached, and which none did."""
+    reach = summarise_states(counted)
+    missed = "".join(f"- {line}\n" for line in missed_lines(reach)) or "- none\n"
+    return f"{reach_line(reach, counted)}. Never reached:\n\n{missed}"
 
 
 def _failures(failures: Sequence[tuple[Failure, int]]) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, load_facts, save
-from urteil.harness.stopwatch import Stopwatch
+from urteil.harness.stopwatch import Spent, Stopwatch
 from urteil.harness.verify import judge
 from urteil.harness.verify.engines.spark import Warming
-from urteil.harness.verify.result import Result, Verdict
+from urteil.harness.verify.result import Result, Verdict, add_phases
 
 Log = Callable[[str], None]
 LOCK = "judge.lock"
@@ -49,9 +49,23 @@ def judge_collected(
             session = warming[0].session() if warming else None
             log("judging")
             result = judge(run_dir, engine=engine, master=master, session=session)
+            _count_rare_states(run_dir, facts, log)
     except Exception as failure:
         result = write_unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
     return result
+
+
+def _count_rare_states(run_dir: Path, facts: RunFacts, log: Log) -> None:
+    """Write `states.json`. A failure is logged only: the counts judge nothing."""
+    from urteil.harness.verify.rare_states.counting import save_counts
+
+    spent: list[Spent] = []
+    try:
+        with Stopwatch({}, spent)("rare states"):
+            save_counts(run_dir, facts)
+        add_phases(run_dir, spent)
+    except Exception as failure:
+        log(f"the rare states cannot be counted: {type(failure).__name__}: {failure}")
 
 
 def discard_data(run_dir: Path, result: Result) -> None:

@@ -13,7 +13,7 @@ Row = dict[str, str]
 DETAILS = (
     "promise", "family", "effects", "selectors", "clients", "judged by", "libraries", "options",
     "values", "default", "proof", "expiry", "runtimes", "targets", "processes", "promises",
-    "variants", "acts", "issue", "releases", "fixed in", "played on",
+    "variants", "acts", "issue", "releases", "fixed in", "played on", "room", "plane", "tables",
 )  # fmt: skip
 
 
@@ -141,6 +141,16 @@ def _applications() -> list[Row]:
     ]
 
 
+def _states() -> list[Row]:
+    from urteil.harness.verify.rare_states import ROOMS
+
+    return [
+        {"name": s.name, "about": s.about, "room": room, "plane": s.plane,
+         "tables": ", ".join(s.reads)}
+        for room, states in ROOMS.items() for s in states
+    ]  # fmt: skip
+
+
 def _workloads() -> list[Row]:
     from urteil.harness.clients.workload_kinds import WORKLOAD_KINDS
 
@@ -173,6 +183,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "applications": _applications,
     "workloads": _workloads,
     "workload-options": _options,
+    "states": _states,
 }
 
 
@@ -183,7 +194,8 @@ def list_command(kind: str, as_json: bool) -> None:
     """List the names of a KIND, each with a sentence.
 
     KIND is `scenarios`, `faults`, `roles` (targets of faults), `guarantees`, `mutants`, `bugs`
-    (published ones), `targets`, `workloads`, `clients`, `applications` or `workload-options`.
+    (published ones), `targets`, `workloads`, `clients`, `applications`, `workload-options` or
+    `states` (rare ones that runs reach).
     """
     rows = KINDS[kind]()
     if as_json:

@@ -28,6 +28,7 @@ from urteil.cli.schedule import schedule
 from urteil.cli.sensitivity import sensitivity
 from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
+from urteil.cli.states import states
 from urteil.cli.tool import tool
 from urteil.cli.wire import wire
 
@@ -62,6 +63,7 @@ for command in (
     shrink,
     mutants,
     coverage,
+    states,
     sensitivity,
     bugs,
     night,

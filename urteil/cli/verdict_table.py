@@ -21,6 +21,8 @@ STATUS_COLOURS = {"violated": "red", "unknown": "yellow", "permitted": "cyan", "
 
 def print_verdict(run_dir: Path, result: Result) -> None:
     """Print faults with proofs, guarantees with counts, then the verdict."""
+    from urteil.harness.verify.rare_states.counts import load_counts
+
     console = Console(highlight=False)
     if result.faults:
         console.print(_faults(result))
@@ -39,6 +41,9 @@ def print_verdict(run_dir: Path, result: Result) -> None:
     )
     for reason in result.reasons:
         console.print(f"  {escape(reason)}")
+    if states := load_counts(run_dir):
+        count = f"{len(states.names)} of {len(states.reached)} rare states reached"
+        console.print(f"  states: {count} (`urteil states {run_dir.name}`)", soft_wrap=True)
     if result.engine_reason not in ("", REQUESTED):
         console.print(f"  engine: {result.engine} ({escape(result.engine_reason)})", soft_wrap=True)
     console.print(f"  again:  {escape(result.command)}", soft_wrap=True)

@@ -27,6 +27,11 @@ LATENCIES = {
     "sends": ("complete_ns", "complete_ns - invoke_ns", "sends WHERE outcome = 'ok'"),
     "polls": ("complete_ns", "complete_ns - invoke_ns", "polls WHERE outcome = 'ok'"),
     "commits of groups": ("complete_ns", "complete_ns - invoke_ns", "commits WHERE outcome = 'ok'"),
+    "acknowledgements of share groups": (
+        "complete_ns",
+        "complete_ns - invoke_ns",
+        "deliveries WHERE outcome = 'ok'",
+    ),
     "transactions": ("end_ns", "end_ns - begin_ns", "txns WHERE outcome = 'committed'"),
     "questions for offsets": (
         "complete_ns",
@@ -118,7 +123,9 @@ def _throughput(run: EvidenceViews, series: Series) -> None:
     buckets = len(series.at_s)
     sent = _bucket(series, "coalesce(complete_ns, invoke_ns)")
     rows = run.rows(f"SELECT outcome, {sent}, count(*) FROM sends GROUP BY 1, 2")
-    rows += run.rows(f"SELECT 'read', {_bucket(series, 'read_ns')}, count(*) FROM reads GROUP BY 2")
+    received = "(SELECT read_ns FROM reads UNION ALL SELECT read_ns FROM deliveries)"
+    read = _bucket(series, "read_ns")
+    rows += run.rows(f"SELECT 'read', {read}, count(*) FROM {received} GROUP BY 2")
     for name in (*OUTCOMES, "read"):
         series.throughput[name] = [0.0] * buckets
     for name, bucket, count in rows:

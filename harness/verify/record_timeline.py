@@ -22,6 +22,8 @@ LINGER_NS = 5_000_000_000
 """Elections and faults up to this long after a record's last event are shown, too."""
 
 
+_OF_RECORDS = ("sends", "reads", "replicas", "deliveries")
+"""Tables with rows of single records."""
 SHOWN_MESSAGES = 5
 """Messages of one fault and API that are shown; further ones are counted."""
 RECORD = "record"
@@ -157,13 +159,13 @@ def _topic_ids(run_dir: Path, facts: RunFacts, topic: str) -> list[str]:
 def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, Life]:
     """The lives of some records, by value_id, in one pass over each large table; without those of
     which the evidence has no trace."""
-    tables = {name: _by_record(run_dir, name, value_ids) for name in ("sends", "reads", "replicas")}
+    tables = {name: _by_record(run_dir, name, value_ids) for name in _OF_RECORDS}
     small = SmallTables(*(rows(run_dir, name) for name in SmallTables._fields))
     lives = {}
     for value_id in value_ids:
-        sends, reads, copies = (tables[name].get(value_id, []) for name in tables)
-        if sends or reads or copies:
-            lives[value_id] = _life(run_dir, facts, value_id, (sends, reads, copies), small)
+        mine = {name: tables[name].get(value_id, []) for name in _OF_RECORDS}
+        if any(mine.values()):
+            lives[value_id] = _life(run_dir, facts, value_id, mine, small)
     return lives
 
 
@@ -171,13 +173,13 @@ def _life(
     run_dir: Path,
     facts: RunFacts,
     value_id: str,
-    mine: tuple[list[Row], list[Row], list[Row]],
+    mine: dict[str, list[Row]],
     small: SmallTables,
 ) -> Life:
-    sends, reads, copies = mine
-    first = (sends or reads or copies)[0]
+    sends, copies = mine["sends"], mine["replicas"]
+    first = next(row for rows in mine.values() for row in rows)
     topic_id, partition = first["topic_id"], _partition(first)
-    heard = [*_of_sends(sends), *_of_reads(reads)]
+    heard = [*_of_sends(sends), *_of_reads(mine["reads"]), *_of_deliveries(mine["deliveries"])]
     begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
     led = _leaders_in_force(small.states, topic_id, partition, begin_ns, end_ns)
     around = [
@@ -282,6 +284,19 @@ def _of_reads(reads: list[Row]) -> Iterator[Moment]:
         damaged = "" if all(row["intact"] for row in client_reads) else ", DAMAGED"
         text = f"read by {client} at offset {offset}{epoch}{again}{damaged}"
         yield Moment(at_ns=first["read_ns"], kind="read", text=text)
+
+
+def _of_deliveries(deliveries: list[Row]) -> Iterator[Moment]:
+    """Each delivery to a member of a share group, and its acknowledgement."""
+    for row in deliveries:
+        turn = "" if row["delivery_count"] is None else f", delivery {row['delivery_count']}"
+        text = f"read by {row['client']} at offset {row['offset']}{turn} of {row['group']}"
+        yield Moment(at_ns=row["read_ns"], kind="read", text=text)
+        if row["acknowledgement"] is not None:
+            at_ns = row["invoke_ns"] if row["complete_ns"] is None else row["complete_ns"]
+            answer = "acknowledged" if row["outcome"] == "ok" else _outcome(row)[1]
+            text = f"{row['client']} answers {row['acknowledgement']}: {answer}"
+            yield Moment(at_ns=at_ns, kind="answered", text=text)
 
 
 def _span(heard: list[Moment], otherwise_ns: int) -> tuple[int, int]:

@@ -149,3 +149,26 @@ def test_the_command(tmp_path: Path, tables: Tables, capsys: pytest.CaptureFixtu
     part.write_bytes(part.read_bytes()[:400])
     assert exit_code(["explain", str(tmp_path), value_id]) == EXIT_LAB_FAILURE
     assert "part-0.parquet" in capsys.readouterr().err
+
+
+def test_deliveries_of_a_share_group_are_shown_with_their_answers(
+    tmp_path: Path, tables: Tables
+) -> None:
+    sent = tables["sends"][5]
+    row = {name: sent[name] for name in ("topic_id", "topic", "partition", "offset", "value_id")}
+    row |= {"client": "m1", "session": 0, "group": "g", "poll": 1, "intact": True}
+    at_ns = sent["complete_ns"]
+    times = {"requested_ns": at_ns, "read_ns": at_ns + 1, "invoke_ns": at_ns + 2}
+    late = {"delivery_count": 1, "acknowledgement": "accept", "outcome": "fail"}
+    again = {"delivery_count": 2, "acknowledgement": "reject", "outcome": "ok"}
+    tables["deliveries"] = [
+        row | times | late | {"complete_ns": at_ns + 3, "error": "INVALID_RECORD_STATE"},
+        row | times | again | {"complete_ns": at_ns + 4, "error": None},
+    ]
+    text = "\n".join(timeline_lines(life(tmp_path, tables, sent["value_id"])))
+    for piece in (
+        "read by m1 at offset 5, delivery 2 of g",
+        "m1 answers accept: failed for certain: INVALID_RECORD_STATE",
+        "m1 answers reject: acknowledged",
+    ):
+        assert piece in text

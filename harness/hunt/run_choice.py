@@ -21,7 +21,7 @@ from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, 
 
 WEIGHTS = {"everything": 8.0, "schedule": 4.0, "moments": 1.0}
 """By what a new seed draws: another scenario, another schedule, or only other moments."""
-MIXED_IN = 5.0
+MIXED_IN = 10.0
 """A mutant that shall prove a night is played before the hours are over, however few they are."""
 MUTANTS = "mutants"
 BUGS = "bugs"

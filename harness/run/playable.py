@@ -15,6 +15,7 @@ import msgspec
 from urteil.chaos import anchor_events
 from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, ZSTD, describe_missing
 from urteil.chaos.faults import FAULTS
+from urteil.harness.bounds import Dimension
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import SendOptions
 from urteil.harness.dependencies.kafka_releases import DISPENSABLE
@@ -79,6 +80,14 @@ def _values(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield from cluster.config.items()
     for topic in scenario.workload.topics:
         yield from topic.config.items()
+    for dimension in _drawn_settings(scenario):
+        yield from ((dimension.name, str(value)) for value in dimension.values if value is not None)
+
+
+def _drawn_settings(scenario: Scenario) -> list[Dimension]:
+    """The settings of brokers and topics that a seed may draw."""
+    dimensions = scenario.bounds.dimensions if scenario.bounds else ()
+    return [dimension for dimension in dimensions if dimension.of in ("brokers", "topic settings")]
 
 
 def _settings(scenario: Scenario) -> Iterator[str]:
@@ -87,6 +96,8 @@ def _settings(scenario: Scenario) -> Iterator[str]:
         yield from required_settings(cluster)
     for topic in scenario.workload.topics:
         yield from topic.config
+    for dimension in _drawn_settings(scenario):
+        yield dimension.name
 
 
 def _name(kind: Target) -> str:

@@ -16,6 +16,7 @@ from urteil.harness.bounds import Dimension, Value
 from urteil.harness.clients.kind import libraries_of
 from urteil.harness.clients.workload import check_workload
 from urteil.harness.drawn_scenario import draw_scenario
+from urteil.harness.hunt.shrinking.schedule_reduction import keep_faults
 from urteil.harness.permits import Permit, permits_of
 from urteil.harness.run.playable import fit_to_releases
 from urteil.harness.run.topics import fit_topics
@@ -165,6 +166,14 @@ def test_saved_schedule_of_a_drawn_scenario_is_played_again(tmp_path: Path) -> N
     save_schedule(path, schedule_of(scenario))
     again = with_schedule(drawn(7), load_schedule(path, drawn(7)))
     assert settle_schedule(again) == scenario
+
+
+def test_smaller_schedule_is_played_in_the_same_scenario() -> None:
+    stored = settle_schedule(drawn(7))
+    smaller = keep_faults(schedule_of(stored), [0])
+    again = settle_schedule(with_schedule(stored, smaller))
+    assert len(again.faults) == 1 < len(stored.faults)
+    assert (again.cluster, again.workload) == (stored.cluster, stored.workload)
 
 
 @pytest.mark.parametrize(("values", "weights"), [((), ()), ((1, 2), (1.0,))])

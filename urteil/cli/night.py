@@ -57,7 +57,7 @@ TARGETS = "urteil,kafka"
     metavar="NAME=W",
     help="Relative frequency of a scenario, suite, target, mutant or bug, of `mutants` or "
     "`bugs`; 0 is never. "
-    "[default: 1, 4 for drawn schedules, 8 for drawn scenarios, 5 for --mutant]",
+    "[default: 1, 4 for drawn schedules, 8 for drawn scenarios, 10 for --mutant]",
 )
 @click.option(
     "--mutants/--no-mutants", "with_mutants", default=False, help="Also play every mutant."

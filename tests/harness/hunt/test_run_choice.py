@@ -8,16 +8,20 @@ from pathlib import Path
 
 from tests.harness.hunt.test_night import CABLE, CALM, KILL, LOSER
 from urteil.chaos.weighted_faults import RandomSchedule
+from urteil.harness.bounds import Bounds
 from urteil.harness.hunt.run_choice import AT, Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.scenario import ClusterSpec, Scenario
 from urteil.harness.scenarios import SCENARIOS
 
 DRAWN = Scenario(name="drawn", draw=RandomSchedule(choices=()))
+ANY = Scenario(
+    name="any", draw=RandomSchedule(choices=()), bounds=Bounds(dimensions=(), most_replicas=9)
+)
 
 
 def test_weights_multiply_by_name() -> None:
     candidates = candidates_of(
-        [CALM, KILL, CABLE, DRAWN],
+        [CALM, KILL, CABLE, DRAWN, ANY],
         ["urteil", "kafka"],
         [LOSER],
         {"kafka": 0.5, "calm": 3.0, "mutants": 0.25, "kill": 2.0},
@@ -35,12 +39,14 @@ def test_weights_multiply_by_name() -> None:
         ("kill", "urteil", "loser"): 0.5,
         ("drawn", "urteil", None): 4.0,
         ("drawn", "kafka", None): 2.0,
+        ("any", "urteil", None): 8.0,
+        ("any", "kafka", None): 4.0,
     }
 
 
 def test_a_mutant_that_is_mixed_in_comes_first() -> None:
     candidates = candidates_of(
-        [KILL, DRAWN], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name}
+        [KILL, DRAWN, ANY], ["urteil"], [LOSER], {}, seed=1, mixed_in={LOSER.name}
     )
     first = next_of(candidates, last_played=lambda _: "", plays=lambda _: 0, now_s=0.0)
     assert first is not None
@@ -64,7 +70,8 @@ def test_external_cluster_gets_supported_scenarios_only(tmp_path: Path) -> None:
 
 
 def test_scenario_that_a_release_cannot_play_is_no_candidate() -> None:
-    assert "segment.bytes" in unsupported_reason(SCENARIOS["compaction"], "kafka:4.0.2")
+    for name in ("compaction", "anything"):
+        assert "segment.bytes" in unsupported_reason(SCENARIOS[name], "kafka:4.0.2")
     assert not unsupported_reason(SCENARIOS["compaction"], "kafka")
 
 

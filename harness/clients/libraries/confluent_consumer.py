@@ -158,9 +158,12 @@ class Reader:
             self._begin((start.topic, start.partition), start.offset)
 
     def step(self, stop: Stop, txn: int | None = None, *, wait_s: float = POLL_S) -> None:
-        """Poll once. After a lost position, continue in a new pass."""
+        """Poll once: wait for a record, and take with it what is there. After a lost position,
+        continue in a new pass."""
         invoke_ns = time.monotonic_ns()
-        messages = self._kafka.consume(RECORDS, wait_s)
+        messages = self._kafka.consume(1, wait_s)
+        if messages:  # `consume` waits for as many records as it may return
+            messages += self._kafka.consume(RECORDS - 1, 0)
         self._journal.poll(invoke_ns, messages, txn)
         for message in messages:
             error = message.error()

@@ -3,6 +3,8 @@
 Judged in the final leader's log. A cleaner leaves gaps, and neither repeats nor reorders: in a
 compacted log sequences and epochs rise. The first sequence may be any:
 earlier records may be deleted, and a broker without state of a producer accepts any sequence.
+Records of __consumer_offsets have no sequences: Kafka's group coordinators write offsets of
+transactions with the producer's id and the base sequence 0 (GroupMetadataManager).
 
 `refused`: an idempotent producer with acks=all, all of whose earlier records in the partition
 were acknowledged, got OUT_OF_ORDER_SEQUENCE_NUMBER. This is permitted where one of these records
@@ -17,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import IDEMPOTENCE
+from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
@@ -24,6 +27,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 _JUDGED = """
 FROM slots JOIN partitions ON partitions.p = slots.p
 WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks < 2
+  AND COALESCE(partitions.topic, '') <> '__consumer_offsets'
 """
 _LAST = EPOCH // 2 - 1
 _ERROR = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
@@ -101,7 +105,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         last: dict[int, tuple[int, int]] = {}
         rows = {(row.offset, row.value_id): row for row in partition.log if row.control is None}
         for row in rows.values():
-            if row.sequence is None or row.sequence < 0:
+            if row.sequence is None or row.sequence < 0 or partition.topic == OFFSETS_TOPIC:
                 continue
             epoch, sequence = last.get(row.producer_id, (row.producer_epoch, row.sequence - 1))
             if row.producer_epoch < epoch:
@@ -156,6 +160,7 @@ GUARANTEE = Guarantee(
     not_counted=(
         "The first sequence that the log has.",
         "`gap` in compacted topics.",
+        "`__consumer_offsets`: coordinators write offsets of transactions with sequence 0.",
         "`stripped` of clients that do not expose their id.",
         "`refused` where an unclean election or a disk destroyed some of the records, and by a "
         "leader that was deposed meanwhile and may not know it (permitted).",

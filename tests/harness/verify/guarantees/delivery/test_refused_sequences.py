@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.harness.verify.example_runs import ONE, UNCLEAN, Tables, healthy, judged, named
+from tests.harness.verify.guarantees.groups.test_group_guarantees import add_coordinator_terms
 from urteil.harness.verify import synthetic
+from urteil.harness.verify.synthetic import END_NS
 
 AT = 200
 
@@ -82,3 +84,27 @@ def test_deposed_leader_may_refuse_until_it_learns_of_the_election(tmp_path: Pat
     assert permissions_of_refusals(tmp_path, tables) == [
         "who refused it had been deposed, and may not have known yet"
     ]
+
+
+@pytest.mark.parametrize(("topic", "found"), [("__consumer_offsets", []), ("other", ["repeated"])])
+def test_coordinators_write_offsets_of_transactions_with_sequence_zero(
+    topic: str, found: list[str], tmp_path: Path
+) -> None:
+    tables = healthy()
+    add_coordinator_terms(tables, END_NS)
+    place = {"topic_id": "offsets", "topic": topic, "partition": 0}
+    written = {"value_id": None, "intact": None, "producer_id": 2_005, "sequence": 0}
+    for row in tables["states"]:
+        if row["topic_id"] == "offsets":
+            row |= place
+    for broker in (1, 2, 3):
+        ends = {"broker": broker, "log_end": 2, "high_watermark": 2}
+        tables["logs"].append(tables["logs"][0] | place | ends)
+        tables["replicas"] += [
+            tables["replicas"][0]
+            | (place | written)
+            | {"broker": broker, "offset": n, "batch_base": n, "leader_epoch": 0}
+            for n in range(2)
+        ]
+    result = named(judged(tmp_path, tables), "sequence_gap")
+    assert [finding.sub_kind for finding in result.findings] == found

@@ -9,7 +9,8 @@ import click
 
 from urteil.cli import completion
 from urteil.cli.options import Number, controllers_option, json_option
-from urteil.cli.run import requested_scenario, schedule_option
+from urteil.cli.requested_scenario import requested_scenario
+from urteil.cli.run import schedule_option
 
 if TYPE_CHECKING:
     import msgspec

@@ -104,17 +104,6 @@ class LoopbackPlan(Plan):
     def toxiproxy_listens(self, node: str) -> Address:
         return f"127.{self.octet}.{self.index(node)}.{TOXIPROXY_INDEX}", self.ports.toxiproxy
 
-    def toxiproxy(self, node: str) -> Address:
-        return self.toxiproxy_listens(node)
-
-    def direct_address(self, node: str) -> Address:
-        return self.address(node), self.service_port(node)
-
-    def link_address(self, link: Link) -> Address:
-        if link.src == CLIENT:
-            return self.lab_client_address(link.dst)
-        return self.address_from(link.src, link.dst), self.ports_of(link)[0]
-
     def client_address(self, broker: str, port: int) -> Address:
         fixed = self.fixed_ports().get((broker, port))
         return (LOCALHOST, fixed) if fixed else (self.address_from(CLIENT, broker), port)

@@ -164,18 +164,24 @@ class Plan(ABC):
     def toxiproxy_listens(self, node: str) -> Address:
         """The address of the API of the Toxiproxy beside `node`."""
 
-    @abstractmethod
     def toxiproxy(self, node: str) -> Address:
-        """The address of that API for the lab."""
+        """The address of that API for the lab. By default it is the one for the nodes."""
+        return self.toxiproxy_listens(node)
 
-    @abstractmethod
     def direct_address(self, node: str) -> Address:
         """The address of a node for the lab, without a proxy: the client listener of a
-        broker, the port of a metadata node."""
+        broker, the port of a metadata node. By default it is the one for the nodes."""
+        return self.address(node), self.service_port(node)
 
-    @abstractmethod
     def link_address(self, link: Link) -> Address:
         """The address of `link.dst` for the lab, through the link."""
+        if link.src == CLIENT:
+            return self.lab_client_address(link.dst)
+        return self._entry_address(link)
+
+    def _entry_address(self, link: Link) -> Address:
+        """Where the lab enters a link between nodes. By default it is where the nodes do."""
+        return self.address_from(link.src, link.dst), self.ports_of(link)[0]
 
     @abstractmethod
     def client_address(self, broker: str, port: int) -> Address:

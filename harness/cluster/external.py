@@ -65,9 +65,6 @@ class ExternalPlan(Plan):
         return self.link_address(Link(src, dst))[0]
 
     def toxiproxy_listens(self, node: str) -> Address:
-        return self.toxiproxy(node)
-
-    def toxiproxy(self, node: str) -> Address:
         return next(_address(link.toxiproxy) for link in self._file.links if link.src == node)
 
     def direct_address(self, node: str) -> Address:

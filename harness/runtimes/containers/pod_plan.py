@@ -59,9 +59,7 @@ class PodPlan(Plan):
     def direct_address(self, node: str) -> Address:
         return self.published[node, ENTRY_PORT]
 
-    def link_address(self, link: Link) -> Address:
-        if link.src == CLIENT:
-            return self.lab_client_address(link.dst)
+    def _entry_address(self, link: Link) -> Address:
         return self.published[link.src, ENTRY_PORT + self.index(link.dst)]
 
     def client_address(self, broker: str, port: int) -> Address:

@@ -107,15 +107,7 @@ class HostsPlan(Plan):
             return self._beside_lab.toxiproxy_listens(node)
         return self.address(node), self.ports_at(node).toxiproxy
 
-    def toxiproxy(self, node: str) -> Address:
-        return self.toxiproxy_listens(node)
-
-    def direct_address(self, node: str) -> Address:
-        return self.address(node), self.service_port(node)
-
-    def link_address(self, link: Link) -> Address:
-        if link.src == CLIENT:
-            return self.lab_client_address(link.dst)
+    def _entry_address(self, link: Link) -> Address:
         return self.address(link.src), self._entry_port(link)
 
     def client_address(self, broker: str, port: int) -> Address:

@@ -35,6 +35,7 @@ from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
@@ -388,7 +389,8 @@ class Cluster:
         if name in self.nodes and self.spec.own_clocks:
             env |= clock_env(self.node_dir(name))
         image = self.kinds[name].image if node else None
-        self.runtime.start(name, self._argv(name), env=env, cwd=self.node_dir(name), image=image)
+        spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
+        self.runtime.start(name, spec)
 
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urteil.harness.runtimes.runtime import Runtime
+from urteil.harness.runtimes.runtime import NodeSpec, Runtime
 
 
 class Toxiproxies:
@@ -21,7 +21,8 @@ class Toxiproxies:
         file = self._runtime.home(folder) / "proxies.json"
         toxiproxy = self._runtime.programs.toxiproxy()
         argv = [toxiproxy, "-host", host, "-port", str(port), "-config", str(file)]
-        self._runtime.start(_name(node), argv, env={"LOG_LEVEL": "warn"}, cwd=folder)
+        spec = NodeSpec(argv=argv, env={"LOG_LEVEL": "warn"}, cwd=folder)
+        self._runtime.start(_name(node), spec)
 
     def kill_toxiproxy(self, node: str) -> None:
         self._runtime.kill(_name(node))

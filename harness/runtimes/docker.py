@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from urteil.harness.runtimes.containers.engine import connect
 from urteil.harness.runtimes.containers.images import ensure_images
 from urteil.harness.runtimes.containers.pods import Pods, all_at_once
 from urteil.harness.runtimes.folder_archives import extract, pack_folder
-from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
 HOME = "/urteil"
 USER_ID = 1000
@@ -148,15 +148,7 @@ class DockerRuntime:
             yield Path(place)
             state.container.put_archive("/", _pack_folder(Path(place), is_complete=True))
 
-    def start(
-        self,
-        node: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path,
-        image: str | None = None,
-    ) -> NodeStatus:
+    def start(self, node: str, spec: NodeSpec) -> NodeStatus:
         """Start a node. The first start creates its container; later ones start it again with its
         data.
 
@@ -164,17 +156,17 @@ class DockerRuntime:
         """
         with self._lock, _lab_failures(node):
             state = self._nodes.get(node)
-            image = image or self._image(node)
+            image = spec.image or self._image(node)
             if state is None:
-                container = self._create(node, image, argv, dict(env or {}))
-                state = self._nodes[node] = _Node(container, cwd, image)
-                container.put_archive("/", _pack_folder(cwd, is_complete=True))
+                container = self._create(node, image, spec)
+                state = self._nodes[node] = _Node(container, spec.cwd, image)
+                container.put_archive("/", _pack_folder(spec.cwd, is_complete=True))
             else:
                 if self.is_alive(node):
                     raise LabFailure(f"{node} runs already")
                 if image != state.image:
-                    self._replace(node, state, image, argv, dict(env or {}))
-                state.container.put_archive("/", _pack_folder(cwd, is_complete=False))
+                    self._replace(node, state, image, spec)
+                state.container.put_archive("/", _pack_folder(spec.cwd, is_complete=False))
                 state.starts += 1
             state.ended_by_us = False
             state.container.start()
@@ -366,34 +358,27 @@ class DockerRuntime:
             return "toxiproxy"
         return "zookeeper" if node.startswith("zk") else self._images[node]
 
-    def _replace(
-        self, node: str, state: _Node, image: str, argv: Sequence[str], env: dict[str, str]
-    ) -> None:
+    def _replace(self, node: str, state: _Node, image: str, spec: NodeSpec) -> None:
         """Create another container on the same volume. The log of the earlier one is kept."""
         before = state.container
         state.earlier_output = _read_output(state)
         home = next(
             mount["Name"] for mount in before.attrs["Mounts"] if mount["Destination"] == HOME
         )
-        state.container = self._create(node, image, argv, env, home=home)
+        state.container = self._create(node, image, spec, home=home)
         state.image = image
         before.remove()
 
     def _create(
-        self,
-        node: str,
-        image: str,
-        argv: Sequence[str],
-        env: dict[str, str],
-        home: str | None = None,
+        self, node: str, image: str, spec: NodeSpec, *, home: str | None = None
     ) -> Container:
         """Create a container on the volume `home`, or on a new one."""
         beside = node.removeprefix("toxiproxy-")
         return self._engine.client.containers.create(
             self._built[image],
-            entrypoint=list(argv[:1]),
-            command=list(argv[1:]),
-            environment=env,
+            entrypoint=list(spec.argv[:1]),
+            command=list(spec.argv[1:]),
+            environment=dict(spec.env),
             network_mode=f"container:{self._pods.pod(beside).id}",
             working_dir=HOME,
             labels={**self._labels, "org.urteil.node": node},

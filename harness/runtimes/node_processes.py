@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from urteil.chaos.waiting import until
 from urteil.harness.dependencies.java import utf8_locale
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.runtimes.cpu_throttle import CpuThrottle
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.stack_dumps import DumpSource, request_dump
 
 POLL_S = 0.01
@@ -26,9 +27,6 @@ KILL_DEADLINE_S = 10.0
 
 @dataclass(slots=True)
 class _Node:
-    argv: list[str]
-    env: dict[str, str]
-    cwd: Path
     process: subprocess.Popen[bytes]
     starts: int = 1
     paused: bool = False
@@ -54,38 +52,27 @@ class NodeProcesses:
         """Words before the command line of a node."""
         return ()
 
-    def start(
-        self,
-        node: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path,
-        image: str | None = None,
-    ) -> NodeStatus:
-        """Start a node that does not run, with this process's environment and `env` on top."""
+    def start(self, node: str, spec: NodeSpec) -> NodeStatus:
+        """Start a node that does not run, with this process's environment and its own on top."""
         if node in self._nodes and not self.is_alive(node):
             self.restore_cpu(node)  # ends a throttle of the previous process
         with self._lock:
             old = self._nodes.get(node)
             if old is not None and old.process.poll() is None:
                 raise LabFailure(f"{node} runs already")
-            state = _Node(list(argv), dict(env or {}), cwd, self._spawn(node, argv, env, cwd))
-            state.starts = old.starts + 1 if old else 1
-            self._nodes[node] = state
+            starts = old.starts + 1 if old else 1
+            self._nodes[node] = _Node(self._spawn(node, spec), starts)
             return self.status(node)
 
-    def _spawn(
-        self, node: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path
-    ) -> subprocess.Popen[bytes]:
+    def _spawn(self, node: str, spec: NodeSpec) -> subprocess.Popen[bytes]:
         with (self._logs / f"{node}.log").open("ab") as log:
             return subprocess.Popen(
-                [*self._prefix(node), *argv],
+                [*self._prefix(node), *spec.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **utf8_locale(), VARIABLE: self._token, **(env or {})},
-                cwd=cwd,
+                env={**os.environ, **utf8_locale(), VARIABLE: self._token, **spec.env},
+                cwd=spec.cwd,
                 start_new_session=True,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,17 @@ class Programs(Protocol):
         ...
 
     def kafka_classes(self, version: str) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """What a node runs: a command line in the folder `cwd` of the run, with `env` beside the
+    runtime's own environment. With images, it runs from `image`; None is the node's first one."""
+
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
 
 
 class Nodes(Protocol):
@@ -106,19 +118,8 @@ class Runtime(Nodes, Protocol):
         """The folder `directory` of the run as a node started in it sees it."""
         ...
 
-    def start(
-        self,
-        node: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path,
-        image: str | None = None,
-    ) -> NodeStatus:
-        """Start a stopped node with its files, in the folder `cwd` of the run.
-
-        With images, it runs from `image` from now on and keeps its data.
-        """
+    def start(self, node: str, spec: NodeSpec) -> NodeStatus:
+        """Start a stopped node with its files. It keeps its data, with another image too."""
         ...
 
     def log(self, node: str) -> str:

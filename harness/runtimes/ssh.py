@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ from urteil.harness.runtimes.hosts.parts import (
     zookeeper_part,
 )
 from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
-from urteil.harness.runtimes.runtime import Programs
+from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -194,25 +194,17 @@ class SshRuntime:
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return None
 
-    def start(
-        self,
-        node: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path,
-        image: str | None = None,
-    ) -> NodeStatus:
-        """Start a node. Its first start sends the files of `cwd`, a later one those directly in
-        it: the node keeps its data."""
+    def start(self, node: str, spec: NodeSpec) -> NodeStatus:
+        """Start a node. Its first start sends the files of its folder, a later one those directly
+        in it: the node keeps its data."""
         if _runs_beside_lab(node):
-            program = MachinePrograms().toxiproxy()
-            return self._beside_lab.start(node, [program, *argv[1:]], env=env, cwd=cwd)
+            argv = [MachinePrograms().toxiproxy(), *spec.argv[1:]]
+            return self._beside_lab.start(node, replace(spec, argv=argv))
         first = node not in self._folders
-        archive = pack_folder(cwd, node, lambda entry: entry, is_complete=first)
-        status = self._status(node, "start", list(argv), dict(env or {}), archive)
+        archive = pack_folder(spec.cwd, node, lambda entry: entry, is_complete=first)
+        status = self._status(node, "start", list(spec.argv), dict(spec.env), archive)
         with self._lock:
-            self._folders[node] = cwd
+            self._folders[node] = spec.cwd
         return status
 
     def status(self, node: str) -> NodeStatus:

@@ -17,6 +17,7 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.dependencies.toxiproxy import plain_toxiproxy_binary
 from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
+from urteil.harness.runtimes.runtime import NodeSpec
 
 
 class Lab:
@@ -29,7 +30,8 @@ class Lab:
         for node in self.plan.zookeepers:
             home = folder / node
             write_zookeeper(self.plan, node, home, home)
-            self.runtime.start(node, zookeeper_argv(self.runtime.programs, home), cwd=home)
+            argv = zookeeper_argv(self.runtime.programs, home)
+            self.runtime.start(node, NodeSpec(argv=argv, cwd=home))
         self.links.start()
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ from urteil.harness.runtimes.hosts.messages import (
     encode,
 )
 from urteil.harness.runtimes.node_processes import NodeProcesses
+from urteil.harness.runtimes.runtime import NodeSpec
 
 SILENCE_S = 15.0
 """The lab requests output every second; a lab that lost its network for 10 s may come back."""
@@ -127,7 +128,7 @@ class Agent:
         folder = self._node_folder(node)
         folder.mkdir(parents=True, exist_ok=True)
         extract(io.BytesIO(archive), folder)
-        return self._nodes.start(node, argv, env=env, cwd=folder)
+        return self._nodes.start(node, NodeSpec(argv=argv, env=env, cwd=folder))
 
     def stop(self, node: str, deadline_s: float) -> NodeStatus:
         return self._nodes.stop(node, deadline_s=deadline_s)

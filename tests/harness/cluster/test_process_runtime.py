@@ -17,6 +17,7 @@ from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness import stack_dumps
 from urteil.harness.reaper import holders
 from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.runtimes.runtime import NodeSpec
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 LAB = """
@@ -24,11 +25,14 @@ import os, subprocess, sys, time
 from pathlib import Path
 from urteil.harness.reaper import start_reaper
 from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.runtimes.runtime import NodeSpec
 
 runtime = ProcessRuntime(Path(sys.argv[1]), brokers=1, zookeepers=1)
-runtime.start("one", ["sleep", "600"], cwd=Path("/"))
-runtime.start("two", ["sh", "-c", "setsid sleep 600 & exec sleep 600"], cwd=Path("/"))
-runtime.start("three", ["sleep", "600"], cwd=Path("/"))
+sleep = NodeSpec(argv=["sleep", "600"], cwd=Path("/"))
+runtime.start("one", sleep)
+argv = ["sh", "-c", "setsid sleep 600 & exec sleep 600"]
+runtime.start("two", NodeSpec(argv=argv, cwd=sleep.cwd))
+runtime.start("three", sleep)
 runtime.pause("three")
 client = subprocess.Popen(["sleep", "600"])
 print(start_reaper(), flush=True)
@@ -50,19 +54,19 @@ def await_line(log: Path, count: int = 1) -> None:
 
 
 def test_kill_ends_a_node_and_it_can_start_again(runtime: ProcessRuntime, tmp_path: Path) -> None:
-    first = runtime.start("b1", SLEEP, cwd=tmp_path)
+    first = runtime.start("b1", NodeSpec(argv=SLEEP, cwd=tmp_path))
     assert first.state is NodeState.RUNNING
     await_line(tmp_path / "logs" / "b1.log")
     dead = runtime.kill("b1")
     assert (dead.state, dead.exit_code) == (NodeState.DEAD, -signal.SIGKILL)
     assert not psutil.pid_exists(dead.pid or 0)
-    second = runtime.start("b1", SLEEP, cwd=tmp_path)
+    second = runtime.start("b1", NodeSpec(argv=SLEEP, cwd=tmp_path))
     await_line(tmp_path / "logs" / "b1.log", 2)
     assert (second.starts, runtime.unexpected_ends()) == (2, [])
 
 
 def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime, tmp_path: Path) -> None:
-    pid = runtime.start("b1", SLEEP, cwd=tmp_path).pid
+    pid = runtime.start("b1", NodeSpec(argv=SLEEP, cwd=tmp_path)).pid
     assert runtime.pause("b1").state is NodeState.PAUSED
     assert psutil.Process(pid).status() == psutil.STATUS_STOPPED
     assert runtime.resume("b1").state is NodeState.RUNNING
@@ -73,11 +77,8 @@ def test_pause_stops_and_resume_goes_on(runtime: ProcessRuntime, tmp_path: Path)
 
 def test_node_that_ignores_sigterm_is_killed(runtime: ProcessRuntime, tmp_path: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    runtime.start(
-        "b1",
-        [sys.executable, "-c", deaf + "print('up', flush=True); time.sleep(600)"],
-        cwd=tmp_path,
-    )
+    argv = [sys.executable, "-c", deaf + "print('up', flush=True); time.sleep(600)"]
+    runtime.start("b1", NodeSpec(argv=argv, cwd=tmp_path))
     await_line(tmp_path / "logs" / "b1.log")
     assert runtime.stop("b1", deadline_s=0.3).exit_code == -signal.SIGKILL
 
@@ -90,22 +91,22 @@ def test_hanging_node_dumps_stacks_into_its_log(
         "import faulthandler, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "faulthandler.register(signal.SIGQUIT); print('up', flush=True); time.sleep(600)"
     )
-    runtime.start("b1", [sys.executable, "-c", code], cwd=tmp_path)
+    runtime.start("b1", NodeSpec(argv=[sys.executable, "-c", code], cwd=tmp_path))
     await_line(tmp_path / "logs" / "b1.log")
     assert runtime.stop("b1", deadline_s=0.1).exit_code == -signal.SIGKILL
     assert 'File "<string>", line 1 in <module>' in runtime.log("b1")
 
 
 def test_unexpected_node_exit_is_reported(runtime: ProcessRuntime, tmp_path: Path) -> None:
-    runtime.start("b1", [sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path)
+    runtime.start("b1", NodeSpec(argv=[sys.executable, "-c", "raise SystemExit(3)"], cwd=tmp_path))
     until(runtime.unexpected_ends)
     assert runtime.unexpected_ends()[0].exit_code == 3
 
 
 def test_second_node_of_the_same_name_is_rejected(runtime: ProcessRuntime, tmp_path: Path) -> None:
-    runtime.start("b1", SLEEP, cwd=tmp_path)
+    runtime.start("b1", NodeSpec(argv=SLEEP, cwd=tmp_path))
     with pytest.raises(LabFailure, match="runs already"):
-        runtime.start("b1", SLEEP, cwd=tmp_path)
+        runtime.start("b1", NodeSpec(argv=SLEEP, cwd=tmp_path))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -14,6 +14,7 @@ import pytest
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.runtimes.process import ProcessRuntime
+from urteil.harness.runtimes.runtime import NodeSpec
 
 SPIN = "open('spins', 'x').close()\nwhile True: pass"
 
@@ -21,7 +22,7 @@ SPIN = "open('spins', 'x').close()\nwhile True: pass"
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
     runtime = ProcessRuntime(tmp_path, brokers=1, zookeepers=1)
-    runtime.start("b1", [sys.executable, "-c", SPIN], cwd=tmp_path)
+    runtime.start("b1", NodeSpec(argv=[sys.executable, "-c", SPIN], cwd=tmp_path))
     until((tmp_path / "spins").exists)  # one that still loads its modules needs descriptors
     yield runtime
     runtime.close()
@@ -56,7 +57,7 @@ def test_throttled_process_can_be_paused_killed_and_started(
     assert share(runtime, 0.3) == 0
     assert runtime.resume("b1").state is NodeState.RUNNING
     assert runtime.kill("b1").state is NodeState.DEAD
-    runtime.start("b1", [sys.executable, "-c", "input()"], cwd=tmp_path)
+    runtime.start("b1", NodeSpec(argv=[sys.executable, "-c", "input()"], cwd=tmp_path))
     assert runtime.cpu_throttling("b1").cpus is None
 
 

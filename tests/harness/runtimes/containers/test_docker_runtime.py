@@ -22,6 +22,7 @@ from urteil.harness.reaper import LABEL, start_reaper
 from urteil.harness.run.runner import run_scenario
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.docker import DockerRuntime
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.targets import UrteilTarget
@@ -207,7 +208,7 @@ def test_incomplete_data_are_no_evidence(
     home = tmp_path / "zk1"
     (home / "data").mkdir(parents=True)
     (home / "data" / "file").write_bytes(bytes(100_000))
-    runtime.start("zk1", ["sleep", "1000"], cwd=home)
+    runtime.start("zk1", NodeSpec(argv=["sleep", "1000"], cwd=home))
     get_archive = Container.get_archive
 
     def cut(self: Container, path: str) -> tuple[list[bytes], Any]:
@@ -229,7 +230,7 @@ def test_node_of_another_image_keeps_data_and_log(engine: Engine, tmp_path: Path
     first = ["sh", "-c", "ls /opt; echo kept > data/file"]
     then = ["sh", "-c", "ls /opt; cat data/file"]
     for argv, image in ((first, "broker"), (then, "zookeeper"), (then, "zookeeper")):
-        status = runtime.start("b1", argv, cwd=home, image=image)
+        status = runtime.start("b1", NodeSpec(argv=argv, cwd=home, image=image))
         until(lambda: not runtime.is_alive("b1"))
     assert status.starts == 3
     assert runtime.log("b1").split() == ["urteil", "zookeeper", "kept", "zookeeper", "kept"]

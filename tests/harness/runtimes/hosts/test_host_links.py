@@ -14,6 +14,7 @@ from urteil.chaos.links import Links
 from urteil.chaos.observations import Link
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.runtimes.ssh import SshRuntime
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
@@ -30,7 +31,8 @@ class Lab:
             directory = folder / "nodes" / node
             home = self.runtime.home(directory)
             write_zookeeper(self.plan, node, directory, home)
-            self.runtime.start(node, zookeeper_argv(self.runtime.programs, home), cwd=directory)
+            argv = zookeeper_argv(self.runtime.programs, home)
+            self.runtime.start(node, NodeSpec(argv=argv, cwd=directory))
         self.links.start()
 
     def serves(self, node: str) -> bool:

@@ -16,6 +16,7 @@ from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure, NodeState
 from urteil.harness.runtimes.hosts.parts import java_part
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.runtimes.ssh import SshRuntime
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -24,13 +25,14 @@ ENDED_S = 5.0
 LAB = """
 import sys, time
 from pathlib import Path
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.runtimes.ssh import SshRuntime
 
 runtime = SshRuntime(Path(sys.argv[1]), inventory=Path(sys.argv[2]), brokers=2, zookeepers=1)
 for node in ("b1", "b2"):
     folder = Path(sys.argv[1]) / node
     (folder / "data").mkdir(parents=True)
-    runtime.start(node, ["sh", "-c", "sleep 600 & exec sleep 600"], cwd=folder)
+    runtime.start(node, NodeSpec(argv=["sh", "-c", "sleep 600 & exec sleep 600"], cwd=folder))
 runtime.pause("b2")
 print("up", flush=True)
 time.sleep(600)
@@ -51,7 +53,7 @@ def open_runtime(network: Network, run_dir: Path) -> SshRuntime:
 def start(runtime: SshRuntime, run_dir: Path, node: str) -> Path:
     folder = run_dir / "nodes" / node
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    runtime.start(node, SLEEP, cwd=folder)
+    runtime.start(node, NodeSpec(argv=SLEEP, cwd=folder))
     until(lambda: "up" in runtime.log(node))
     return folder
 
@@ -159,7 +161,7 @@ def test_host_without_java_receives_the_labs(tmp_path: Path) -> None:
         runtime = SshRuntime(tmp_path, inventory=network.inventory, brokers=1, zookeepers=1)
         folder = tmp_path / "nodes" / "zk1"
         folder.mkdir(parents=True)
-        runtime.start("zk1", [runtime.programs.java(), "-version"], cwd=folder)
+        runtime.start("zk1", NodeSpec(argv=[runtime.programs.java(), "-version"], cwd=folder))
         until(lambda: "Runtime Environment" in runtime.log("zk1"))
         assert (network.hosts[0].folder / "parts" / java_part().name).exists()
         runtime.close()

@@ -113,6 +113,11 @@ LARGEST_TIMESTAMP = _declare(
     2, 7, "ListOffsets", "3.0.0", "offset of the largest timestamp", "KIP-734"
 )
 TRANSACTION_LISTS = _declare(66, 0, "ListTransactions", "3.0.0", "lists of transactions", "KIP-664")
+CONSUMER_PROTOCOL = _declare(
+    68, 1, "ConsumerGroupHeartbeat", "4.0.0", "the consumer protocol",
+    "groups whose coordinator assigns partitions (KIP-848)",
+)  # fmt: skip
+"""3.9 advertises version 0, and rejects it where the protocol is off, as it is by default."""
 SHARE_GROUPS = _declare(
     78, 2, "ShareFetch", "4.2.0", "share groups",
     "groups whose members share partitions and acknowledge records (KIP-932)",
@@ -131,7 +136,9 @@ def missing_capabilities(versions: Versions) -> list[str]:
 def describe_missing(needs: Iterable[Capability], lacks: Iterable[str]) -> str:
     """Why something with these needs cannot be had from a cluster. Empty when it can."""
     missing = [need for need in needs if need.name in {*lacks}]
-    if not missing:
-        return ""
-    names = ", ".join(f"{need.name} ({need.request}, since {need.since})" for need in missing)
-    return f"the brokers lack {names}"
+    return f"the brokers lack {name_all(missing)}" if missing else ""
+
+
+def name_all(capabilities: Iterable[Capability]) -> str:
+    """The capabilities with their requests and releases, in a phrase."""
+    return ", ".join(f"{one.name} ({one.request}, since {one.since})" for one in capabilities)

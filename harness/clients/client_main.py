@@ -36,7 +36,7 @@ def _version(library: str) -> str:
 def begin(spec: ClientSpec, kind: ClientKind) -> Begin:
     """The first entry of a client's journal."""
     is_transactional, is_producer = kind.is_transactional, kind.is_producer
-    library = kind.library(spec.workload.client)
+    library = kind.library(spec.workload)
     return Begin(
         run=spec.run,
         client=spec.client,

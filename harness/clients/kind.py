@@ -17,10 +17,15 @@ from functools import cache
 
 import msgspec
 
-from urteil.chaos.capabilities import IDEMPOTENCE, TRANSACTIONS, Capability
+from urteil.chaos.capabilities import (
+    CONSUMER_PROTOCOL,
+    IDEMPOTENCE,
+    TRANSACTIONS,
+    Capability,
+)
 from urteil.harness.clients.applications import applications
-from urteil.harness.clients.libraries import KAFKA_PYTHON
-from urteil.harness.clients.options import WorkloadOptions
+from urteil.harness.clients.libraries import CONFLUENT, KAFKA_PYTHON
+from urteil.harness.clients.options import WorkloadOptions, has_consumer_protocol
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
@@ -101,6 +106,8 @@ class ClientKind:
     group: Callable[[ClientSpec], str] | None = None
     instance: Callable[[ClientSpec], str | None] | None = None
     """The consumer group of a client, and its `group.instance.id` (KIP-345)."""
+    is_member: bool = False
+    """Whether clients join the workload's group, by its protocol (`MembershipOptions`)."""
     has_rate: bool = False
     """Whether clients share the workload's rate. The workload follows their progress."""
     may_be_old: bool = False
@@ -126,9 +133,10 @@ class ClientKind:
         return self.writes not in (Writes.NOTHING, Writes.IN_TRANSACTIONS)
 
     def required_capabilities(self, load: WorkloadSpec) -> list[Capability]:
-        """Its needs, and those of the way it writes."""
+        """Its needs, and those of the way it writes and of its group's protocol."""
         by_writes = {Writes.IN_TRANSACTIONS: [TRANSACTIONS], Writes.IDEMPOTENTLY: [IDEMPOTENCE]}
-        return [*self.needs(load), *by_writes.get(self.writes, [])]
+        of_group = [CONSUMER_PROTOCOL] if self._has_consumer_protocol(load) else []
+        return [*self.needs(load), *by_writes.get(self.writes, []), *of_group]
 
     def client_names(self, scenario: Scenario) -> list[str]:
         """The names of the clients that the scenario starts."""
@@ -139,9 +147,15 @@ class ClientKind:
             return [self.prefix] if count else []
         return [f"{self.prefix}{number}" for number in range(1, count + 1)]
 
-    def library(self, requested: str) -> str:
-        """The library of its clients in a workload that requests this library."""
-        return requested if requested in self.libraries else self.libraries[0]
+    def library(self, load: WorkloadSpec) -> str:
+        """The library of its clients in a workload. Only confluent-kafka has members of the
+        protocol `consumer`."""
+        if self._has_consumer_protocol(load):
+            return CONFLUENT
+        return load.client if load.client in self.libraries else self.libraries[0]
+
+    def _has_consumer_protocol(self, load: WorkloadSpec) -> bool:
+        return self.is_member and has_consumer_protocol(load)
 
     def complete(self, spec: ClientSpec) -> ClientSpec:
         """The spec with the facts that follow from the kind. As in the Java client, idempotence by

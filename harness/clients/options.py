@@ -212,22 +212,79 @@ class FetchOptions(WorkloadOptions, frozen=True):
     ) = None
 
 
+GroupProtocol = Literal["classic", "consumer"]
+CLASSIC: GroupProtocol = "classic"
+CONSUMER: GroupProtocol = "consumer"
+"""The protocols of groups. Members of a `classic` group elect a leader, which assigns; the
+coordinator of a `consumer` group assigns (KIP-848)."""
+
+
 class MembershipOptions(WorkloadOptions, frozen=True):
     """Options of all members of the group."""
 
+    group_protocol: Annotated[
+        GroupProtocol,
+        Meta(
+            description="`group.protocol` of members: with `consumer` (KIP-848) the coordinator "
+            "assigns partitions. Members then use confluent-kafka."
+        ),
+    ] = CLASSIC
     assignor: Annotated[
         Literal["range", "cooperative"],
-        Meta(description="The assignor: `range` is eager, `cooperative` is sticky."),
+        Meta(
+            description="The assignor of a `classic` group: `range` is eager, `cooperative` is "
+            "sticky."
+        ),
     ] = "range"
+    remote_assignor: Annotated[
+        Literal["uniform", "range"] | None,
+        Meta(
+            description="`group.remote.assignor` of a `consumer` group; by default the "
+            "coordinator chooses."
+        ),
+    ] = None
     session_timeout_ms: Annotated[
-        int, Meta(ge=1, le=HOUR_MS, description="`session.timeout.ms` of members.")
+        int,
+        Meta(
+            ge=1,
+            le=HOUR_MS,
+            description="`session.timeout.ms` of members; of a `consumer` group, the brokers' "
+            "`group.consumer.session.timeout.ms`.",
+        ),
     ] = 6_000
     heartbeat_interval_ms: Annotated[
-        int, Meta(ge=1, le=HOUR_MS, description="`heartbeat.interval.ms` of members.")
+        int,
+        Meta(
+            ge=1,
+            le=HOUR_MS,
+            description="`heartbeat.interval.ms` of members; of a `consumer` group, the brokers' "
+            "`group.consumer.heartbeat.interval.ms`.",
+        ),
     ] = 1_000
     max_poll_interval_ms: Annotated[
         int, Meta(ge=1, le=24 * HOUR_MS, description="`max.poll.interval.ms` of members.")
     ] = 300_000
+
+
+def has_consumer_protocol(load: WorkloadSpec) -> bool:
+    """Whether the members of the workload's group have the protocol `consumer` (KIP-848)."""
+    return MembershipOptions.of(load).group_protocol == CONSUMER
+
+
+PROTOCOL_OF = {"assignor": CLASSIC, "static": CLASSIC, "remote_assignor": CONSUMER}
+"""Options of one protocol alone. Static members of a `consumer` group would have to leave before
+they return: the coordinator rejects a second session, and librdkafka ends then."""
+
+
+def check_protocol(load: WorkloadSpec) -> None:
+    """OptionError for an option that the protocol of the group does not have."""
+    own = MembershipOptions.of(load).group_protocol
+    for name, protocol in PROTOCOL_OF.items():
+        if name in load.options and protocol != own:
+            raise OptionError(
+                f"workload option {name} is for group_protocol={protocol}; the group has the "
+                f"protocol {own}"
+            )
 
 
 class GroupOptions(WorkloadOptions, frozen=True):
@@ -251,8 +308,8 @@ class GroupOptions(WorkloadOptions, frozen=True):
     static: Annotated[
         bool,
         Meta(
-            description="Each member has a `group.instance.id` that its sessions share (KIP-345; "
-            "kafka-python only)."
+            description="Each member of a `classic` group has a `group.instance.id` that its "
+            "sessions share (KIP-345)."
         ),
     ] = False
     zombie_commits: Annotated[

@@ -28,7 +28,7 @@ from urteil.harness.clients.final_reads import FinalReads, FinalRounds, Leaders
 from urteil.harness.clients.journal_tail import Progress, Tails
 from urteil.harness.clients.kind import Stage, client_kinds, declared_options
 from urteil.harness.clients.libraries import JAVA, VERIFIABLE
-from urteil.harness.clients.options import ShareOptions, check_options
+from urteil.harness.clients.options import ShareOptions, check_options, check_protocol
 from urteil.harness.clients.processes import Clients, Spawn, spawn_process
 from urteil.harness.clients.run_specs import FLUSH_DEADLINE_S, RunSpecs
 from urteil.harness.clients.spec import own_id, transaction_timeout_ms
@@ -65,6 +65,7 @@ def check_workload(load: WorkloadSpec) -> None:
     option that the topics do not allow."""
     check_workload_kind(load.kind)
     check_options(load, declared_options())
+    check_protocol(load)
     check_partitions(load)
     application_of(load)
 

@@ -16,6 +16,7 @@ from urteil.harness.evidence.columns import (
     KEY,
     LEADER_EPOCH,
     MEMBER,
+    MEMBER_EPOCH,
     NEEDED_PLACE,
     OFFSET,
     OUTCOME,
@@ -325,6 +326,7 @@ TABLES = (
                 least=-1,
             ),
             TXN.but(may_be_missing=True),
+            MEMBER_EPOCH,
         ),
     ),
     Table(
@@ -418,6 +420,7 @@ TABLES = (
                 required=True,
             ),
             *NEEDED_PLACE,
+            MEMBER_EPOCH,
         ),
     ),
     Table(

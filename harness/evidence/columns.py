@@ -266,6 +266,12 @@ COMPLETE_NS = int64(
 )
 GROUP = text("group", "Consumer group.")
 GENERATION = int32("generation", "Generation of the group; -1 outside one.", least=-1)
+MEMBER_EPOCH = int32(
+    "member_epoch",
+    "Epoch of the member in a group of the protocol `consumer` (KIP-848).",
+    least=0,
+    may_be_missing=True,
+)
 MEMBER = text("member_id", "The group's id of the member.")
 ISOLATION = text("isolation", "`read_uncommitted` or `read_committed`.", words=ISOLATIONS)
 BROKER = int32("broker", "Id of the broker.", least=0)

@@ -184,6 +184,7 @@ class Commit(msgspec.Struct, tag="commit", array_like=True, frozen=True):
     txn: int | None = None
     group: str | None = None
     deletes: bool = False
+    member_epoch: int | None = None
 
 
 class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
@@ -272,7 +273,8 @@ class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
 
     `event` is `assigned`, `revoked` or `lost`; `kept` or `forgotten`: the coordinator returned the
     assignment of the generation, or another one; `given`: the client leads its group and assigned
-    these partitions to that member.
+    these partitions to that member. `member_epoch` is that of a member of a group of the protocol
+    `consumer`.
     """
 
     at_ns: int
@@ -280,6 +282,7 @@ class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
     generation: int | None
     member_id: str | None
     partitions: list[tuple[str, int]]
+    member_epoch: int | None = None
 
 
 class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):

@@ -1,18 +1,27 @@
 """Requests about committed offsets, each sent to the coordinator of a group.
 
-FindCoordinator 0, OffsetCommit 2, OffsetFetch 2, OffsetDelete 0, DeleteGroups 0. A group without
-members accepts commits of any client.
+FindCoordinator 0, OffsetCommit 2 and 9, OffsetFetch 2, OffsetDelete 0, DeleteGroups 0. A group
+without members accepts commits of any client. OffsetCommit 9 is the first version with member
+epochs (KIP-848).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
-from urteil.harness.protocol.framing import ResponseReader, encode_request, encode_string
+from urteil.harness.protocol.framing import (
+    ResponseReader,
+    encode_compact_string,
+    encode_request,
+    encode_string,
+)
 
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = (10, 0), (8, 2), (9, 2)
 OFFSET_DELETE, DELETE_GROUPS = (47, 0), (42, 0)
+MEMBER_COMMIT = (8, 9)
+NO_TAGS, NULL = b"\0", b"\0"
 _ONE = struct.pack(">i", 1)
 
 
@@ -54,6 +63,40 @@ def commit_request(
 def read_commit(data: bytes) -> int:
     """The first error."""
     return _first_error(ResponseReader(data))
+
+
+def member_commit_request(
+    group: str, epoch: int, member_id: str, positions: Mapping[tuple[str, int], int]
+) -> bytes:
+    """OffsetCommit 9 of a member in an epoch, without metadata. Fewer than 127 topics, and
+    partitions of each."""
+    topics: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for (topic, partition), offset in positions.items():
+        topics[topic].append((partition, offset))
+    body = NO_TAGS + encode_compact_string(group) + struct.pack(">i", epoch)
+    body += encode_compact_string(member_id) + NULL + bytes([len(topics) + 1])
+    for topic, commits in topics.items():
+        body += encode_compact_string(topic) + bytes([len(commits) + 1])
+        for partition, offset in commits:
+            body += struct.pack(">iqi", partition, offset, -1) + NULL + NO_TAGS
+        body += NO_TAGS
+    return encode_request(MEMBER_COMMIT, 1, body + NO_TAGS)
+
+
+def read_member_commit(data: bytes) -> int:
+    """The first error of OffsetCommit 9."""
+    answer = ResponseReader(data)
+    answer.read(">b")
+    answer.read(">i")
+    errors = []
+    for _ in range(answer.read(">B") - 1):
+        answer.read_compact_string()
+        for _ in range(answer.read(">B") - 1):
+            answer.read(">i")
+            errors.append(answer.read(">h"))
+            answer.read(">b")
+        answer.read(">b")
+    return next(filter(None, errors), 0)
 
 
 def fetch_request(group: str, topic: str, partitions: Sequence[int]) -> bytes:

@@ -1,7 +1,8 @@
 """The parts of a scenario that the brokers of a cluster support.
 
-Before the start, the releases of the target decide which settings exist. After the start, the
-brokers' API versions decide which faults and clients can act (chaos/capabilities.py). A scenario
+Before the start, the releases of the target decide which settings exist, and which clients are
+too new. After the start, the brokers' API versions decide which faults and clients can act
+(chaos/capabilities.py). A scenario
 that cannot be played is rejected with the reason. Plain producers omit idempotence and headers
 where brokers do not support them.
 """
@@ -13,12 +14,23 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from urteil.chaos import anchor_events
-from urteil.chaos.capabilities import IDEMPOTENCE, RECORD_BATCHES, ZSTD, describe_missing
+from urteil.chaos.capabilities import (
+    IDEMPOTENCE,
+    RECORD_BATCHES,
+    ZSTD,
+    describe_missing,
+    name_all,
+)
 from urteil.chaos.faults import FAULTS
 from urteil.harness.bounds import Dimension
 from urteil.harness.clients.kind import client_kinds
-from urteil.harness.clients.options import SendOptions
-from urteil.harness.dependencies.kafka_releases import DISPENSABLE
+from urteil.harness.clients.options import (
+    MembershipOptions,
+    SendOptions,
+    has_consumer_protocol,
+)
+from urteil.harness.dependencies.kafka import VERSION
+from urteil.harness.dependencies.kafka_releases import DISPENSABLE, parse_version
 from urteil.harness.scenario import Scenario, clusters
 from urteil.harness.targets import Mix, UrteilTarget, parse_target
 from urteil.harness.targets.external import PREFIX
@@ -32,9 +44,11 @@ class NotPlayable(ValueError):
 
 def fit_to_releases(scenario: Scenario) -> Scenario:
     """The scenario without the dispensable settings of topics that a release of the target does not
-    know. Raises NotPlayable for any other setting that it does not know."""
+    know, and with the settings of brokers that its groups need. Raises NotPlayable for any other
+    setting that the release does not know. External brokers have their own settings."""
     if scenario.target.startswith(PREFIX):
         return scenario
+    scenario = _with_sessions(scenario)
     target = parse_target(scenario.target)
     kinds = target.kinds if isinstance(target, Mix) else (target,)
     dropped = {
@@ -52,7 +66,29 @@ def fit_to_releases(scenario: Scenario) -> Scenario:
     )
     for kind in kinds:
         _check_settings(fitted, kind)
+        _check_clients(fitted, kind)
     return fitted
+
+
+def _with_sessions(scenario: Scenario) -> Scenario:
+    """The scenario whose brokers set the sessions of a `consumer` group, as its members would those
+    of a classic one."""
+    load, cluster = scenario.workload, scenario.cluster
+    if not has_consumer_protocol(load):
+        return scenario
+    options = MembershipOptions.of(load)
+    sessions = {
+        f"group.consumer.{bound}{name}": str(value)
+        for name, value in (
+            ("session.timeout.ms", options.session_timeout_ms),
+            ("heartbeat.interval.ms", options.heartbeat_interval_ms),
+        )
+        for bound in ("", "min.")
+    }
+    config = sessions | cluster.config
+    return msgspec.structs.replace(
+        scenario, cluster=msgspec.structs.replace(cluster, config=config)
+    )
 
 
 def _check_settings(scenario: Scenario, kind: Target) -> None:
@@ -72,6 +108,17 @@ def _check_settings(scenario: Scenario, kind: Target) -> None:
             kind.previous_release()
         except ValueError as reason:
             raise NotPlayable(f"{scenario.name}: {reason}") from None
+
+
+def _check_clients(scenario: Scenario, kind: Target) -> None:
+    """Our broker has the protocol of the release `VERSION`."""
+    release = parse_version(VERSION if isinstance(kind, UrteilTarget) else kind.version)
+    for client in client_kinds().values():
+        needs = client.required_capabilities(scenario.workload)
+        missing = [need for need in needs if parse_version(need.since) > release]
+        if missing and client.client_names(scenario):
+            raise NotPlayable(f"{scenario.name}: the client {client.name} cannot run: "
+                              f"{_name(kind)} lacks {name_all(missing)}")  # fmt: skip
 
 
 def _values(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urteil.chaos.capabilities import (
     CAPABILITIES,
+    CONSUMER_PROTOCOL,
     ELECTIONS,
     IDEMPOTENCE,
     TOPIC_IDS,
@@ -15,12 +16,17 @@ V0_10_2 = {0: 2, 1: 3, 2: 1, 3: 2, 6: 3, 11: 1}
 """Of 0.10.2.2: the highest versions of the APIs in which later releases have newer ones."""
 V3_9 = {
     0: 11, 1: 17, 2: 9, 3: 12, 6: 8, 11: 9, 21: 2, 22: 5, 23: 4, 24: 5, 28: 4, 33: 2, 34: 2, 37: 3,
-    43: 2, 44: 1, 45: 0, 47: 0, 49: 1, 56: 3, 66: 1,
+    43: 2, 44: 1, 45: 0, 47: 0, 49: 1, 56: 3, 66: 1, 68: 0,
 }  # fmt: skip
+V4_0 = {**V3_9, 68: 1}
 
 
 def test_the_newest_release_lacks_nothing() -> None:
-    assert missing_capabilities(V3_9) == []
+    assert missing_capabilities(V4_0) == []
+
+
+def test_release_before_4_lacks_the_consumer_protocol_though_it_advertises_it() -> None:
+    assert missing_capabilities(V3_9) == [CONSUMER_PROTOCOL.name]
 
 
 def test_the_oldest_release_lacks_every_capability() -> None:
@@ -28,7 +34,7 @@ def test_the_oldest_release_lacks_every_capability() -> None:
 
 
 def test_capability_is_missing_in_a_version_below_its_own() -> None:
-    assert missing_capabilities({**V3_9, 43: 0, 3: 9}) == [ELECTIONS.name, TOPIC_IDS.name]
+    assert missing_capabilities({**V4_0, 43: 0, 3: 9}) == [ELECTIONS.name, TOPIC_IDS.name]
 
 
 def test_capabilities_are_listed_by_release() -> None:

@@ -381,7 +381,7 @@ class AnyMember(Protocol):
 
 def make_member(spec: ClientSpec, journal: JournalWriter) -> AnyMember:
     """A member of the library that the workload names."""
-    if spec.workload.client == CONFLUENT:
+    if KIND.library(spec.workload) == CONFLUENT:
         from urteil.harness.clients.libraries.confluent_consumer import Member as ConfluentMember
 
         return ConfluentMember(spec, journal)
@@ -390,7 +390,7 @@ def make_member(spec: ClientSpec, journal: JournalWriter) -> AnyMember:
 
 def consume_in_group(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Poll until the stop is requested. Between SIGUSR1 and SIGUSR2 only heartbeat."""
-    if spec.workload.client == VERIFIABLE:
+    if KIND.library(spec.workload) == VERIFIABLE:
         from urteil.harness.clients.libraries import verifiable_consumer
 
         verifiable_consumer.consume_in_group(spec, journal, stop)
@@ -417,6 +417,7 @@ KIND = ClientKind(
     options=(GroupOptions, MembershipOptions, FetchOptions),
     libraries=(KAFKA_PYTHON, CONFLUENT, VERIFIABLE),
     group=lambda spec: spec.workload.group,
+    is_member=True,
     instance=static_instance,
     handles_signals=True,
 )

@@ -2,6 +2,7 @@
 
 librdkafka reports neither the generation of a group nor the attempts of a commit. So checks
 that need a generation do not judge these members, and every commit counts as possibly repeated.
+Members of a group of the protocol `consumer` journal their epochs (`member_epochs`).
 """
 
 from __future__ import annotations
@@ -20,12 +21,19 @@ from confluent_kafka import (
 )
 
 from urteil.harness.clients.libraries.confluent_producer import connection_config, name_of
+from urteil.harness.clients.libraries.member_epochs import (
+    EndedEpoch,
+    commit_in_ended_epoch,
+    member_epoch,
+)
 from urteil.harness.clients.libraries.unreported_attempts import POSSIBLY_REPEATED
 from urteil.harness.clients.options import (
+    CONSUMER,
     FETCH_MAX_WAIT_MS,
     FetchOptions,
     GroupOptions,
     MembershipOptions,
+    has_consumer_protocol,
 )
 from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.spec import ClientSpec
@@ -72,16 +80,28 @@ def fetch_limits(spec: ClientSpec) -> dict[str, Any]:
 
 
 def member_config(spec: ClientSpec) -> dict[str, Any]:
-    """The settings of a group member. librdkafka rejects a session timeout above the poll
-    interval."""
+    """The settings of a group member."""
     options = MembershipOptions.of(spec.workload)
-    polls_ms = options.max_poll_interval_ms
-    return consumer_config(spec) | {
+    config = consumer_config(spec) | {
         "group.id": spec.workload.group,
         "auto.offset.reset": "earliest",
-        "session.timeout.ms": min(options.session_timeout_ms, polls_ms),
+        "max.poll.interval.ms": options.max_poll_interval_ms,
+    }
+    if spec.instance is not None:
+        config["group.instance.id"] = spec.instance
+    return config | _protocol_config(options)
+
+
+def _protocol_config(options: MembershipOptions) -> dict[str, Any]:
+    """The settings of the group's protocol. The brokers have those of sessions in a `consumer`
+    group. In a classic one librdkafka rejects a session timeout above the poll interval."""
+    if options.group_protocol == CONSUMER:
+        config: dict[str, Any] = {"group.protocol": CONSUMER}
+        assignor = options.remote_assignor
+        return config if assignor is None else config | {"group.remote.assignor": assignor}
+    return {
+        "session.timeout.ms": min(options.session_timeout_ms, options.max_poll_interval_ms),
         "heartbeat.interval.ms": options.heartbeat_interval_ms,
-        "max.poll.interval.ms": polls_ms,
         "partition.assignment.strategy": ASSIGNORS[options.assignor],
     }
 
@@ -212,8 +232,14 @@ class Member:
     """A group member that commits what it processed, as `group_consumer` does."""
 
     def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+        options = GroupOptions.of(spec.workload)
+        self._spec = spec
         self._journal = Journal(spec, journal)
-        self._commits_first = GroupOptions.of(spec.workload).commit == "before"
+        self._commits_first = options.commit == "before"
+        self._has_epochs = has_consumer_protocol(spec.workload)
+        self._is_zombie = self._has_epochs and options.zombie_commits
+        self._last_epoch = self._journaled_epoch = 0
+        self._ended_epochs: list[EndedEpoch] = []
         self._kafka = Consumer(member_config(spec) | fetch_limits(spec))
         self._kafka.subscribe(
             [topic.name for topic in spec.topics],
@@ -238,6 +264,7 @@ class Member:
         new_partitions, self._new_partitions = self._new_partitions, []
         if new_partitions:
             self._read_committed(new_partitions)
+        self._commit_as_zombie()
 
     def close(self) -> None:
         """Leave the group."""
@@ -246,9 +273,23 @@ class Member:
     def _member_id(self) -> str | None:
         return self._kafka.memberid() or None
 
+    def _epoch(self) -> int | None:
+        return member_epoch(self._kafka) if self._has_epochs else None
+
+    def _journal_epoch(self) -> int | None:
+        """The epoch for an entry that shows that the member had received it."""
+        epoch = self._epoch()
+        self._last_epoch = epoch or self._last_epoch
+        self._journaled_epoch = max(self._journaled_epoch, epoch or 0)
+        return epoch
+
     def _note(self, event: str, partitions: list[TopicPartition]) -> None:
         slots = sorted((partition.topic, partition.partition) for partition in partitions)
-        self._journal.write(Assigned(time.monotonic_ns(), event, None, self._member_id(), slots))
+        member_id = self._member_id()
+        if event != "assigned":
+            self._keep_positions(slots, member_id)
+        epoch = self._journal_epoch() if event == "assigned" and slots else self._epoch()
+        self._journal.write(Assigned(time.monotonic_ns(), event, None, member_id, slots, epoch))
         self._pass += event == "assigned"
         for slot in slots:
             self._journal.position.pop(slot, None)
@@ -263,6 +304,29 @@ class Member:
         if event == "assigned":
             self._new_partitions += [TopicPartition(*slot) for slot in slots]
 
+    def _keep_positions(self, slots: list[Slot], member_id: str | None) -> None:
+        """Keep the positions in partitions that the member gives back, for a commit as a zombie."""
+        positions = {slot: p for slot in slots if (p := self._journal.position.get(slot))}
+        if self._is_zombie and positions and member_id and self._last_epoch:
+            self._ended_epochs.append(
+                EndedEpoch(epoch=self._last_epoch, member_id=member_id, positions=positions)
+            )
+
+    def _commit_as_zombie(self) -> None:
+        """Commit in each epoch that has ended; the coordinator must reject it."""
+        for ended in [each for each in self._ended_epochs if each.epoch < self._journaled_epoch]:
+            self._ended_epochs.remove(ended)
+            entries = [CommitEntry(*slot, p, p) for slot, p in ended.positions.items()]
+            self._commits += 1
+            self._journal.write(
+                Commit(self._commits, time.monotonic_ns(), None, ended.member_id, entries,
+                       member_epoch=ended.epoch)
+            )  # fmt: skip
+            outcome, error = commit_in_ended_epoch(
+                self._spec.bootstrap, self._spec.workload.group, ended
+            )
+            self._journal.write(Committed(self._commits, time.monotonic_ns(), outcome, error))
+
     def _commit(self, positions: dict[Slot, int]) -> None:
         if not positions:
             return
@@ -271,8 +335,9 @@ class Member:
             CommitEntry(*slot, offset, self._journal.position.get(slot, -1))
             for slot, offset in positions.items()
         ]
+        member_id, epoch = self._member_id(), self._journal_epoch()
         self._journal.write(
-            Commit(self._commits, time.monotonic_ns(), None, self._member_id(), entries)
+            Commit(self._commits, time.monotonic_ns(), None, member_id, entries, member_epoch=epoch)
         )
         outcome, error = "ok", POSSIBLY_REPEATED
         try:

@@ -19,12 +19,14 @@ from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage, Writes
 from urteil.harness.clients.libraries import CONFLUENT
 from urteil.harness.clients.libraries.confluent_consumer import Journal, member_config
+from urteil.harness.clients.libraries.member_epochs import member_epoch
 from urteil.harness.clients.options import (
     CopierOptions,
     MembershipOptions,
     OutcomeOptions,
     SendOptions,
     TransactionOptions,
+    has_consumer_protocol,
 )
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
@@ -52,6 +54,7 @@ class Copier:
         self._random = random.Random(spec.seed)
         self._transactions = Transactions(spec, journal)
         self._journal = Journal(spec, journal)
+        self._has_epochs = has_consumer_protocol(spec.workload)
         self._kafka = Consumer(member_config(spec))
         self._pass = 0
         self._kafka.subscribe(
@@ -123,7 +126,8 @@ class Copier:
     def _note(self, event: str, partitions: list[TopicPartition]) -> None:
         slots = sorted((partition.topic, partition.partition) for partition in partitions)
         member = self._kafka.memberid() or None
-        self._journal.write(Assigned(time.monotonic_ns(), event, None, member, slots))
+        epoch = member_epoch(self._kafka) if self._has_epochs else None
+        self._journal.write(Assigned(time.monotonic_ns(), event, None, member, slots, epoch))
         self._pass += 1
         for slot in slots:
             self._journal.position.pop(slot, None)
@@ -148,6 +152,7 @@ KIND = ClientKind(
     libraries=(CONFLUENT,),
     writes=Writes.IN_TRANSACTIONS,
     group=lambda spec: spec.workload.group,
+    is_member=True,
 )
 
 if __name__ == "__main__":

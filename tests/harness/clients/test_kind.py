@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.harness.clients.specs import spec_of
+from urteil.chaos.capabilities import CONSUMER_PROTOCOL
 from urteil.chaos.client_selectors import KINDS as SELECTED_KINDS
 from urteil.harness.clients.client_main import begin
 from urteil.harness.clients.kind import client_kinds
@@ -129,10 +130,27 @@ def test_group_of_a_client(client: str, kind: str, group: str | None) -> None:
 
 def test_kind_is_played_by_a_library_that_can() -> None:
     kinds = client_kinds()
-    assert [kinds["consumer"].library(name) for name in LIBRARIES] == [
+    loads = [WorkloadSpec(client=name) for name in LIBRARIES]
+    assert [kinds["consumer"].library(load) for load in loads] == [
         "kafka-python", "confluent-kafka", "kafka-python", "kafka-python", "kafka-python"
     ]  # fmt: skip
-    assert {kinds["copier"].library(name) for name in LIBRARIES} == {"confluent-kafka"}
+    assert {kinds["copier"].library(load) for load in loads} == {"confluent-kafka"}
+
+
+@pytest.mark.parametrize("client", LIBRARIES)
+def test_members_of_the_consumer_protocol_use_librdkafka(client: str) -> None:
+    load = WorkloadSpec(client=client, options={"group_protocol": "consumer"})
+    kinds = client_kinds()
+    assert {kinds[name].library(load) for name in ("group", "copier")} == {"confluent-kafka"}
+    assert kinds["producer"].library(load) == client
+
+
+def test_members_of_the_consumer_protocol_need_its_capability() -> None:
+    load = WorkloadSpec(options={"group_protocol": "consumer"})
+    needs = {name: kind.required_capabilities(load) for name, kind in client_kinds().items()}
+    assert {name for name, need in needs.items() if CONSUMER_PROTOCOL in need} == {
+        "group", "copier"
+    }  # fmt: skip
 
 
 def test_declarations_are_complete() -> None:

@@ -57,6 +57,19 @@ def test_invalid_option_is_rejected(option: str, text: str, message: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"remote_assignor": "range"}, "remote_assignor is for group_protocol=consumer; the"),
+        ({"group_protocol": "consumer", "assignor": "range"}, "assignor is for group_protocol=cl"),
+        ({"group_protocol": "consumer", "static": "1"}, "static is for group_protocol=classic;"),
+    ],
+)
+def test_option_of_the_other_protocol_is_rejected(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        check_workload(WorkloadSpec(options=options))
+
+
+@pytest.mark.parametrize(
     ("kind", "message"), [("apend", "did you mean append?"), ("x", "known: append, group")]
 )
 def test_unknown_workload_kind_is_rejected(kind: str, message: str) -> None:

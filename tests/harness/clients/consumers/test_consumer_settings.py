@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.consumers.consumer import reader_config
@@ -48,3 +49,24 @@ def test_session_timeout_of_librdkafka_is_not_above_the_poll_interval() -> None:
     spec = spec_of("g1", "group", session_timeout_ms="6000", max_poll_interval_ms="5000")
     config = confluent_consumer.member_config(spec)
     assert (config["session.timeout.ms"], config["max.poll.interval.ms"]) == (5000, 5000)
+
+
+@pytest.mark.parametrize(
+    ("options", "assignor"), [({}, None), ({"remote_assignor": "range"}, "range")]
+)
+def test_brokers_have_the_session_settings_of_the_consumer_protocol(
+    options: dict[str, str], assignor: str | None
+) -> None:
+    """librdkafka rejects these settings of members of the protocol."""
+    spec = spec_of("g1", "group", group_protocol="consumer", session_timeout_ms="9000", **options)
+    config = confluent_consumer.member_config(spec)
+    assert config["group.protocol"] == "consumer"
+    assert config.get("group.remote.assignor") == assignor
+    rejected = {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
+    assert not rejected & config.keys()
+    Consumer(config).close()
+
+
+def test_static_members_of_librdkafka_have_an_instance_id() -> None:
+    spec = spec_of("g2.2", "group", static="1")
+    assert confluent_consumer.member_config(spec)["group.instance.id"] == "urteil-group-g2"

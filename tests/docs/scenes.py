@@ -162,6 +162,12 @@ b3 = a b x* d
     "two_owners": """member 1, coordinator, member 2
 1 coordinator>member 1 p0, generation 3
 4 coordinator>member 2 p0, generation 3*""",
+    "overlapping_owners": """member 1, coordinator, member 2
+0.5 coordinator>member 1 p0, epoch 3
+3 coordinator>member 2 p0, epoch 4
+5 member 2>coordinator commit 9
+7 member 1>coordinator commit 8*
+8.4 coordinator>member 1 ok*""",
     "zombie_commit": """member 1, coordinator, member 2
 0.5 coordinator>member 1 p0, generation 3
 3 coordinator>member 2 p0, generation 4

@@ -13,7 +13,19 @@ from urteil.harness.verify.evidence import Row
 def assign_twice(copy: Copy) -> None:
     """A partition given to a second member in the same generation."""
     mine = _last_assignment(copy)
-    copy.rows("assignments").append(mine | {"client": "made up", "member_id": "made up"})
+    other = mine | {"client": "made up", "member_id": "made up"}
+    copy.rows("assignments").extend([mine, other])
+
+
+@damage("let two members own a partition at once", "overlapping_owners", "at once")
+def own_at_once(copy: Copy) -> None:
+    """Two members of the protocol `consumer` are assigned a partition, and both commit in it."""
+    mine, end_ns = _last_assignment(copy), _end_ns(copy)
+    for epoch, client in ((7, "made up owner"), (8, "made up heir")):
+        who = {"group": "made up owners", "client": client, "session": 1, "member_id": client}
+        given = mine | who | {"generation": None, "member_epoch": epoch, "at_ns": end_ns + epoch}
+        copy.rows("assignments").append(given)
+        copy.rows("commits").append(_commit(given, 0, end_ns + S))
 
 
 @damage("accept a commit of an old generation", "zombie_commit", "accepted")
@@ -22,10 +34,20 @@ def commit_in_old_generation(copy: Copy) -> int:
     mine = _last_assignment(copy)
     later = mine | {"client": "made up", "generation": mine["generation"] + 1}
     end_ns = _end_ns(copy)
-    copy.rows("assignments").append(later | {"at_ns": end_ns, "member_id": "made up"})
+    copy.rows("assignments").extend([mine, later | {"at_ns": end_ns, "member_id": "made up"}])
     top = max(row["offset"] for row in _acknowledged_commits(copy))
     copy.rows("commits").append(_commit(mine, top, end_ns + S))
     return int(top)
+
+
+@damage("accept a commit of an old member epoch", "zombie_commit", "stale epoch")
+def commit_in_old_epoch(copy: Copy) -> int:
+    """A member of the protocol `consumer` commits in an epoch, after it had a later one."""
+    mine, end_ns = _last_assignment(copy) | {"group": "made up epochs"}, _end_ns(copy)
+    old, new = (mine | {"generation": None, "member_epoch": epoch} for epoch in (7, 8))
+    copy.rows("assignments").extend([old | {"at_ns": end_ns}, new | {"at_ns": end_ns + S}])
+    copy.rows("commits").append(_commit(old, 0, end_ns + 2 * S))
+    return 0
 
 
 @damage("accept a commit of a replaced member", "zombie_commit", "replaced")
@@ -259,9 +281,15 @@ def _add_kill(copy: Copy, client: str, at_ns: int) -> None:
 
 
 def _last_assignment(copy: Copy) -> Row:
-    """The assignment of the last generation; Untried when nobody was assigned anything."""
+    """The assignment of the last generation; Untried when nobody was assigned anything. Where
+    members have epochs instead, the assignment of the last epoch, as one of that generation."""
     given = [row for row in copy.rows("assignments") if row["event"] == "assigned"]
     known = [row for row in given if (row["generation"] or -1) >= 0]
+    known = known or [
+        row | {"generation": row["member_epoch"], "member_epoch": None}
+        for row in given
+        if row.get("member_epoch") is not None
+    ]
     if not known:
         raise Untried("no group, or one whose client does not journal its generation")
     return max(known, key=lambda row: int(row["generation"]))

@@ -182,6 +182,9 @@ OF_GROUPS = [
         ("compacted", 26, "record on no disk"),
         ("compacted", 8, "replicas.batch_base 0 on all"),
         ("plain", 1, "fail_unread"),
+        ("plain", 3, "own_at_once"),
+        ("plain", 5, "commit_in_an_old_epoch"),
+        ("plain", 23, "acknowledge_below_min_isr"),
         ("transactional", 12, "replicas.producer_epoch 0 on all"),
         ("plain", 68, "commit_beyond"),
         ("plain", 229, "commit_reads.intact"),
@@ -209,7 +212,8 @@ OF_GROUPS = [
         ("tables", 2, "serve_aborted"),
     )
 ]
-"""Topics in which groups, transactions, compaction and retention violate each covered sub-kind."""
+"""Topics in which groups, transactions, compaction and retention violate each covered sub-kind, and
+those that few seeds of other changes violate."""
 
 OF_NONE = Topic("lax", 73, ("move_to_other_partition",))
 """A topic in which a log has a record of an epoch that it does not know."""

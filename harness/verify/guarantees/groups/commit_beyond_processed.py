@@ -82,7 +82,8 @@ JOIN grps ON grps.grp = commits.`group`
 JOIN (SELECT slots.p, BIT_OR(slots.grps) AS grps, MAX(slots.off) AS high FROM slots
       WHERE slots.grps <> 0 GROUP BY slots.p) deliveries ON deliveries.p = partitions.p
         AND (deliveries.grps & grps.bit) <> 0
-WHERE commits.outcome = 'ok' AND commits.generation >= 0 AND partitions.gone = 0
+WHERE commits.outcome = 'ok' AND COALESCE(commits.member_epoch, commits.generation) >= 0
+  AND partitions.gone = 0
   AND COALESCE(partitions.log_end, partitions.seen_end) IS NOT NULL
   AND commits.offset > deliveries.high + 1 AND commits.offset > partitions.committed_end
   AND commits.offset > COALESCE(partitions.log_end, 0)
@@ -126,7 +127,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             ends += [final_pass.row.to_offset for final_pass in partition.final_passes]
             for row in own:
                 beyond = row.offset > max(end or 0 for end in ends) and row.offset - 1 != read_to
-                if beyond and read_to is not None and is_number(row.generation):
+                is_member = is_number(row.generation) or is_number(row.member_epoch)
+                if beyond and read_to is not None and is_member:
                     yield partition.violation("beyond the end", row.offset)
 
 

@@ -1,4 +1,4 @@
-"""The generations of a group that one member receives only rise.
+"""The generations of a group that one member receives only rise; so do its epochs (KIP-848).
 
 A generation is on every in-sync replica before its members receive it, so that the next
 coordinator continues from it. Only generations received by one session of a client are compared:
@@ -21,13 +21,17 @@ _GENERATIONS = """
 SELECT *, MAX(generation) OVER (
     PARTITION BY grp, client, session ORDER BY at_ns, generation
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-FROM (SELECT assignments.`group` AS grp, assignments.client, assignments.session,
-        assignments.generation, assignments.at_ns, MIN(partitions.p) AS p
-      FROM assignments JOIN partitions ON partitions.topic_id = assignments.topic_id
-        AND partitions.partition = assignments.partition
-      WHERE assignments.event = 'assigned' AND assignments.generation >= 0
-      GROUP BY assignments.`group`, assignments.client, assignments.session, assignments.generation,
-        assignments.at_ns) claims
+FROM (SELECT received.grp, received.client, received.session, received.generation, received.at_ns,
+        MIN(received.p) AS p
+      FROM (SELECT assignments.`group` AS grp, assignments.client, assignments.session,
+              COALESCE(assignments.member_epoch, assignments.generation) AS generation,
+              assignments.at_ns, partitions.p
+            FROM assignments JOIN partitions ON partitions.topic_id = assignments.topic_id
+              AND partitions.partition = assignments.partition
+            WHERE assignments.event = 'assigned') received
+      WHERE received.generation >= 0
+      GROUP BY received.grp, received.client, received.session, received.generation,
+        received.at_ns) claims
 """
 
 _KEPT = """
@@ -51,28 +55,35 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A session of a client is assigned partitions of a group in generations that never fall, and
-    no member is assigned others than it gave itself."""
-    for assignment in history.assignments_in.values():
-        yield from _fallen_generations([row for row in assignment if is_number(row.generation)])
+    """A session of a client is assigned partitions of a group in generations, or epochs, that never
+    fall, and no member is assigned others than it gave itself."""
+    for assignments in history.assignments_in.values():
+        yield from _fallen_generations(assignments)
 
 
-def _fallen_generations(known: list[Row]) -> Iterator[Violation]:
+def _fallen_generations(assignments: list[Row]) -> Iterator[Violation]:
     """Assignments of one group that are lower than the member's earlier ones, or forgotten."""
-    assigned = [row for row in known if row.event == "assigned"]
+    known = [row for row in assignments if is_number(row.generation)]
+    assigned = [
+        row for row in assignments if row.event == "assigned" and is_number(_generation(row))
+    ]
     for row in assigned:
         own = [other for other in assigned if _is_same_member(other, row)]
-        if any(other.at_ns < row.at_ns and other.generation > row.generation for other in own):
+        if any(other.at_ns < row.at_ns and _generation(other) > _generation(row) for other in own):
             together = [
                 other
                 for other in own
-                if (other.at_ns, other.generation) == (row.at_ns, row.generation)
+                if (other.at_ns, _generation(other)) == (row.at_ns, _generation(row))
             ]
             first = min(together, key=lambda other: (other.topic, other.partition))
             yield Violation("fell", first.topic, first.partition, None, None)
     for row in known:
         if row.event == "forgotten":
             yield Violation("forgotten", row.topic, row.partition, None, None)
+
+
+def _generation(row: Row) -> Any:
+    return row.generation if row.member_epoch is None else row.member_epoch
 
 
 def _is_same_member(row: Row, other: Row) -> bool:
@@ -86,16 +97,19 @@ GUARANTEE = Guarantee(
     about="a group's generation or its assignment went back: the coordinator lost it",
     promise="The group's metadata, its generation and assignments with it, is written to the "
     "offsets topic, from which a new coordinator takes it over.",
-    source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets",
+    source="KIP-62; GroupMetadataManager.storeGroup, loadGroupsAndOffsets; KIP-848",
     sub_kinds={
-        "fell": "one session of a member got partitions in a lower generation than before",
+        "fell": (
+            "one session of a member got partitions in a lower generation, or member epoch, than "
+            "before"
+        ),
         "forgotten": (
             "the only member of a group got other partitions than it had assigned to itself in "
             "that generation (workloads with `zombie_offsets`)"
         ),
     },
     not_counted=(
-        "Clients that do not expose their generation.",
+        "Clients that expose neither generation nor member epoch.",
         "Unclean election of the offsets topic.",
     ),
     opportunities=f"SELECT SUM(opportunities.n) AS n "

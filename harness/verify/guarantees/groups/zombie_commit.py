@@ -1,4 +1,4 @@
-"""A commit of an older generation, or of a replaced static member, is rejected.
+"""A commit of an older generation or member epoch, or of a replaced static member, is rejected.
 
 A generation is known to be over once a member was assigned partitions in a later one; that later
 assignment may be empty (cooperative members keep their partitions). Where members of it, or of
@@ -6,6 +6,9 @@ an older one, were assigned partitions after that, the group began anew, and not
 
 A static member is replaced once a later session of its instance, or another client's, was
 assigned partitions (KIP-345), and it was assigned none itself since.
+
+In a group of the protocol `consumer` each member has an epoch of its own (KIP-848), which is over
+once the member has received a later one: an assignment in it, or a commit of its own, shows that.
 
 `of nobody`: an offset was committed without a generation while the group had a member, which is
 permitted only for groups without members (workloads with `present_offsets`)."""
@@ -93,7 +96,45 @@ WHERE commits.generation = -1
 """Commits while a member was in its group: it received its partitions before, and again later."""
 
 
+_EPOCHS = """
+SELECT assignments.`group` AS grp, assignments.member_id, assignments.member_epoch AS epoch,
+  assignments.at_ns, assignments.at_ns AS assigned_ns
+FROM assignments WHERE assignments.event = 'assigned' AND assignments.member_epoch IS NOT NULL
+UNION ALL
+SELECT commits.`group`, commits.member_id, commits.member_epoch, commits.invoke_ns,
+  CAST(NULL AS BIGINT)
+FROM commits WHERE commits.member_epoch IS NOT NULL
+"""
+"""What shows that a member had received an epoch."""
+
+STALE = f"""
+FROM commits
+JOIN (SELECT epochs.grp, epochs.member_id, epochs.epoch, MIN(later_epochs.at_ns) AS next_ns,
+        MIN(later_epochs.epoch) AS next_epoch
+      FROM (SELECT DISTINCT grp, member_id, epoch FROM ({_EPOCHS}) received) epochs
+      JOIN ({_EPOCHS}) later_epochs ON later_epochs.grp = epochs.grp
+        AND later_epochs.member_id = epochs.member_id AND later_epochs.epoch > epochs.epoch
+      GROUP BY epochs.grp, epochs.member_id, epochs.epoch) successions
+  ON successions.grp = commits.`group` AND successions.member_id = commits.member_id
+    AND successions.epoch = commits.member_epoch
+JOIN partitions ON partitions.topic_id = commits.topic_id
+  AND partitions.partition = commits.partition
+WHERE commits.invoke_ns > successions.next_ns
+  AND NOT EXISTS (SELECT 1 FROM ({_EPOCHS}) again WHERE again.grp = successions.grp
+                    AND again.member_id = successions.member_id
+                    AND again.epoch <= successions.epoch
+                    AND again.assigned_ns >= successions.next_ns)
+"""
+"""Commits of a member in an epoch that is over; none if it was assigned in one as old again."""
+
+
 def _explain(row: Mapping[str, Any]) -> str:
+    if row["sub_kind"] == "stale epoch":
+        return (
+            f"{row['client']} committed {place(row)} for {row['grp']} in member epoch "
+            f"{row['generation']} and was acknowledged, though it was in epoch "
+            f"{row['next_generation']} already."
+        )
     if row["sub_kind"] == "of nobody":
         return (
             f"{row['client']} committed {place(row)} for {row['grp']} in no generation and was "
@@ -117,6 +158,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 ("accepted", _is_of_older_generation(own, commit)),
                 ("replaced", _is_replaced(history, own, commit)),
                 ("of nobody", _is_of_nobody(own, commit)),
+                ("stale epoch", _is_of_older_epoch(history, own, commit)),
             ):
                 if is_late:
                     yield Violation(sub_kind, commit.topic, commit.partition, commit.offset, None)
@@ -168,13 +210,41 @@ def _is_of_nobody(own: list[Row], commit: Row) -> bool:
     )
 
 
+def _is_of_older_epoch(history: SmallHistory, own: list[Row], commit: Row) -> bool:
+    """Whether the member had received a later epoch before the commit, and none as old since."""
+    if commit.member_epoch is None or commit.member_id is None:
+        return False
+    assigned = [
+        (row.member_epoch, row.at_ns)
+        for row in own
+        if row.event == "assigned"
+        and row.member_id == commit.member_id
+        and row.member_epoch is not None
+    ]
+    committed = [
+        (row.member_epoch, row.invoke_ns)
+        for row in history.commits
+        if (row.group, row.member_id) == (commit.group, commit.member_id)
+        and row.member_epoch is not None
+    ]
+    later = [at_ns for epoch, at_ns in assigned + committed if epoch > commit.member_epoch]
+    return (
+        bool(later)
+        and min(later) < commit.invoke_ns
+        and not any(
+            epoch <= commit.member_epoch and at_ns >= min(later) for epoch, at_ns in assigned
+        )
+    )
+
+
 GUARANTEE = Guarantee(
     name="zombie_commit",
     rank=20,
-    about="a commit of an older generation, of a replaced member, or of none, was accepted",
+    about="a commit of an older generation or member epoch, of a replaced member, or of none, was "
+    "accepted",
     promise="If a consumer that has been kicked out of its group commits, the commit fails.",
     source="KafkaConsumer, Detecting Consumer Failures; KIP-62; KIP-345; "
-    "GroupCoordinator.doCommitOffsets",
+    "GroupCoordinator.doCommitOffsets; KIP-848, OffsetCommit: STALE_MEMBER_EPOCH",
     sub_kinds={
         "accepted": (
             "the commit was invoked in a generation after which a later one had been assigned"
@@ -187,6 +257,10 @@ GUARANTEE = Guarantee(
             "it was invoked without a generation while the group had a member (workloads with "
             "`present_offsets`)"
         ),
+        "stale epoch": (
+            "in a group of the protocol `consumer`, it was invoked in a member epoch after the "
+            "member had received a later one"
+        ),
     },
     not_counted=(
         "Groups that began anew: members of the older generation were assigned after the later "
@@ -194,7 +268,8 @@ GUARANTEE = Guarantee(
         "Members that got an assignment again.",
     ),
     opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
-    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS}) opportunities",
+    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS} "
+    f"UNION ALL SELECT COUNT(*) {STALE}) opportunities",
     violations=f"""
 SELECT 'accepted' AS sub_kind, partitions.p, commits.offset AS off, commits.invoke_ns AS at_ns,
   commits.complete_ns AS until_ns, commits.`group` AS grp, commits.client, commits.session,
@@ -210,7 +285,12 @@ UNION ALL
 SELECT 'of nobody', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
   commits.`group`, commits.client, commits.session, commits.generation, commits.member_id, NULL,
   NULL
-{NOBODYS} AND commits.outcome = 'ok'""",
+{NOBODYS} AND commits.outcome = 'ok'
+UNION ALL
+SELECT 'stale epoch', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
+  commits.`group`, commits.client, commits.session, commits.member_epoch, commits.member_id,
+  successions.next_epoch, NULL
+{STALE} AND commits.outcome = 'ok'""",
     excuses=(LOST_OFFSETS,),
     explain=_explain,
     tie="finding.client",

@@ -246,9 +246,9 @@ _ONE: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
 """Table to its columns, with the ways in which they are changed."""
 
 _GROUPS: dict[str, dict[str, tuple[Callable[..., Any], ...]]] = {
-    "commits": {"offset": (_near, _other), "generation": (_near,)},
+    "commits": {"offset": (_near, _other), "generation": (_near,), "member_epoch": (_near,)},
     "commit_reads": {"offset": (_near, _other)},
-    "assignments": {"generation": (_near,)},
+    "assignments": {"generation": (_near,), "member_epoch": (_near,)},
     "polls": {"position_before": (_near,)},
 }
 

@@ -62,10 +62,17 @@ def lead_group(piece: Piece) -> None:
 def assign_again(piece: Piece) -> None:
     """A member is assigned something later, in a generation near its own."""
     row = _assigned(piece)
-    generation = row["generation"] + piece.random.choice((-1, 0, 1))
-    piece.rows("assignments").append(
-        row | {"generation": generation, "at_ns": row["at_ns"] + 20 * S}
-    )
+    column = "member_epoch" if row["generation"] is None else "generation"
+    generation = row[column] + piece.random.choice((-1, 0, 1))
+    piece.rows("assignments").append(row | {column: generation, "at_ns": row["at_ns"] + 20 * S})
+
+
+def use_epochs(piece: Piece) -> None:
+    """Members have epochs of their own, instead of generations."""
+    for table in ("assignments", "commits"):
+        for row in piece.rows(table):
+            if row["generation"] is not None:
+                row |= {"member_epoch": row["generation"], "generation": None}
 
 
 def make_static(piece: Piece) -> None:
@@ -289,7 +296,8 @@ def _outcome(table: str) -> Change:
 
 GROUP_CHANGES: dict[str, Change] = {
     **{change.__name__: change for change in (
-        assign_to_mate, assign_again, commit_as_mate, lead_group, make_static, replace_static,
+        assign_to_mate, assign_again, commit_as_mate, lead_group, use_epochs, make_static,
+        replace_static,
         keep_member, seek_past, process_nothing, commit_beyond, serve_deleted,
         delete_from_compacted, clean_active, take_over, commit_late, end_otherwise,
         answer_stable_end, hide_from_committed, hide_transaction, serve_aborted,

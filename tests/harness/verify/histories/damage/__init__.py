@@ -42,10 +42,12 @@ from tests.harness.verify.histories.damage.disks import (
 )
 from tests.harness.verify.histories.damage.groups import (
     accept_a_late_commit,
+    commit_in_an_old_epoch,
     commit_past_a_committed_record,
     commit_past_a_record,
     forget_a_commit,
     invent_a_commit,
+    own_at_once,
     own_twice,
 )
 from tests.harness.verify.histories.damage.lost import (
@@ -119,7 +121,7 @@ ANY: tuple[Apply, ...] = (
     acknowledge_below_min_isr,
     elect_from_outside, lead_from_outside_its_isr,
     lead_twice_in_an_epoch, lower_an_epoch, acknowledge_by_another, own_twice,
-    accept_a_late_commit, forget_a_commit, invent_a_commit,
+    accept_a_late_commit, forget_a_commit, invent_a_commit, own_at_once, commit_in_an_old_epoch,
 )  # fmt: skip
 """Done to plain topics."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
 from urteil.chaos.capabilities import (
     CAPABILITIES,
+    CONSUMER_PROTOCOL,
     IDEMPOTENCE,
     REASSIGNMENT,
     RECORD_BATCHES,
@@ -64,6 +67,44 @@ def test_scenario_with_missing_dependency_is_rejected(
 ) -> None:
     with pytest.raises(NotPlayable, match=f"the client {client} cannot run: .*{lack.name}"):
         fit_to_brokers(SCENARIOS[scenario], [lack.name])
+
+
+def test_consumer_protocol_is_refused_on_brokers_without_it() -> None:
+    load = WorkloadSpec(kind="group", options={"group_protocol": "consumer"})
+    scenario = msgspec.structs.replace(PLAIN, workload=load)
+    needs = r"the client group cannot run: .*the consumer protocol \(ConsumerGroupHeartbeat 1"
+    with pytest.raises(NotPlayable, match=needs):
+        fit_to_brokers(scenario, [CONSUMER_PROTOCOL.name])
+
+
+def test_brokers_have_the_sessions_of_the_consumer_protocol() -> None:
+    options = {"group_protocol": "consumer", "session_timeout_ms": "9000"}
+    load = WorkloadSpec(kind="group", options=options)
+    scenario = msgspec.structs.replace(PLAIN, workload=load, target="kafka:4.0.2")
+    assert fit_to_releases(scenario).cluster.config == {
+        "group.consumer.session.timeout.ms": "9000",
+        "group.consumer.min.session.timeout.ms": "9000",
+        "group.consumer.heartbeat.interval.ms": "1000",
+        "group.consumer.min.heartbeat.interval.ms": "1000",
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("kafka", "Apache Kafka 3.9.1 lacks the consumer protocol"),
+        ("kafka-kraft:3.9.0", "Apache Kafka 3.9.0 lacks the consumer protocol"),
+        ("urteil", "urteil lacks the consumer protocol"),
+        ("kafka:3.6.0", "which Apache Kafka 3.6.0 does not have"),
+    ],
+)
+def test_consumer_protocol_is_refused_before_the_start_of_an_older_release(
+    target: str, reason: str
+) -> None:
+    scenario = SCENARIOS["consumer-protocol-storm"]
+    with pytest.raises(NotPlayable, match=re.escape(reason)):
+        fit_to_releases(msgspec.structs.replace(scenario, target=target))
+    fit_to_releases(scenario)
 
 
 def test_scenario_without_a_guarantee_that_can_be_judged_is_refused() -> None:

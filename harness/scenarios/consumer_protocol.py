@@ -1,0 +1,128 @@
+"""Groups of the protocol `consumer` (KIP-848): the coordinator assigns, and members have epochs."""
+
+from __future__ import annotations
+
+from urteil.harness.scenario import (
+    ClusterSpec,
+    FaultSpec,
+    Scenario,
+    TopicSpec,
+    WorkloadSpec,
+)
+from urteil.harness.scenarios import groups
+from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
+from urteil.harness.scenarios.quorum import TARGET, UNPLAYED
+
+PROTOCOL = {"group_protocol": "consumer", "zombie_commits": "true"}
+GUARANTEES = (
+    *("overlapping_owners", "zombie_commit", "generation_went_back"),
+    *("commit_beyond_processed", "no_delivery", *groups.POSITIONS),
+)
+
+
+TOPIC = TopicSpec(partitions=8, config=DURABLE.config)
+"""Enough partitions for every member that joins while others stay."""
+
+
+def load(members: int = 3, **options: str) -> WorkloadSpec:
+    """A group of the protocol, whose members also commit in every epoch that has ended."""
+    return WorkloadSpec(
+        kind="group", topics=(TOPIC,), consumers=members, options=PROTOCOL | options
+    )
+
+
+def group_scenario(
+    *,
+    name: str,
+    about: str,
+    faults: tuple[FaultSpec, ...],
+    workload: WorkloadSpec,
+    brokers: ClusterSpec | None = None,
+    besides: tuple[str, ...] = (),
+    duration_s: float,
+    suites: tuple[str, ...] = ("groups",),
+) -> Scenario:
+    """A scenario of Apache Kafka 4, which keeps the guarantees of groups, and those of
+    `besides`."""
+    return Scenario(
+        name=name,
+        about=about,
+        suites=suites,
+        cluster=brokers or cluster(),
+        workload=workload,
+        faults=faults,
+        guarantees=(*GUARANTEES, *besides),
+        duration_s=duration_s,
+        target=TARGET,
+    )
+
+
+CONSUMER_PROTOCOL_DEATHS = group_scenario(
+    name="consumer-protocol-deaths",
+    suites=UNPLAYED,
+    about="a member of a consumer group (KIP-848) is killed, another one stands still beyond its "
+    "session: others get their partitions once, and commits in old member epochs are rejected",
+    workload=load(),
+    faults=(
+        fault("kill_client", "member", 6, 8),
+        fault("pause_client", "member", 24, 9),
+    ),
+    besides=(*REPLICATION, "departed_member_kept"),
+    duration_s=38.0,
+)
+
+CONSUMER_PROTOCOL_SLOW_POLL = group_scenario(
+    name="consumer-protocol-slow-poll",
+    suites=UNPLAYED,
+    about="members of a consumer group (KIP-848) heartbeat but do not poll for twice "
+    "max.poll.interval.ms, one after the other: the group continues without them",
+    workload=load(max_poll_interval_ms="4000", remote_assignor="range"),
+    faults=(
+        fault("slow_poll", "member", 5, 8),
+        fault("slow_poll", "member", 18, 8),
+    ),
+    duration_s=30.0,
+)
+
+CONSUMER_PROTOCOL_STORM = group_scenario(
+    name="consumer-protocol-storm",
+    about="members of a consumer group (KIP-848) join and leave in turn while others keep their "
+    "partitions: no partition has two owners at once",
+    workload=load(2, remote_assignor="uniform"),
+    faults=(fault("rebalance_storm", "members", 5, 12),),
+    besides=("member_expelled",),
+    duration_s=24.0,
+)
+
+CONSUMER_PROTOCOL_COORDINATOR = group_scenario(
+    name="consumer-protocol-coordinator",
+    suites=UNPLAYED,
+    about="the coordinator of a consumer group (KIP-848) dies, then the next one, while members "
+    "join and leave: epochs and target assignments are in the log",
+    workload=load(),
+    faults=(
+        fault("crash", "coordinator", 5, 5),
+        fault("rebalance_storm", "members", 13, 6),
+        fault("crash", "coordinator", 15, 5),
+    ),
+    besides=(*REPLICATION, "member_expelled"),
+    duration_s=28.0,
+)
+
+CONSUMER_PROTOCOL_CUT = group_scenario(
+    name="consumer-protocol-cut",
+    suites=UNPLAYED,
+    about="followers of a consumer group's coordinator (KIP-848) get no answers; all members die, "
+    "then the coordinator: no acknowledged offset is lost, and no epoch went back",
+    brokers=cluster(replica_lag_time_max_ms="15000"),
+    workload=load(),
+    faults=(
+        fault(
+            "partition", "followers->leader", 5, 10, answers_only=True,
+            topic=groups.OFFSETS, partition=groups.PARTITION,
+        ),
+        fault("kill_client", "members", 7, 6),
+        fault("crash", "leader", 7.5, 8, topic=groups.OFFSETS, partition=groups.PARTITION),
+    ),
+    duration_s=26.0,
+)  # fmt: skip

@@ -7,6 +7,7 @@ from urteil.chaos.capabilities import (
     CONSUMER_PROTOCOL,
     ELECTIONS,
     IDEMPOTENCE,
+    SHARE_GROUPS,
     TOPIC_IDS,
     describe_missing,
     missing_capabilities,
@@ -18,15 +19,15 @@ V3_9 = {
     0: 11, 1: 17, 2: 9, 3: 12, 6: 8, 11: 9, 21: 2, 22: 5, 23: 4, 24: 5, 28: 4, 33: 2, 34: 2, 37: 3,
     43: 2, 44: 1, 45: 0, 47: 0, 49: 1, 56: 3, 66: 1, 68: 0,
 }  # fmt: skip
-V4_0 = {**V3_9, 68: 1}
+V4_4 = {**V3_9, 68: 1, 78: 2}
 
 
 def test_the_newest_release_lacks_nothing() -> None:
-    assert missing_capabilities(V4_0) == []
+    assert missing_capabilities(V4_4) == []
 
 
 def test_release_before_4_lacks_the_consumer_protocol_though_it_advertises_it() -> None:
-    assert missing_capabilities(V3_9) == [CONSUMER_PROTOCOL.name]
+    assert missing_capabilities(V3_9) == [CONSUMER_PROTOCOL.name, SHARE_GROUPS.name]
 
 
 def test_the_oldest_release_lacks_every_capability() -> None:
@@ -34,7 +35,7 @@ def test_the_oldest_release_lacks_every_capability() -> None:
 
 
 def test_capability_is_missing_in_a_version_below_its_own() -> None:
-    assert missing_capabilities({**V4_0, 43: 0, 3: 9}) == [ELECTIONS.name, TOPIC_IDS.name]
+    assert missing_capabilities({**V4_4, 43: 0, 3: 9}) == [ELECTIONS.name, TOPIC_IDS.name]
 
 
 def test_capabilities_are_listed_by_release() -> None:

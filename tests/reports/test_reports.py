@@ -11,9 +11,11 @@ from msgspec.structs import replace
 
 from tests.reports import example_run
 from urteil.harness.scenario import save
+from urteil.harness.verify.rare_states.counts import StateCounts
 from urteil.harness.verify.result import Verdict
 from urteil.reports import write_reports
 from urteil.reports.evidence_views import open_evidence
+from urteil.reports.markdown import summary
 from urteil.reports.page import sentence
 from urteil.reports.time_series import load_series
 from urteil.reports.timeline_plots import log_ticks
@@ -34,6 +36,17 @@ def test_page_loads_nothing_from_the_network(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)\s*=", page)
     assert "default-src 'none'" in page
     assert len(page) < 3_000_000
+
+
+def test_page_and_summary_name_the_rare_states_reached(tmp_path: Path) -> None:
+    run = example_run.run(tmp_path)
+    counts = StateCounts(reached={"unclean_election": 2, "isr_of_one_lost_leader": 0})
+    save(run / "states.json", counts)
+    write_reports(run)
+    page = (run / "report.html").read_text()
+    assert "Rare states that this run reached: 1 of 2 that it could reach" in page
+    assert "<p>unclean_election (2)</p>" in page
+    assert "Rare states reached: 1 of 2\n" in summary(run)
 
 
 def test_run_without_evidence_has_a_page(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from urteil.chaos.observations import LabFailure
 from urteil.harness.hunt import Job, Row
 from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of
 from urteil.harness.hunt.night import Night
-from urteil.harness.hunt.night_report import summary
+from urteil.harness.hunt.night_report import night_text, summary
 from urteil.harness.scenario import FaultSpec, Scenario
+from urteil.harness.verify.rare_states import STATES
 
 CALM = Scenario(name="calm")
 KILL = Scenario(name="kill", faults=(FaultSpec(fault="crash", at_s=1.0),))
@@ -88,6 +89,17 @@ def test_table_exists_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     assert table.startswith("# The night\n5 runs")
     assert "cable needs --runtime docker" in table
     assert len(table.partition("## All runs")[2].strip().splitlines()) == 2 + 5
+
+
+def test_table_names_the_rare_states_that_no_run_reached() -> None:
+    counted = msgspec.structs.replace(row(), states={"unclean_election": 2, "partition_lost": 0})
+    mutant = msgspec.structs.replace(row(mutant="loser"), states={"partition_lost": 1})
+    text = night_text([counted, row(seed=2), mutant], [LOSER], [])
+    states = text.partition("## Rare states")[2].partition("## ")[0]
+    assert f"1 of {len(STATES)} rare states reached in 1 run. Never reached:" in states
+    assert "partition_lost," in states
+    assert "unclean_election" not in states
+    assert "## Rare states" not in night_text([row()], [], [])
 
 
 def test_night_continues_in_its_folder(tmp_path: Path) -> None:

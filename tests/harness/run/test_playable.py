@@ -13,6 +13,7 @@ from urteil.chaos.capabilities import (
     IDEMPOTENCE,
     REASSIGNMENT,
     RECORD_BATCHES,
+    SHARE_GROUPS,
     STATIC_MEMBERS,
     TOPIC_IDS,
     TRANSACTION_LISTS,
@@ -48,6 +49,14 @@ def test_dispensable_setting_of_a_topic_is_left_out() -> None:
     assert fit_to_releases(newer) == newer
 
 
+def test_release_without_the_settings_of_share_groups_is_rejected() -> None:
+    sharing = msgspec.structs.replace(SCENARIOS["share-leader-crash"], target="kafka-kraft:3.9.1")
+    with pytest.raises(NotPlayable, match=r"group\.share\..* Apache Kafka 3\.9\.1 does not have"):
+        fit_to_releases(sharing)
+    newer = msgspec.structs.replace(sharing, target="kafka:4.2.2")
+    assert fit_to_releases(newer) == newer
+
+
 def test_demo_is_played_on_the_oldest_release() -> None:
     demo = msgspec.structs.replace(SCENARIOS["demo"], target="kafka:0.10.2.2")
     fit_to_releases(demo)
@@ -60,6 +69,7 @@ def test_demo_is_played_on_the_oldest_release() -> None:
         ("transactional-paused", TRANSACTIONS, "late"),
         ("static-members", STATIC_MEMBERS, "group"),
         ("compaction", RECORD_BATCHES, "producer"),
+        ("share-leader-crash", SHARE_GROUPS, "share_consumer"),
     ],
 )
 def test_scenario_with_missing_dependency_is_rejected(

@@ -149,7 +149,9 @@ def _arrange(
     names |= {"message.timestamp.type": "CreateTime"}
     several = max(3, scenario.cluster.brokers)
     settings = scenario.cluster.config | MADE_UP_SETTINGS
-    cluster = msgspec.structs.replace(scenario.cluster, brokers=several, config=settings)
+    cluster = msgspec.structs.replace(
+        scenario.cluster, brokers=several, config=settings, racks=False
+    )
     options = {k: v for k, v in scenario.workload.options.items() if k != "compression_type"}
     plain = msgspec.structs.replace(scenario.workload, kind="append", topics=(), options=options)
     asked = msgspec.structs.replace(

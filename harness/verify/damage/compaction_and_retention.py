@@ -51,7 +51,8 @@ def _clone(copy: Copy, topic: TopicFact) -> None:
                     continue
                 named = {"value_id": f"{topic.name}/{value}", "key": key[value]}
                 here = {"offset": moved[value], "partition_intended": 0}
-                copy.rows(table).append(row | place | named | here)
+                plain = {"tombstone": False} if table == "sends" else {}
+                copy.rows(table).append(row | place | named | here | plain)
             elif table == "passes":
                 if (row["client"], row["session"], row["pass"]) in final:
                     ends = {"from_offset": low, "to_offset": end}

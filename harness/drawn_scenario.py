@@ -22,7 +22,8 @@ from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.libraries import VERIFIABLE
 from urteil.harness.clients.libraries.verifiable_tool import UNSUPPORTED_EFFECTS
 from urteil.harness.evidence.fault_effects import named_effects
-from urteil.harness.permits import Permit, permits_of
+from urteil.harness.permits import permits_of
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.topic_settings import cleanup_policy
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
 
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS
@@ -20,27 +19,12 @@ from urteil.chaos.weighted_faults import WeightedFault
 from urteil.harness.clients.kind import Writes, client_kinds
 from urteil.harness.clients.options import GroupOptions, LibraryOptions
 from urteil.harness.clients.transactions.delayed_requests import DelayedRequestOptions
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.scenario import Scenario, clusters
 from urteil.harness.topic_settings import cleanup_policy, min_isr, setting
 
 FOREVER_MS = 3_600_000
 """Records that stay for an hour outlive every run."""
-
-
-class Permit(Enum):
-    """A deviation that settings or faults permit. The value says which, and why."""
-
-    ACKS_ZERO = "acks=0: records may be lost, and overtake each other"
-    ACKS_ONE = "acks=1: the end of a log may be lost with its leader, and its offsets used again"
-    RETRIES = "without idempotence: a retry may append a record twice"
-    IN_FLIGHT = "several requests in flight without idempotence: a retry may change the order"
-    UNCLEAN_ELECTION = "unclean elections: a leader may lack acknowledged records"
-    LOST_DISKS = "a fault may take records from the disk of the last replica in sync"
-    COMMITS_FIRST = "the group commits before it processes: records may be skipped"
-    LATE_ENDS = "transactions of protocol 3.9: a late end may arrive in the next one (KAFKA-17754)"
-    DELETION = "retention or administrators delete records"
-    COMPACTION = "the cleaner deletes superseded values"
-    STANDSTILL = "acks=all needs replicas that a single fault takes away: writes may stand still"
 
 
 def permits_of(scenario: Scenario) -> frozenset[Permit]:

@@ -11,7 +11,8 @@ from docs.reference_pages.markdown import bullets, code, codes, page, sentence, 
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
 from urteil.harness.bounds import Bounds, Dimension, Value
 from urteil.harness.hunt.run_choice import planes_of
-from urteil.harness.permits import Permit, permits_of
+from urteil.harness.permits import permits_of
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios import SCENARIOS
 

@@ -17,7 +17,8 @@ from urteil.harness.clients.kind import libraries_of
 from urteil.harness.clients.workload import check_workload
 from urteil.harness.drawn_scenario import draw_scenario
 from urteil.harness.hunt.shrinking.schedule_reduction import keep_faults
-from urteil.harness.permits import Permit, permits_of
+from urteil.harness.permits import permits_of
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.run.playable import fit_to_releases
 from urteil.harness.run.topics import fit_topics
 from urteil.harness.scenario import Scenario

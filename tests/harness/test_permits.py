@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from urteil.chaos.weighted_faults import RandomSchedule, WeightedFault
-from urteil.harness.permits import Permit, permits_of
+from urteil.harness.permits import permits_of
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.guarantees import GUARANTEES

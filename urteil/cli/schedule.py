@@ -64,7 +64,8 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
 
 def _print_properties(scenario: Scenario) -> None:
     """Print what differs from the defaults in a scenario, by part, and what it permits."""
-    from urteil.harness.permits import Permit, permits_of
+    from urteil.harness.permits import permits_of
+    from urteil.harness.permitted_deviations import Permit
 
     load, given = scenario.workload, permits_of(scenario)
     parts = [

@@ -10,8 +10,8 @@ from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_CLIENTS, 
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, nodes_of, targets_of
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 
-OFFSETS_TOPIC = "__consumer_offsets"
 GRACE_NS = 10_000_000_000
 """The time after a change of leader, or after healing, in which the former leader may not know of
 the change."""

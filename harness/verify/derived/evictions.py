@@ -13,7 +13,6 @@ from pathlib import Path
 
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import (
@@ -23,6 +22,7 @@ from urteil.harness.verify.derived.undisturbed_intervals import (
     session_timeout_ns,
 )
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 
 TIMES = 3
 """A broker that was held up for a whole session puts everybody out; once."""

@@ -17,12 +17,12 @@ from urteil.chaos.effects import Effect
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.fault_effects import has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 from urteil.harness.verify.limits import SECOND_NS
 
 LONG_NS = 15 * SECOND_NS

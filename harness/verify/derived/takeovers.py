@@ -16,7 +16,7 @@ from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
+from urteil.harness.verify.derived.coordinators import coordinating_partition
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
@@ -28,6 +28,7 @@ from urteil.harness.verify.derived.undisturbed_intervals import (
     session_timeout_ns,
 )
 from urteil.harness.verify.evidence import Row
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 from urteil.harness.verify.limits import SECOND_NS
 
 OFFICES = ENDS_NODES | {Effect.RESTARTS_NODES, Effect.MOVES_LEADERS}

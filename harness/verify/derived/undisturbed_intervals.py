@@ -20,12 +20,12 @@ from urteil.chaos.effects import Effect
 from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.derived.fault_effects import OF_CLIENTS, has_any, has_only
 from urteil.harness.verify.derived.impact import Stretch, acting_stretch
 from urteil.harness.verify.derived.small_evidence import Key, SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row, targets_of
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 from urteil.harness.verify.limits import FOREVER_NS
 
 S = 1_000_000_000

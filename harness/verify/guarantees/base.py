@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from urteil.chaos.capabilities import Capability
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.reference import Reference
 
 Explain = Callable[[Mapping[str, Any]], str]

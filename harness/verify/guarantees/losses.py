@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import Excuse, only_where
 
 LOST_RECORDS = (Permit.UNCLEAN_ELECTION, Permit.LOST_DISKS)

@@ -19,15 +19,15 @@ from urteil.harness.evidence.fault_effects import effects_of
 from urteil.harness.scenario import RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.broker_views import view_rows
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC, coordinating_partition
+from urteil.harness.verify.derived.coordinators import coordinating_partition
 from urteil.harness.verify.derived.impact import BROKER
 from urteil.harness.verify.derived.small_evidence import Key, SmallEvidence, read
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.tables import DERIVED, DerivedTable
 from urteil.harness.verify.evidence import Row, nodes_of
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from urteil.harness.verify.limits import FOREVER_NS
 
-TRANSACTIONS_TOPIC = "__transaction_state"
 GROUP, TRANSACTION = "group", "transaction"
 _BROKERS = "/brokers/ids/"
 

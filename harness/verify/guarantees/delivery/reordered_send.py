@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import EPOCH, SLOT, Excuse, Guarantee, count_records
 from urteil.harness.verify.limits import OF_COMMIT
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknowledged_offset

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.chaos.capabilities import IDEMPOTENCE
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
 from urteil.harness.verify.guarantees.base import EPOCH, Excuse, Guarantee, place
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 

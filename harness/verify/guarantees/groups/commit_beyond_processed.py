@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import DUE, Excuse, Guarantee, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import kept_records
 from urteil.harness.verify.guarantees.losses import LOSSES

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee
 from urteil.harness.verify.reference import SmallHistory, Violation, is_number
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.permits import Permit
+from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.reference import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.harness.verify.rare_states.made import Case, Made
-from urteil.harness.verify.derived.coordinators import OFFSETS_TOPIC
+from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 
 
 def rebalanced(at_s: float) -> Made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.harness.verify.rare_states.made import Case, Made
-from urteil.harness.verify.rare_states.prepared import TRANSACTIONS_TOPIC
+from urteil.harness.verify.internal_topics import TRANSACTIONS_TOPIC
 
 ALL = [1, 2, 3]
 

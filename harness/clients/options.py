@@ -272,8 +272,8 @@ def has_consumer_protocol(load: WorkloadSpec) -> bool:
 
 
 PROTOCOL_OF = {"assignor": CLASSIC, "static": CLASSIC, "remote_assignor": CONSUMER}
-"""Options of one protocol alone. Static members of a `consumer` group would have to leave before
-they return: the coordinator rejects a second session, and librdkafka ends then."""
+"""Options of one protocol alone. In a `consumer` group the coordinator rejects the next session of
+a killed static member until the former one times out (KIP-848: UNRELEASED_INSTANCE_ID)."""
 
 
 def check_protocol(load: WorkloadSpec) -> None:

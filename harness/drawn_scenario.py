@@ -25,7 +25,7 @@ from urteil.harness.evidence.fault_effects import named_effects
 from urteil.harness.permits import permits_of
 from urteil.harness.permitted_deviations import Permit
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
-from urteil.harness.topic_settings import cleanup_policy
+from urteil.harness.topic_settings import cleanup_policy, setting
 
 TOPICS = "topics"
 _replace = msgspec.structs.replace
@@ -156,14 +156,18 @@ def _can_select(target: str, scenario: Scenario) -> bool:
 
 
 def _can_act(choice: WeightedFault, scenario: Scenario) -> bool:
-    """Whether brokers and clients have what the fault's effects need."""
-    effects = named_effects(choice.fault)
+    """Whether brokers, clients and the first topic have what the fault's effects need."""
+    cluster, load, topic = scenario.cluster, scenario.workload, scenario.workload.topics[0]
+    one_isr = setting(topic, scenario, "min.insync.replicas") == "1"
     lacking = {
-        *({Effect.REMOVES_DISKS, Effect.MOVES_LOGS} if scenario.cluster.log_dirs < 2 else ()),
-        *({Effect.MOVES_CLOCKS} if not scenario.cluster.own_clocks else ()),
-        *(UNSUPPORTED_EFFECTS if scenario.workload.client == VERIFIABLE else ()),
+        *({Effect.REMOVES_DISKS, Effect.MOVES_LOGS} if cluster.log_dirs < 2 else ()),
+        *({Effect.MOVES_CLOCKS} if not cluster.own_clocks else ()),
+        *({Effect.LOSES_MESSAGES} if load.acks == 0 else ()),  # it has no answers to lose
+        *({Effect.CHANGES_MIN_ISR} if one_isr else ()),  # to 1: nothing would change
+        *({Effect.DELETES_RECORDS} if cleanup_policy(topic, scenario) == "compact" else ()),
+        *(UNSUPPORTED_EFFECTS if load.client == VERIFIABLE else ()),
     }
-    return not effects & lacking
+    return not named_effects(choice.fault) & lacking
 
 
 def _judged(scenario: Scenario) -> tuple[str, ...]:

@@ -113,8 +113,8 @@ CLIENTS = (
     drawn("options", "repeated_rounds", mostly(None, 100), kind=PLAIN),
     drawn("options", "commits_per_s", evenly(5, 20), kind=("commits",)),
     drawn("options", "deletions", mostly(None, True), kind=("commits",)),
-    drawn("options", "txn_records", evenly(1, 8, 30), kind=("transactions",)),
-    drawn("options", "hold_ms", mostly(None, 400), kind=("transactions",)),
+    drawn("options", "txn_records", evenly(3, 8, 30), kind=("transactions",)),
+    drawn("options", "hold_ms", mostly(None, 400), kind=("transactions",), txn_records=(30,)),
     drawn("options", "aborts", evenly(0.1, 0.25, 0.5), kind=("transactions",)),
     drawn("options", "copiers", evenly(1, 2), kind=("transactions",)),
     drawn("options", "overdue_txns", mostly(None, 2), kind=("transactions",)),
@@ -217,6 +217,7 @@ ANYTHING = Scenario(
     name="anything",
     about="the seed draws everything: brokers, topics, settings, clients, administration, and "
     "faults of any kind, two or three at once; what is promised follows from the settings",
+    suites=("chaos",),
     cluster=ClusterSpec(config={**CLEANUP, "log.initial.task.delay.ms": "500"}),
     workload=WorkloadSpec(),
     draw=RandomSchedule(choices=FAULTS, pause_s=(0.5, 3.0), anchors=ANCHORS, voids=("retention",)),

@@ -157,6 +157,10 @@ def test_faults_are_drawn_only_where_they_can_act() -> None:
         assert ("member" in targets) == (scenario.workload.kind in ("group", "mixed"))
         assert ("transactional" in targets) == (scenario.workload.kind == "transactions")
         assert ("move_directories" in faults) == (scenario.cluster.log_dirs > 1)
+        config = scenario.workload.topics[0].config
+        assert ("min_isr" in faults) == (config["min.insync.replicas"] != "1")
+        assert ("delete_records" in faults) == (config.get("cleanup.policy") != "compact")
+        assert ("lose_answer" in faults) == (scenario.workload.acks != 0)
         if scenario.workload.client == "verifiable":
             assert not faults & {"add_partitions", "slow_poll"}
 

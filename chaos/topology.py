@@ -244,6 +244,10 @@ class Plan(ABC):
         """The brokers' addresses for the lab's own clients."""
         return ["{}:{}".format(*self.lab_client_address(node)) for node in self.brokers]
 
+    def users_bootstrap(self) -> list[str]:
+        """The brokers' addresses for users' clients on this machine."""
+        return self.bootstrap_at(self.ports.users) if self.layout.secured else self.bootstrap()
+
     def bootstrap_at(self, port: int) -> list[str]:
         """The brokers' addresses for the clients of one of `client_ports`."""
         return ["{}:{}".format(*self.client_address(node, port)) for node in self.brokers]
@@ -269,6 +273,10 @@ class Plan(ABC):
         ]
         own = dict.fromkeys(self.own_names(node))
         return "\n".join([*names, *(f"{self.address(node)} {name}" for name in own)]) + "\n"
+
+    def host_of(self, node: str) -> str:
+        """The host of the inventory on which a node runs. Empty without one."""
+        return ""
 
     def describe_own_clock(self, node: str) -> str:
         """Why the monotonic clock of a node's machine is not the lab's. Empty where it is."""

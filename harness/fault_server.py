@@ -27,7 +27,7 @@ from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Fault, Proof
 from urteil.chaos.faults.base.rule_fault import RuleFault
 from urteil.chaos.link_rules import RuleHit
-from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
+from urteil.chaos.observations import LabFailure, NodeState, NodeStatus, NotHealthy
 from urteil.harness.fault_check import FaultCheck, check_all, prepare
 
 HEAL_DEADLINE_S = 60.0
@@ -99,7 +99,7 @@ class FaultServer:
                 case "heal all":
                     yield {"healed": self.heal_all()}
                 case "pids":
-                    yield {"pids": self._pids()}
+                    yield self._pids()
                 case "check":
                     yield from self._check(**request)
                     yield {"done": True}
@@ -190,9 +190,19 @@ class FaultServer:
         ]
         return [*repeated, *steps]
 
-    def _pids(self) -> dict[str, int]:
-        """The process id of every node; the last one of a dead node, or 0."""
-        return {node: self._controls.status(node).pid or 0 for node in self._controls.nodes}
+    def _pids(self) -> Request:
+        """The process id of every node, the last one of a dead node, or 0. The dead nodes, which
+        those of a lost host are."""
+        pids, dead = {}, []
+        for node in self._controls.nodes:
+            try:
+                status = self._controls.status(node)
+            except LabFailure:
+                status = NodeStatus(node=node, state=NodeState.DEAD, pid=None)
+            pids[node] = status.pid or 0
+            if status.state is NodeState.DEAD:
+                dead.append(node)
+        return {"pids": pids, "dead": dead}
 
     def _check(self, names: list[str], runtime: str, target: str, seed: int) -> Iterator[Request]:
         prepare(self._bootstrap, self._controls.topics())
@@ -291,10 +301,10 @@ class FaultSession:
         healed: list[str] = self.exchange({"op": "heal all"})["healed"]
         return healed
 
-    def pids(self) -> dict[str, int]:
-        """The process ids of all nodes now."""
-        pids: dict[str, int] = self.exchange({"op": "pids"})["pids"]
-        return pids
+    def pids(self) -> tuple[dict[str, int], list[str]]:
+        """The process ids of all nodes now, and the dead nodes."""
+        response = self.exchange({"op": "pids"})
+        return response["pids"], response["dead"]
 
     def check(
         self, names: list[str], *, runtime: str, target: str, seed: int

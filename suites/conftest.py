@@ -1,8 +1,8 @@
 """The suites play scenarios of the catalogue and assert their verdicts.
 
-The options `--urteil-target`, `--urteil-runtime`, `--urteil-seed`, `--urteil-engine` and
-`--urteil-out` belong to the plugin. `--urteil-nightly` plays more seeds, and draws the first one
-unless it is given.
+The options `--urteil-target`, `--urteil-runtime`, `--urteil-hosts`, `--urteil-seed`,
+`--urteil-engine` and `--urteil-out` belong to the plugin. `--urteil-nightly` plays more seeds, and
+draws the first one unless it is given.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from urteil.harness.runtimes.containers.engine import Engine
 
 Play = Callable[..., Result]
+GIVEN = ("seed", "target", "runtime", "hosts")
+"""Fields of a scenario that options of the plugin change."""
 REPEATS = 3
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -70,7 +72,7 @@ def play(request: pytest.FixtureRequest) -> Play:
     option = request.config.getoption
 
     def run(name: str, **changes: object) -> Result:
-        options = {name: option(f"--urteil-{name}") for name in ("seed", "target", "runtime")}
+        options = {name: option(f"--urteil-{name}") for name in GIVEN}
         given = {name: value for name, value in options.items() if value is not None}
         if given["target"] == Scenario(name="").target:
             del given["target"]  # the plugin's default: a scenario may have another target

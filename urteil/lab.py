@@ -25,6 +25,7 @@ from urteil.harness.run.folder import new_run_dir
 from urteil.harness.run.judging import judge_collected
 from urteil.harness.run.steps import Steps, new_facts
 from urteil.harness.run.topics import create_topics
+from urteil.harness.runtimes.hosts.connection import HostFailure
 from urteil.harness.scenario import (
     ClusterSpec,
     Scenario,
@@ -115,7 +116,12 @@ class Lab:
         owner = options.standing or (shared.name if shared else None)
         target = f"standing:{owner}" if owner else options.target
         scenario = Scenario(
-            name=name, cluster=spec, seed=options.seed, target=target, runtime=options.runtime
+            name=name,
+            cluster=spec,
+            seed=options.seed,
+            target=target,
+            runtime=options.runtime,
+            hosts=options.hosts,
         )
         self.run_dir = new_run_dir(Path(options.out), scenario)
         command = f"pytest -k {name} --urteil-seed {options.seed}"
@@ -149,9 +155,13 @@ class Lab:
         try:
             target = parse_target(options.target)
             spec = self.steps.scenario.cluster
-            self._own = Cluster(spec, target, self.run_dir, runtime=options.runtime)
+            if options.runtime == "ssh" and not options.hosts:
+                raise ValueError("add --urteil-hosts hosts.toml, the inventory of the hosts")
+            self._own = Cluster(
+                spec, target, self.run_dir, runtime=options.runtime, hosts=options.hosts
+            )
             self.steps.start_cluster(self._own)
-        except (MissingDependency, ValueError) as error:
+        except (MissingDependency, ValueError, HostFailure) as error:
             raise PluginError(
                 f"--urteil-target {options.target} --urteil-runtime {options.runtime}: {error}"
             ) from None
@@ -203,6 +213,7 @@ class Lab:
             controllers=cluster.controllers,
             target=options.target,
             runtime=options.runtime,
+            hosts=options.hosts and str(Path(options.hosts).resolve()),
             settings=cluster.config,
         )
         try:

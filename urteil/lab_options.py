@@ -13,6 +13,7 @@ from urteil.harness.standing.settings import settings_problem
 
 SESSION_WORDS = {
     "standing": "--urteil-cluster",
+    "hosts": "--urteil-hosts",
     "out": "--urteil-out",
     "engine": "--urteil-engine",
     "keep": "--urteil-keep",
@@ -37,13 +38,14 @@ class TopicOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cluster of one test; `brokers` is 3, or as many as the target's mix has.
 
-    `standing` names a standing cluster, `out` is the folder of runs, `keep` leaves the cluster
-    of a failed test standing.
+    `standing` names a standing cluster, `hosts` is the inventory of the runtime ssh, `out` is the
+    folder of runs, `keep` leaves the cluster of a failed test standing.
     """
 
     standing: str | None = None
     target: str = "urteil"
-    runtime: Literal["process", "docker"] = "process"
+    runtime: Literal["process", "docker", "ssh"] = "process"
+    hosts: str = ""
     brokers: Annotated[int, msgspec.Meta(ge=1, le=9)] | None = None
     zookeepers: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     controllers: Literal[0, 1, 3, 5] = 0

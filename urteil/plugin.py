@@ -38,7 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="urteil (default), kafka[:VERSION] or mix:KIND,KIND,...",
     )
     group.addoption(
-        "--urteil-runtime", choices=["process", "docker"], help="where nodes run (process)"
+        "--urteil-runtime", choices=["process", "docker", "ssh"], help="where nodes run (process)"
+    )
+    group.addoption(
+        "--urteil-hosts", metavar="FILE", help="with --urteil-runtime ssh: the inventory of hosts"
     )
     group.addoption(
         "--urteil-brokers", type=int, help="brokers of a cluster (3, or as many as the mix)"
@@ -83,6 +86,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "urteil(brokers, zookeepers, controllers, target, runtime, config, topics, seed): "
         "the cluster of a test, class or module (docs/guide/plugin.md)",
     )
+    if config.getoption("--urteil-hosts") and config.getoption("--urteil-runtime") != "ssh":
+        raise pytest.UsageError("--urteil-hosts names the hosts of --urteil-runtime ssh: add it")
     if config.getini("urteil_short_names"):
         config.pluginmanager.register(_ShortNames(), "urteil-short-names")
 
@@ -180,6 +185,7 @@ def _open(
         standing=option("--urteil-cluster"),
         target=option("--urteil-target"),
         runtime=option("--urteil-runtime") or "process",
+        hosts=option("--urteil-hosts") or "",
         brokers=option("--urteil-brokers"),
         zookeepers=option("--urteil-zookeepers"),
         controllers=option("--urteil-controllers"),

@@ -181,7 +181,10 @@ class SshRuntime:
         for node, host in self._placed.items():
             facts = self._machines[host.name].facts
             places[node] = Place(
-                address=host.address, host_name=facts.found.host_name, own_clock=facts.own_clock
+                host=host.name,
+                address=host.address,
+                host_name=facts.found.host_name,
+                own_clock=facts.own_clock,
             )
         return places
 

@@ -37,6 +37,7 @@ def run_cluster(request: StandingRequest, directory: Path) -> None:
         parse_target(request.target),
         directory,
         runtime=request.runtime,
+        hosts=request.hosts,
         access=access,
     ) as cluster:
         cluster.missing_capabilities()
@@ -50,7 +51,7 @@ def run_cluster(request: StandingRequest, directory: Path) -> None:
 def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingCluster:
     """The state of a ready cluster. Writes its users' files."""
     plan, security = cluster.plan, cluster.access.security
-    bootstrap = plan.bootstrap_at(plan.users_port)
+    bootstrap = plan.users_bootstrap()
     network_bootstrap = plan.bootstrap_at(plan.ports.network) if request.network else []
     clients = clients_folder(request.name)
     users = write_clients(clients, cluster.access, bootstrap, network_bootstrap)
@@ -87,6 +88,7 @@ def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingClus
         network_bootstrap=network_bootstrap,
         network_zookeeper=",".join(plan.network_zookeeper()) if isinstance(plan, PodPlan) else "",
         pids={node: cluster.runtime.status(node).pid or 0 for node in nodes},
+        hosts={node: host for node in nodes if (host := plan.host_of(node))},
     )
 
 

@@ -26,6 +26,8 @@ from urteil.harness.standing.settings import settings_problem
 from urteil.harness.standing.state_file import StandingCluster, StandingRequest
 
 UP_DEADLINE_S = 180.0
+SEND_DEADLINE_S = 600.0
+"""In addition, for hosts that lack parts."""
 DOWN_DEADLINE_S = 40.0
 POLL_S = 0.05
 LOG, LOG_LINES = "keeper.log", 30
@@ -82,7 +84,7 @@ def start(request: StandingRequest, directory: Path | None = None) -> StandingCl
             start_new_session=True,
             env=env,
         )
-    return _await_up(name, process)
+    return _await_up(name, process, UP_DEADLINE_S + (SEND_DEADLINE_S if request.hosts else 0.0))
 
 
 def _check(request: StandingRequest) -> None:
@@ -140,13 +142,13 @@ def write_state(cluster: StandingCluster) -> None:
     save(_folder(cluster.name) / "state.json", cluster)
 
 
-def _await_up(name: str, process: subprocess.Popen[bytes]) -> StandingCluster:
+def _await_up(name: str, process: subprocess.Popen[bytes], deadline_s: float) -> StandingCluster:
     """The state of the cluster when it is ready. StandingError with the end of its log if its
     process ends before, or at the deadline."""
     cluster = until(
         lambda: _find(name),
         lambda cluster: cluster is not None or process.poll() is not None,
-        deadline_s=UP_DEADLINE_S,
+        deadline_s=deadline_s,
         poll_s=POLL_S,
     )
     if cluster is None:

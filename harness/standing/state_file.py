@@ -15,7 +15,7 @@ HIGHEST_ID = 1000
 
 
 class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of `urteil cluster up`."""
+    """The options of `urteil cluster up`. `hosts` is the inventory of the runtime ssh."""
 
     name: str = "default"
     brokers: int = 3
@@ -23,6 +23,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
     controllers: int = 0
     target: str = "urteil"
     runtime: str = "process"
+    hosts: str = ""
     port: int | None = None
     settings: dict[str, str] = {}
     first_broker_id: int = 1
@@ -74,7 +75,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not all(self.racks):
             return f"--racks {','.join(self.racks)} has an empty name: write --racks a,b,c"
-        if problem := self._kraft_problem():
+        if problem := self._kraft_problem() or self._hosts_problem():
             return problem
         out_of_range = "" if self.port is None else range_problem(self.port, self.port_count)
         return out_of_range or self.security.problem()
@@ -88,6 +89,21 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
         if self.acl or self.sasl == "scram":
             option = "--acl" if self.acl else "--sasl scram"
             return f"{option} needs ZooKeeper: take --target kafka"
+        return ""
+
+    def _hosts_problem(self) -> str:
+        """Why hosts cannot run this cluster. Empty where they can, and for another runtime."""
+        if self.runtime != "ssh":
+            return ""
+        rejected = {
+            "--port": self.port is not None,
+            "--first-broker-id": self.first_broker_id != 1,
+            "--tls": self.tls,
+            "--sasl": bool(self.sasl),
+            "--acl": self.acl,
+        }
+        for option in (option for option, is_given in rejected.items() if is_given):
+            return f"{option} needs nodes on this machine: leave out {option} or --runtime ssh"
         return ""
 
     def port_problem(self) -> str:
@@ -123,7 +139,8 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a standing cluster. `keeper_began` guards against reused pids.
 
     `bootstrap` and `zookeeper` are for users' programs, `lab_bootstrap` is the listener of the
-    lab's own clients. `defaults` are effective settings of the brokers.
+    lab's own clients. `defaults` are effective settings of the brokers. `hosts` are those of the
+    nodes, with the runtime ssh. `dead` are the nodes that do not run.
     """
 
     name: str
@@ -151,6 +168,8 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     network_bootstrap: list[str] = []
     network_zookeeper: str = ""
     pids: dict[str, int] = {}
+    hosts: dict[str, str] = {}
+    dead: list[str] = []
     fault_port: int = 0
     fault_key: str = ""
 

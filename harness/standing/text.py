@@ -6,7 +6,6 @@ import shlex
 from typing import Any
 
 import msgspec
-import psutil
 
 from urteil.harness.standing.client_files import NETWORK_FOLDER, SUFFIXES
 from urteil.harness.standing.state_file import StandingCluster
@@ -31,7 +30,7 @@ def as_text(cluster: StandingCluster) -> str:
         *_security(cluster),
         *_defaults(cluster),
         ("files", cluster.directory),
-        *((node, _life(pid, cluster.racks.get(node))) for node, pid in cluster.pids.items()),
+        *((node, _life(cluster, node)) for node in cluster.pids),
         ("variables", f'eval "$(urteil cluster status{option} --export)"'),
         ("stop it", f"urteil cluster down{option}"),
     ]  # fmt: skip
@@ -113,6 +112,8 @@ def _defaults(cluster: StandingCluster) -> list[tuple[str, str]]:
     return [("settings" if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
-def _life(pid: int, rack: str | None) -> str:
-    state = "lives" if psutil.pid_exists(pid) else "dead"
-    return f"pid {pid}, {state}" + (f", rack {rack}" if rack else "")
+def _life(cluster: StandingCluster, node: str) -> str:
+    host, rack = cluster.hosts.get(node), cluster.racks.get(node)
+    where = f" on {host}" if host else ""
+    state = "dead" if node in cluster.dead else "lives"
+    return f"pid {cluster.pids[node]}{where}, {state}" + (f", rack {rack}" if rack else "")

@@ -88,7 +88,7 @@ def test_fixed_port_gives_consecutive_ports() -> None:
 def test_secured_layout_leaves_the_lab_a_listener_of_its_own() -> None:
     layout = Layout(port=9092, secured=True)
     plan = LoopbackPlan(77, PORTS, brokers=1, zookeepers=1, layout=layout)
-    assert plan.bootstrap_at(plan.users_port) == ["127.0.0.1:9092"]
+    assert plan.users_bootstrap() == ["127.0.0.1:9092"]
     assert plan.bootstrap() == [f"127.77.201.1:{PORTS.client}"]
     listens = [proxy.listen for proxy in plan.proxies(Link(CLIENT, "b1"))]
     assert listens == [*plan.bootstrap(), "127.0.0.1:9092"]

@@ -56,6 +56,13 @@ def test_a_fault_acts_for_the_length_of_its_block(standing: Standing) -> None:
     assert standing.state("b1") is NodeState.RUNNING
 
 
+def test_pids_name_the_dead_nodes(standing: Standing) -> None:
+    session = standing.session()
+    with session.fault("crash", "b1", expiry_s=60):
+        assert session.pids()[1] == ["b1"]
+    assert session.pids()[1] == []
+
+
 def test_faults_of_a_session_end_with_it(standing: Standing, held: ExitStack) -> None:
     session = standing.session()
     for node in ("b1", "b2"):

@@ -21,9 +21,10 @@ def inventory(tmp_path: Path) -> str:
 def test_runtime_and_inventory_go_together(
     inventory: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (["--runtime", "ssh"], ["--hosts", inventory]):
-        assert exit_code(["run", "demo", *words]) == WRONG_USAGE
-        assert "--runtime ssh and --hosts hosts.toml go together" in capsys.readouterr().err
+    for command in (["run", "demo"], ["cluster", "up"]):
+        for words in (["--runtime", "ssh"], ["--hosts", inventory]):
+            assert exit_code([*command, *words]) == WRONG_USAGE
+            assert "--runtime ssh and --hosts hosts.toml go together" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -44,12 +45,22 @@ def test_scenario_that_needs_processes_is_rejected(
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", [("--port", "9092"), ("--tls",), ("--first-broker-id", "0")])
+def test_standing_cluster_of_hosts_has_the_labs_own_listeners_only(
+    option: tuple[str, ...], inventory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["cluster", "up", "--name", "never-up", "--runtime", "ssh", "--hosts", inventory]
+    assert exit_code([*words, *option]) == WRONG_USAGE
+    assert f"{option[0]} needs nodes on this machine" in capsys.readouterr().err
+
+
 def test_bad_inventory_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "hosts.toml"
     path.write_text('[hosts.alpha]\naddress = "alpha"\n')
     for words in (
         ["hosts", "check", str(path)],
         ["run", "demo", "--runtime", "ssh", "--hosts", str(path)],
+        ["cluster", "up", "--runtime", "ssh", "--hosts", str(path)],
     ):
         assert exit_code(words) == WRONG_USAGE
         assert "hosts.alpha.address: 'alpha' is no IPv4 address" in capsys.readouterr().err

@@ -120,6 +120,11 @@ def test_a_standing_cluster(project: Path, target: str) -> None:
     [
         (("--urteil-runtime", "docker"), "docker is missing: no engine at unix:///nowhere"),
         (("--urteil-target", "external:x.toml"), "does not start an external cluster"),
+        pytest.param(
+            ("--urteil-runtime", "ssh"),
+            "add --urteil-hosts hosts.toml",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_impossible_options_are_reported_in_one_message(
@@ -130,6 +135,12 @@ def test_impossible_options_are_reported_in_one_message(
     done = pytest_in(project, "test_short.py", *options)
     assert re.search(rf"PluginError: .*{' '.join(options)}.*{message}", done.stdout), done.stdout
     assert "During handling" not in done.stdout
+
+
+@pytest.mark.thorough
+def test_inventory_without_its_runtime_is_rejected(project: Path) -> None:
+    done = pytest_in(project, "--urteil-hosts", "hosts.toml")
+    assert "--urteil-hosts names the hosts of --urteil-runtime ssh: add it" in done.stderr
 
 
 def urteil(*arguments: str) -> str:

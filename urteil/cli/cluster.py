@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.options import check_metadata_nodes, controllers_option
+from urteil.cli.options import (
+    check_hosts,
+    check_metadata_nodes,
+    controllers_option,
+    hosts_option,
+)
 
 if TYPE_CHECKING:
     from urteil.harness.standing import StandingCluster, StandingRequest
@@ -39,8 +45,9 @@ _export = click.option(
 @click.option(
     "--mix", metavar="KIND,...", help="One target for each broker: --mix kafka,urteil,urteil"
 )
-@click.option("--runtime", type=click.Choice(["process", "docker"]), default="process",
+@click.option("--runtime", type=click.Choice(["process", "docker", "ssh"]), default="process",
               show_default=True, help="Where the nodes run.")  # fmt: skip
+@hosts_option()
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N",
               help="First of consecutive ports at 127.0.0.1: brokers, ZooKeepers, metrics.  "
                    "[default: free ports]")  # fmt: skip
@@ -112,7 +119,7 @@ def down(name: str) -> None:
 def _request(
     *, brokers: int | None, zookeepers: int | None, controllers: int | None, target: str | None,
     mix: str | None, racks: str | None, settings: tuple[str, ...], sasl: str | None,
-    **arguments: Any,
+    runtime: str, hosts: Path | None, **arguments: Any,
 ) -> StandingRequest:  # fmt: skip
     """The options as a request. Raises UsageError for invalid combinations."""
     from urteil.harness.standing import StandingRequest
@@ -124,6 +131,7 @@ def _request(
         raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
     target = f"{PREFIX}{mix}" if mix else target or "urteil"
     check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
+    check_hosts(runtime, hosts)
     brokers = brokers or size_of(target, 3)
     try:
         kinds_of(parse_target(target), brokers)
@@ -141,6 +149,8 @@ def _request(
         settings=parsed,
         racks=() if racks is None else tuple(map(str.strip, racks.split(","))),
         sasl=sasl or "",
+        runtime=runtime,
+        hosts=str(hosts.resolve()) if hosts else "",
         **arguments,
     )
 
@@ -156,7 +166,8 @@ def _with_pids(cluster: StandingCluster) -> StandingCluster:
 
     from urteil.harness import standing
 
-    return msgspec.structs.replace(cluster, pids=standing.faults_on(cluster.name).pids())
+    pids, dead = standing.faults_on(cluster.name).pids()
+    return msgspec.structs.replace(cluster, pids=pids, dead=dead)
 
 
 def sole_cluster(clusters: list[StandingCluster], option: str) -> StandingCluster:

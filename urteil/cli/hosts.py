@@ -37,3 +37,18 @@ def check(inventory: Path) -> int:
     for problem in problems:
         click.echo(problem, err=True)
     return EXIT_UNUSABLE if problems else 0
+
+
+def require_hosts(inventory: Path) -> None:
+    """Raise ClickException with the first problem of the hosts."""
+    from urteil.chaos.observations import LabFailure
+    from urteil.harness.dependencies.installation import MissingDependency
+    from urteil.harness.runtimes.hosts.host_check import check_hosts
+    from urteil.harness.runtimes.hosts.inventory import load_hosts
+
+    try:
+        for check in check_hosts(load_hosts(inventory)):
+            for problem in check.problems:
+                raise click.ClickException(problem)
+    except (MissingDependency, LabFailure) as error:
+        raise click.ClickException(f"--runtime ssh: {error}") from None

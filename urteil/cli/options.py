@@ -62,6 +62,29 @@ def check_metadata_nodes(target: str, *, zookeepers: int | None, controllers: in
         )
 
 
+def hosts_option() -> Decorator:
+    return click.option(
+        "--hosts", type=click.Path(dir_okay=False, path_type=Path),
+        help="With --runtime ssh: the inventory of its hosts (docs/guide/hosts.md).",
+    )  # fmt: skip
+
+
+def check_hosts(runtime: str | None, hosts: Path | None) -> None:
+    """Raise UsageError for --runtime ssh without a valid inventory, or another one with it."""
+    from urteil.harness.runtimes.hosts.inventory import load_hosts
+
+    if (hosts is not None) != (runtime == "ssh"):
+        raise click.UsageError(
+            "--runtime ssh and --hosts hosts.toml go together (docs/guide/hosts.md)"
+        )
+    if hosts is None:
+        return
+    try:
+        load_hosts(hosts)
+    except ValueError as error:
+        raise click.UsageError(f"--hosts {error}") from None
+
+
 def out_option(help_text: str = "The folder of all runs.") -> Decorator:
     return click.option(
         "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from urteil.cli.options import check_metadata_nodes
+from urteil.cli.options import check_hosts, check_metadata_nodes
 from urteil.cli.suggestions import require_known
 from urteil.harness.clients.libraries import VERIFIABLE
 
@@ -71,12 +71,14 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     if arguments["schedule"] is not None:
         base = _by_file(base, arguments)
     runtime = _runtime(base, target, arguments["runtime"])
+    hosts = arguments.get("hosts")
+    check_hosts(arguments["runtime"], hosts)
     return replace(
         base,
         workload=_workload(base, arguments),
         target=target,
         runtime=runtime,
-        hosts=_hosts(arguments),
+        hosts=str(hosts or ""),
         mutant=_mutant(arguments["mutant"], runtime),
         coverage=arguments["coverage"],
     )
@@ -249,21 +251,3 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
         ):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime
-
-
-def _hosts(arguments: dict[str, Any]) -> str:
-    """The inventory of --runtime ssh, once it is found valid. Empty for other runtimes."""
-    from urteil.harness.runtimes.hosts.inventory import load_hosts
-
-    inventory: Path | None = arguments.get("hosts")
-    if (inventory is not None) != (arguments["runtime"] == "ssh"):
-        raise click.UsageError(
-            "--runtime ssh and --hosts hosts.toml go together (docs/guide/hosts.md)"
-        )
-    if inventory is None:
-        return ""
-    try:
-        load_hosts(inventory)
-    except ValueError as error:
-        raise click.UsageError(f"--hosts {error}") from None
-    return str(inventory)

@@ -11,10 +11,12 @@ import click
 
 from urteil.cli import completion
 from urteil.cli.coverage import keep_coverage, prepare_coverage
+from urteil.cli.hosts import require_hosts
 from urteil.cli.options import (
     Number,
     controllers_option,
     engine_option,
+    hosts_option,
     json_option,
     out_option,
     run_argument,
@@ -79,11 +81,7 @@ _master = click.option(
     type=click.Choice(["process", "docker", "ssh"]),
     help="Where the nodes run.  [default: process, or docker if the scenario requires it]",
 )
-@click.option(
-    "--hosts",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --runtime ssh: the inventory of its hosts (docs/guide/hosts.md).",
-)
+@hosts_option()
 @click.option(
     "--brokers", type=click.IntRange(1, 9), help="Number of brokers.  [default: the scenario's]"
 )
@@ -150,7 +148,7 @@ def run(
     if requested.runtime == "docker":
         _must_have_engine()
     if requested.runtime == "ssh":
-        _must_reach_hosts(Path(requested.hosts))
+        require_hosts(Path(requested.hosts))
     if requested.coverage:
         prepare_coverage()
     try:
@@ -244,21 +242,6 @@ def _must_have_engine() -> None:
         connect().client.close()
     except MissingDependency as error:
         raise click.ClickException(f"--runtime docker: {error}") from None
-
-
-def _must_reach_hosts(inventory: Path) -> None:
-    """Raise ClickException with the first problem of the hosts."""
-    from urteil.chaos.observations import LabFailure
-    from urteil.harness.dependencies.installation import MissingDependency
-    from urteil.harness.runtimes.hosts.host_check import check_hosts
-    from urteil.harness.runtimes.hosts.inventory import load_hosts
-
-    try:
-        for check in check_hosts(load_hosts(inventory)):
-            for problem in check.problems:
-                raise click.ClickException(problem)
-    except (MissingDependency, LabFailure) as error:
-        raise click.ClickException(f"--runtime ssh: {error}") from None
 
 
 def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master: str | None) -> str:

@@ -56,9 +56,11 @@ BLOCKS = tuple(Block(number) for number in range((HIGHEST_PORT - LOWEST_PORT) //
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a node runs. `own_clock` is empty where the host has the lab's monotonic clock,
-    otherwise the reason why its times cannot be compared with the lab's."""
+    """Where a node runs. `host` is the inventory's name, `host_name` the machine's own one.
+    `own_clock` is empty where the host has the lab's monotonic clock, otherwise the reason why its
+    times cannot be compared with the lab's."""
 
+    host: str
     address: str
     host_name: str
     own_clock: str = ""
@@ -127,6 +129,9 @@ class HostsPlan(Plan):
             for link in self.links()
             if link.src == node
         )
+
+    def host_of(self, node: str) -> str:
+        return "" if node == CLIENT else self._places[node].host
 
     def describe_own_clock(self, node: str) -> str:
         return "" if node == CLIENT else self._places[node].own_clock

@@ -8,6 +8,7 @@ import subprocess
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from tests.ports import free_port
 from urteil.harness.standing import StandingCluster, text
@@ -70,6 +71,13 @@ def test_text_names_ports_settings_and_users() -> None:
     assert "admin / admin-secret, rights: all" in shown
     assert "bob, rights: none" in shown
     assert "SASL_SSL SCRAM-SHA-256 or SCRAM-SHA-512" in shown
+
+
+def test_text_says_where_nodes_run_and_which_are_dead() -> None:
+    pids, hosts = {"b1": 7, "b2": 8}, {"b1": "alpha", "b2": "beta"}
+    shown = text.as_text(replace(CLUSTER, pids=pids, hosts=hosts, dead=["b2"], racks={"b1": "r"}))
+    assert "b1         pid 7 on alpha, lives, rack r\n" in shown
+    assert "b2         pid 8 on beta, dead\n" in shown
 
 
 def _bind_second_port(holder: socket.socket, address: str) -> int:

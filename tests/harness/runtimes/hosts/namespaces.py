@@ -25,6 +25,8 @@ from urteil.harness.dependencies.ssh_server import sshd_binary
 
 SSH_PORT = 22
 COMMAND_S = 20
+ENDED_S = 12.0
+"""Earlier than the silence after which an agent ends by itself."""
 SSHD = """
 ListenAddress {address}
 HostKey {folder}/host_key
@@ -74,6 +76,17 @@ class Network:
     bridge: str
     hosts: tuple[Namespace, ...]
     inventory: Path
+
+    def commands(self) -> list[str]:
+        """The command lines of all hosts' processes, without those of sshd."""
+        return [command for host in self.hosts for command in host.commands()]
+
+    def await_nothing_left(self) -> None:
+        """Wait until no host has a process or a folder of a run."""
+        until(lambda: not self.commands(), lambda: f"{self.commands()}", deadline_s=ENDED_S)
+        for host in self.hosts:
+            runs = host.folder / "runs"
+            until(lambda of=runs: not list(of.iterdir()), f"{runs} is empty", deadline_s=ENDED_S)
 
 
 @contextmanager

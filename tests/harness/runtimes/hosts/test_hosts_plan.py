@@ -17,7 +17,7 @@ def plan(addresses: dict[str, str] = ADDRESSES, own_clock: str = "") -> HostsPla
     brokers = sum(node.startswith("b") for node in addresses)
     beside_lab = LoopbackPlan(77, LAB_PORTS, brokers=brokers, zookeepers=len(addresses) - brokers)
     places = {
-        node: Place(address=address, host_name="alpha", own_clock=own_clock)
+        node: Place(host="h1", address=address, host_name="alpha", own_clock=own_clock)
         for node, address in addresses.items()
     }
     return HostsPlan(Block(2), places, beside_lab=beside_lab)
@@ -87,6 +87,11 @@ def test_metadata_is_reached_by_name_and_the_ports_of_each_node() -> None:
 def test_too_many_nodes_are_rejected() -> None:
     with pytest.raises(LabFailure, match="at most 15 nodes, not 16"):
         plan({f"b{n}": "198.18.0.1" for n in range(1, 17)})
+
+
+def test_host_of_a_node_is_the_inventorys() -> None:
+    assert plan().host_of("b1") == "h1"
+    assert plan().host_of(CLIENT) == ""
 
 
 def test_own_clock_of_a_host_is_described() -> None:

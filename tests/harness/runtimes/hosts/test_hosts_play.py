@@ -17,7 +17,6 @@ from tests.waiting import until
 from urteil.harness.verify.result import Result
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
-ENDED_S = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +33,8 @@ def run_words(network: Network, scenario: str, out: Path, *more: str) -> list[st
 
 def play(network: Network, scenario: str, out: Path, *more: str) -> Result:
     subprocess.run(run_words(network, scenario, out, *more), check=False)
-    assert_nothing_runs(network)
+    network.await_nothing_left()
     return msgspec.json.decode((out / "latest" / "result.json").read_bytes(), type=Result)
-
-
-def assert_nothing_runs(network: Network) -> None:
-    for host in network.hosts:
-        until(lambda of=host: not of.commands(), host.name, deadline_s=ENDED_S)
-        until(lambda of=host: not list((of.folder / "runs").iterdir()), deadline_s=ENDED_S)
 
 
 @pytest.mark.parametrize("scenario", ["demo", "leader-crash", "isolate-broker"])
@@ -61,7 +54,7 @@ def test_mutant_fails_by_its_own_guarantee(network: Network, tmp_path: Path) -> 
 def test_nothing_is_left_after_sigkill_of_the_lab(network: Network, tmp_path: Path) -> None:
     lab = subprocess.Popen(run_words(network, "leader-crash", tmp_path), start_new_session=True)
     until((tmp_path / "latest" / "faults.jsonl").exists, "no fault began", deadline_s=300.0)
-    assert any("urteil.broker" in command for host in network.hosts for command in host.commands())
+    assert any("urteil.broker" in command for command in network.commands())
     os.kill(lab.pid, signal.SIGKILL)
     lab.wait()
-    assert_nothing_runs(network)
+    network.await_nothing_left()

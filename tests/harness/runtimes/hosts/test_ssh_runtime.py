@@ -21,7 +21,6 @@ from urteil.harness.runtimes.ssh import SshRuntime
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 SLEEP = ["sh", "-c", "echo up; echo written > data/file; sleep 600 & exec sleep 600"]
-ENDED_S = 5.0
 LAB = """
 import sys, time
 from pathlib import Path
@@ -43,7 +42,7 @@ time.sleep(600)
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     with network_of_hosts(tmp_path_factory.mktemp("hosts"), count=2) as network:
         yield network
-        assert_nothing_runs(network)
+        network.await_nothing_left()
 
 
 def open_runtime(network: Network, run_dir: Path) -> SshRuntime:
@@ -58,22 +57,12 @@ def start(runtime: SshRuntime, run_dir: Path, node: str) -> Path:
     return folder
 
 
-def running(network: Network) -> list[str]:
-    return [command for host in network.hosts for command in host.commands()]
-
-
-def assert_nothing_runs(network: Network) -> None:
-    until(lambda: not running(network), f"{running(network)} to end", deadline_s=ENDED_S)
-    for host in network.hosts:
-        until(lambda of=host: not list((of.folder / "runs").iterdir()), deadline_s=ENDED_S)
-
-
 def test_nodes_run_on_their_hosts_and_their_files_come_back(
     network: Network, tmp_path: Path
 ) -> None:
     runtime = open_runtime(network, tmp_path)
     folder = start(runtime, tmp_path, "b2")
-    assert [command for command in running(network) if "sleep" in command]
+    assert [command for command in network.commands() if "sleep" in command]
     assert runtime.plan.address("b2") == network.hosts[1].address
     assert runtime.pause("b2").state is NodeState.PAUSED
     assert runtime.resume("b2").state is NodeState.RUNNING
@@ -85,7 +74,7 @@ def test_nodes_run_on_their_hosts_and_their_files_come_back(
     runtime.close()
     assert (folder / "data" / "file").read_text() == "written\n"
     assert (tmp_path / "logs" / "b2.log").read_text() == "up\nup\n"
-    assert_nothing_runs(network)
+    network.await_nothing_left()
 
 
 def test_nothing_is_left_after_sigkill_of_the_lab(network: Network, tmp_path: Path) -> None:
@@ -93,10 +82,10 @@ def test_nothing_is_left_after_sigkill_of_the_lab(network: Network, tmp_path: Pa
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as lab:
         assert lab.stdout is not None
         assert lab.stdout.readline() == b"up\n"
-        assert sum("sleep 600" in command for command in running(network)) >= 4
+        assert sum("sleep 600" in command for command in network.commands()) >= 4
         os.kill(lab.pid, signal.SIGKILL)
         lab.wait()
-        assert_nothing_runs(network)
+        network.await_nothing_left()
 
 
 def test_two_labs_on_the_same_hosts_do_not_meet(network: Network, tmp_path: Path) -> None:
@@ -127,7 +116,7 @@ def test_lost_host_is_named_and_its_evidence_is_missed(network: Network, tmp_pat
     assert (tmp_path / "nodes" / "b1" / "data" / "file").exists()
     assert not (tmp_path / "nodes" / "b2" / "data").exists()
     assert (tmp_path / "logs" / "b2.log").read_text() == "up\n", "output came here during the run"
-    assert_nothing_runs(network)
+    network.await_nothing_left()
 
 
 def failure_of(runtime: SshRuntime, node: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.observations import LabFailure, NodeState, NodeStatus
-from urteil.harness.runtimes.disks import ProcessDisks
+from urteil.harness.runtimes.disks import ProcessDisks, path_in_home
 
 REQUIREMENT = "only where the engine is this machine's own and the lab is root"
 
@@ -63,13 +63,7 @@ class ContainerDisks(ProcessDisks):
                 raise LabFailure(f"files of {node} can be taken away {REQUIREMENT}")
 
     def _log_dirs_below(self, home: Path, node: str) -> list[Path]:
-        return [home.joinpath(*_below_home(node, log_dir)) for log_dir in self._log_dirs(node)]
-
-
-def _below_home(node: str, log_dir: Path) -> tuple[str, ...]:
-    """`nodes/b1/data/disk1` of the run is `data/disk1` of the broker's home."""
-    path_parts = log_dir.parts
-    return path_parts[len(path_parts) - path_parts[::-1].index(node) :]
+        return [path_in_home(home, node, log_dir) for log_dir in self._log_dirs(node)]
 
 
 def _names(folders: Sequence[Path]) -> set[Path]:

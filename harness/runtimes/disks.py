@@ -44,6 +44,12 @@ def has_own_mounts(pid: int) -> bool:
     return os.readlink(f"/proc/{pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
 
 
+def path_in_home(home: Path, node: str, log_dir: Path) -> Path:
+    """`nodes/b1/data/disk1` of the run is `data/disk1` of the home of b1."""
+    names = log_dir.parts
+    return home.joinpath(*names[len(names) - names[::-1].index(node) :])
+
+
 class ProcessDisks:
     """Folders of this machine, and the kernel's limits on a broker's process."""
 

@@ -6,13 +6,14 @@ come back with `close`. The clients run beside the lab, and so does their Toxipr
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,9 +24,10 @@ import msgspec
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
-from urteil.harness.runtimes.folder_archives import extract, pack_folder
+from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
+from urteil.harness.runtimes.hosts.host_files import HostDisks, fetch_folder, replace_folder
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
 from urteil.harness.runtimes.hosts.inventory import (
     BROKER,
@@ -50,7 +52,6 @@ from urteil.harness.runtimes.runtime import NodeSpec, Programs
 T = TypeVar("T")
 R = TypeVar("R")
 OUTPUT_S = 1.0
-PACK_S = 300.0
 BESIDE = "toxiproxy-"
 BIN, PARTS = "../../bin", "../../parts"
 """Paths from the folder of a node to programs, the same on every host."""
@@ -195,7 +196,16 @@ class SshRuntime:
         return Path(self._machine(node).run_folder) / "nodes" / node
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
-        return None
+        return HostDisks(log_dirs, self)
+
+    @contextlib.contextmanager
+    def open_home(self, node: str) -> Iterator[Path]:
+        """As `HostFolders.open_home`."""
+        call = self._machine(node).call
+        with tempfile.TemporaryDirectory(dir=self._run_dir) as place:
+            fetch_folder(call, node, Path(place))
+            yield Path(place)
+            replace_folder(call, node, Path(place))
 
     def start(self, node: str, spec: NodeSpec) -> NodeStatus:
         """Start a node. Its first start sends the files of its folder, a later one those directly
@@ -283,19 +293,11 @@ class SshRuntime:
             try:
                 machine.call("kill", node)
                 if not node.startswith(BESIDE):
-                    self._fetch_folder(machine, node, folder)
+                    fetch_folder(machine.call, node, folder)
                 self._fetch_output(machine)
             except (LabFailure, OSError, tarfile.TarError, EOFError) as failure:
                 shutil.rmtree(folder / "data", ignore_errors=True)
                 failures.append(f"{node} did not come back: {failure}")
-
-    def _fetch_folder(self, machine: _Machine, node: str, folder: Path) -> None:
-        packed = machine.call("pack", node, deadline_s=PACK_S)
-        with tempfile.TemporaryFile(dir=self._run_dir) as file:
-            while chunk := machine.call("read", packed, file.tell()):
-                file.write(chunk)
-            file.seek(0)
-            extract(file, folder)
 
     def _stream(self, machine: _Machine) -> None:
         """Bring output here while the run goes on; it also shows the agent that the lab lives."""

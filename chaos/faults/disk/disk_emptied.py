@@ -9,7 +9,6 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.faults.base.fault import (
-    ON_THIS_MACHINE,
     WITH_ZOOKEEPER,
     Fault,
     Proof,
@@ -30,7 +29,6 @@ class DiskEmptied(Fault):
     name = "disk_emptied"
     about = "kill a broker and empty its disks; start it at healing"
     effects = frozenset({Effect.KILLS_NODES, Effect.EMPTIES_DISKS})
-    on_runtimes = ON_THIS_MACHINE
     proves = "process ids that are gone, empty folders, and the number of lost logs"
     on_targets = WITH_ZOOKEEPER
 

@@ -12,7 +12,6 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.fault import (
-    ON_THIS_MACHINE,
     STARTED_BY_LAB,
     Fault,
     Proof,
@@ -45,7 +44,6 @@ class PowerCut(Fault):
     name = "power_cut"
     about = "kill a broker, then cut or zero the unflushed end of each of its logs"
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
-    on_runtimes = ON_THIS_MACHINE
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = STARTED_BY_LAB
     snapshots: bool = flag(

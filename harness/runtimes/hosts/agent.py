@@ -14,6 +14,7 @@ import errno
 import io
 import os
 import select
+import shutil
 import socket
 import sys
 import tarfile
@@ -66,6 +67,8 @@ class Agent:
             "start": self.start,
             "pack": self.pack,
             "read": self.read,
+            "write": self.write,
+            "replace": self.replace,
             "output": self.output,
             "status": nodes.status,
             "kill": nodes.kill,
@@ -159,6 +162,20 @@ class Agent:
                 return file.read(CHUNK_BYTES)
         except FileNotFoundError:
             return b""
+
+    def write(self, path: str, offset: int, content: bytes) -> None:
+        """A chunk of a file of the run. The first one begins it anew."""
+        with (self._run / path).open("r+b" if offset else "wb") as file:
+            file.seek(offset)
+            file.write(content)
+
+    def replace(self, node: str, path: str) -> None:
+        """Make the files of an archive those of a dead node, in place of its own."""
+        folder = self._node_folder(node)
+        shutil.rmtree(folder)
+        folder.mkdir()
+        with (self._run / path).open("rb") as file:
+            extract(file, folder)
 
     def _node_folder(self, node: str) -> Path:
         return self._run / "nodes" / node

@@ -114,6 +114,18 @@ def test_folder_of_a_node_comes_back_as_an_archive(lab: Lab) -> None:
         assert "b1/file" in tar.getnames()
 
 
+def test_files_of_a_dead_node_are_replaced(lab: Lab) -> None:
+    lab.start()
+    lab.call("kill", "b1")
+    content = archive({"another": b"changed"})
+    lab.call("write", "b1.tar.gz", 0, b"an earlier archive, which was longer" * 1000)
+    for offset in range(0, len(content), 4096):
+        lab.call("write", "b1.tar.gz", offset, content[offset : offset + 4096])
+    lab.call("replace", "b1", "b1.tar.gz")
+    folder = lab.folder / "nodes" / "b1"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"another": b"changed"}
+
+
 def test_archive_never_leaves_the_folder_of_its_node(lab: Lab) -> None:
     response = lab.ask("start", "b1", SLEEP, {}, archive({"../../outside": b""}))
     assert "outside of its folder" in response.failure

@@ -77,6 +77,28 @@ def test_nodes_run_on_their_hosts_and_their_files_come_back(
     network.await_nothing_left()
 
 
+def test_disk_of_a_dead_broker_is_changed(network: Network, tmp_path: Path) -> None:
+    runtime = open_runtime(network, tmp_path)
+    folder = start(runtime, tmp_path, "b2")
+    disks = runtime.disks(lambda node: [tmp_path / "nodes" / node / "data"])
+    assert disks is not None
+    reason = "files of b2 can be changed on its host only while it is dead"
+    with pytest.raises(LabFailure, match=reason), disks.open_log_directories("b2"):
+        pass
+    with pytest.raises(LabFailure, match="b2 runs on the host h2 .*, not here"):
+        disks.limit_file_size("b2", 1)
+    runtime.kill("b2")
+    with disks.open_log_directories("b2") as (data,):
+        assert (data / "file").read_text() == "written\n"
+        (data / "file").unlink()
+        (data / "other").write_bytes(bytes(5_000_000))
+    on_host = Path(runtime.home(folder))
+    assert [path.name for path in (on_host / "data").iterdir()] == ["other"]
+    runtime.close()
+    assert (folder / "data" / "other").read_bytes() == bytes(5_000_000)
+    assert (tmp_path / "logs" / "b2.log").read_text() == "up\n"
+
+
 def test_nothing_is_left_after_sigkill_of_the_lab(network: Network, tmp_path: Path) -> None:
     argv = [sys.executable, "-c", LAB, str(tmp_path), str(network.inventory)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as lab:

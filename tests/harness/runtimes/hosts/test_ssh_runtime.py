@@ -85,7 +85,7 @@ def test_disk_of_a_dead_broker_is_changed(network: Network, tmp_path: Path) -> N
     reason = "files of b2 can be changed on its host only while it is dead"
     with pytest.raises(LabFailure, match=reason), disks.open_log_directories("b2"):
         pass
-    with pytest.raises(LabFailure, match="b2 runs on the host h2 .*, not here"):
+    with pytest.raises(LabFailure, match=r"b2 runs on the host h2 .*, not here"):
         disks.limit_file_size("b2", 1)
     runtime.kill("b2")
     with disks.open_log_directories("b2") as (data,):

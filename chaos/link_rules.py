@@ -125,8 +125,9 @@ class LinkRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleHit:
-    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC; `answered_in_ns` is the time of an
-    answer since its request. `message` is what a recorder shows: JSON, or a text that says why not.
+    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC, true within `bound_ns`;
+    `answered_in_ns` is the time of an answer since its request. `message` is what a recorder shows:
+    JSON, or a text that says why not.
     """
 
     at_ns: int
@@ -143,6 +144,7 @@ class RuleHit:
     size_bytes: int = 0
     connection: int = 0
     answered_in_ns: int | None = None
+    bound_ns: int = 0
 
     def row(self, fault: str) -> dict[str, Any]:
         """The row of the table `link_events`."""

@@ -170,7 +170,7 @@ class Links:
             events, seen[node] = self._servers[node].hits(since)
             forgotten += max(0, seen[node] - since) - len(events)
             hits += [
-                _rule_hit(event, names[event["link"]])
+                _rule_hit(event, names[event["link"]], self._plan.lab_time(node, event["at_ns"]))
                 for event in events
                 if event["rule"] == owner and event["link"] in names
             ]
@@ -186,9 +186,6 @@ class Links:
         """Which of the links have frames that cannot be read, and why; empty if none has."""
         reasons = []
         for node, its_links in _by_source(links).items():
-            if reason := self._plan.describe_own_clock(node):
-                reasons.append(f"the Toxiproxy beside {node} has a clock of its own: {reason}")
-                continue
             passed = self._servers[node].passed_frames()
             for link in its_links:
                 proxies = [proxy.name for proxy in self._plan.proxies(link)]
@@ -423,9 +420,11 @@ class Links:
         return f"proxies in the wrong state: {wrong}" if wrong else ""
 
 
-def _rule_hit(event: Mapping[str, Any], link: str) -> RuleHit:
+def _rule_hit(event: Mapping[str, Any], link: str, lab_time: tuple[int, int]) -> RuleHit:
+    at_ns, bound_ns = lab_time
     return RuleHit(
-        at_ns=event["at_ns"],
+        at_ns=at_ns,
+        bound_ns=bound_ns,
         link=link,
         direction=event["direction"],
         api=API_NAMES[event["api_key"]],

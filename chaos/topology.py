@@ -278,9 +278,10 @@ class Plan(ABC):
         """The host of the inventory on which a node runs. Empty without one."""
         return ""
 
-    def describe_own_clock(self, node: str) -> str:
-        """Why the monotonic clock of a node's machine is not the lab's. Empty where it is."""
-        return ""
+    def lab_time(self, node: str, at_ns: int) -> tuple[int, int]:
+        """The lab's monotonic clock when that of a node's machine showed `at_ns`, and how far it
+        may be from the true one, in ns."""
+        return at_ns, 0
 
     def own_names(self, node: str) -> list[str]:
         """The names of the machine on which the node runs."""

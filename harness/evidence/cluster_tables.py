@@ -112,6 +112,12 @@ TABLES = (
         meaning="One request or answer on which a fault of the protocol acted, by its proxy.",
         columns=(
             int64("at_ns", "When it reached the proxy.", required=True),
+            int64(
+                "bound_ns",
+                "How far `at_ns` may be from the true time; 0 for a proxy with the lab's clock.",
+                least=0,
+                may_be_missing=True,
+            ),
             text("fault", "Name of the fault.", required=True),
             text("link", "The link, such as `client->b1`.", required=True),
             text("direction", "`request` or `answer`.", required=True),

@@ -18,6 +18,7 @@ from urteil.chaos.capabilities import TOPIC_IDS
 from urteil.chaos.faults.base.fault import KRAFT
 from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.topology import EAST, WEST, node_id
+from urteil.harness import host_clocks
 from urteil.harness.evidence import outputs
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.evidence.journal import (
@@ -144,6 +145,7 @@ def collect(run_dir: Path) -> Collected:
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
     _link_events(run_dir, run, collected)
+    _host_clocks(run_dir, run, collected)
     _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
     _outputs(run_dir, run, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -242,6 +244,18 @@ def _link_events(run_dir: Path, run: str, collected: Collected) -> None:
     collected.count_rows(evidence)
     count = evidence.counts().get("link_events", 0)
     collected.note(LINK_EVENTS, "journal", count, damage=damage)
+
+
+def _host_clocks(run_dir: Path, run: str, collected: Collected) -> None:
+    """Rows of `samples` that the runtime ssh wrote. A last line may be cut: the lab died."""
+    path = run_dir / host_clocks.FILE
+    if not path.exists():
+        return
+    with Evidence(run_dir, "hosts", run) as evidence:
+        for line in path.read_bytes().splitlines():
+            with suppress(msgspec.MsgspecError):
+                evidence.add("samples", msgspec.json.decode(line, type=dict))
+    collected.count_rows(evidence)
 
 
 def _acts(run_dir: Path, run: str, collected: Collected, file: str, part: str) -> list[Row]:

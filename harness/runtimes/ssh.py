@@ -7,6 +7,7 @@ come back with `close`. The clients run beside the lab, and so does their Toxipr
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import shutil
 import tarfile
@@ -24,8 +25,10 @@ import msgspec
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
+from urteil.harness import host_clocks
 from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
+from urteil.harness.runtimes.hosts.host_clock import FIRST_EXCHANGES, HostClock, measure
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
 from urteil.harness.runtimes.hosts.host_files import HostDisks, fetch_folder, replace_folder
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
@@ -52,6 +55,7 @@ from urteil.harness.runtimes.runtime import NodeSpec, Programs
 T = TypeVar("T")
 R = TypeVar("R")
 OUTPUT_S = 1.0
+CLOCK_ROUNDS = 5
 BESIDE = "toxiproxy-"
 BIN, PARTS = "../../bin", "../../parts"
 """Paths from the folder of a node to programs, the same on every host."""
@@ -64,6 +68,7 @@ class _Machine:
     connection: HostConnection
     facts: HostFacts
     run_folder: str
+    clock: HostClock = field(default_factory=HostClock)
     offsets: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -158,6 +163,8 @@ class SshRuntime:
         connection, found = machine.connection, machine.facts.found
         connection.start_agent([lab_part(), packages_part()])
         machine.run_folder = machine.call("run_folder")
+        for _ in range(FIRST_EXCHANGES):
+            self._measure_clock(machine)
         parts = f"{connection.host.folder}/parts"
         toxiproxy = toxiproxy_part(found.machine)
         machine.call("link", "toxiproxy-server", f"{parts}/{toxiproxy.name}/toxiproxy-server")
@@ -180,12 +187,13 @@ class SshRuntime:
     def _places(self) -> dict[str, Place]:
         places = {}
         for node, host in self._placed.items():
-            facts = self._machines[host.name].facts
+            machine = self._machines[host.name]
+            facts = machine.facts
             places[node] = Place(
                 host=host.name,
                 address=host.address,
                 host_name=facts.found.host_name,
-                own_clock=facts.own_clock,
+                clock=None if facts.shares_clock else machine.clock,
             )
         return places
 
@@ -300,12 +308,22 @@ class SshRuntime:
                 failures.append(f"{node} did not come back: {failure}")
 
     def _stream(self, machine: _Machine) -> None:
-        """Bring output here while the run goes on; it also shows the agent that the lab lives."""
+        """Bring output here while the run goes on, and measure the host's clocks. It also shows the
+        agent that the lab lives."""
+        rounds = itertools.count(1)
         while not self._closing.wait(OUTPUT_S):
             try:
+                if next(rounds) % CLOCK_ROUNDS == 0:
+                    self._measure_clock(machine)
                 self._fetch_output(machine)
             except LabFailure:
                 return  # whoever calls the host next reports it
+
+    def _measure_clock(self, machine: _Machine) -> None:
+        host = machine.connection.host.name
+        rows = measure(host, machine.clock, lambda: machine.call("clocks"))
+        with (self._run_dir / host_clocks.FILE).open("a") as file:
+            file.write(rows)  # at once: so few bytes of two hosts never mix
 
     def _fetch_output(self, machine: _Machine) -> None:
         host = machine.connection.host

@@ -30,6 +30,7 @@ from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
 from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.harness.reaper import start_reaper, sweep_folder
 from urteil.harness.runtimes.folder_archives import extract
+from urteil.harness.runtimes.hosts.host_clock import read_clocks
 from urteil.harness.runtimes.hosts.messages import (
     CHUNK_BYTES,
     LENGTH_BYTES,
@@ -62,6 +63,7 @@ class Agent:
         nodes = self._nodes
         self._operations: dict[str, Callable[..., Any]] = {
             "run_folder": self.run_folder,
+            "clocks": read_clocks,
             "claim": self.claim,
             "link": self.link,
             "start": self.start,

@@ -11,13 +11,12 @@ from pathlib import Path
 import msgspec
 
 from urteil.harness.dependencies.java import LOWEST as LOWEST_JAVA
+from urteil.harness.host_clocks import MOST_OFFSET_NS
 from urteil.harness.runtimes.hosts.connection import HostConnection, HostFailure
 from urteil.harness.runtimes.hosts.inventory import Host
 
 LOWEST_PYTHON = (3, 11)
 LOWEST_FREE = 1 << 30
-MOST_OFFSET_NS = 100_000_000
-"""Checks compare times of ZooKeeper and of brokers with those of clients, which are the lab's."""
 SAMPLES = 20
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROBE = """
@@ -80,10 +79,9 @@ class HostFacts:
         return self.found.java_version.isdigit() and int(self.found.java_version) >= LOWEST_JAVA
 
     @property
-    def own_clock(self) -> str:
-        """Why its monotonic clock is not the lab's. Empty where it is."""
-        same = BOOT_ID.exists() and BOOT_ID.read_text().strip() == self.found.boot_id
-        return "" if same else f"{self.host.name} is another machine"
+    def shares_clock(self) -> bool:
+        """Whether its monotonic clock is the lab's."""
+        return BOOT_ID.exists() and BOOT_ID.read_text().strip() == self.found.boot_id
 
     def problems(self) -> list[str]:
         """Why the lab cannot run nodes there: a sentence each, with the remedy."""

@@ -22,6 +22,7 @@ from urteil.chaos.loopback import (
 )
 from urteil.chaos.observations import CLIENT, LabFailure, Link
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
+from urteil.harness.runtimes.hosts.host_clock import HostClock
 
 MOST_NODES = 15
 """In a cluster over hosts: a block has ports for so many nodes, and for their entries."""
@@ -56,14 +57,13 @@ BLOCKS = tuple(Block(number) for number in range((HIGHEST_PORT - LOWEST_PORT) //
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a node runs. `host` is the inventory's name, `host_name` the machine's own one.
-    `own_clock` is empty where the host has the lab's monotonic clock, otherwise the reason why its
-    times cannot be compared with the lab's."""
+    """Where a node runs. `host` is the inventory's name, `host_name` the machine's own one. `clock`
+    is None where the host has the lab's monotonic clock."""
 
     host: str
     address: str
     host_name: str
-    own_clock: str = ""
+    clock: HostClock | None = None
 
 
 class HostsPlan(Plan):
@@ -133,8 +133,9 @@ class HostsPlan(Plan):
     def host_of(self, node: str) -> str:
         return "" if node == CLIENT else self._places[node].host
 
-    def describe_own_clock(self, node: str) -> str:
-        return "" if node == CLIENT else self._places[node].own_clock
+    def lab_time(self, node: str, at_ns: int) -> tuple[int, int]:
+        clock = None if node == CLIENT else self._places[node].clock
+        return super().lab_time(node, at_ns) if clock is None else clock.lab_time(at_ns)
 
     def _node_ports(self, node: str) -> Ports:
         first = self._block.node_port(self._ordinal(node))

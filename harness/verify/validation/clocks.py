@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from urteil.harness.evidence.schema import TABLES
+from urteil.harness.host_clocks import BOUND, MOST_OFFSET_NS, WALL_OFFSET
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
 from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_any_size
@@ -40,6 +41,7 @@ def clock_problems(run_dir: Path, facts: RunFacts) -> list[str]:
         *backward_calls(run_dir),
         *_backward_states(run_dir),
         *_leaps(run_dir, facts),
+        *_distant_hosts(run_dir),
     ]
 
 
@@ -51,6 +53,27 @@ def _several_boots(run_dir: Path, facts: RunFacts) -> list[str]:
             known.update(pc.unique(batch["boot_id"]).to_pylist())
     known -= {None, ""}
     return [f"times of {len(known)} boots cannot be compared"] if len(known) > 1 else []
+
+
+def _distant_hosts(run_dir: Path) -> list[str]:
+    """A sentence for each host whose wall clock was too far from the lab's, or may have been."""
+    offsets: dict[tuple[str, int], dict[str, float]] = {}
+    for row in evidence.samples(run_dir, (WALL_OFFSET, BOUND)):
+        if None not in (row["source"], row["at_ns"], row["value"]):
+            offsets.setdefault((row["source"], row["at_ns"]), {})[row["metric"]] = row["value"]
+    worst: dict[str, tuple[float, float, float]] = {}
+    for (host, _), values in offsets.items():
+        if len(values) == 2:
+            offset_s, bound_s = values[WALL_OFFSET], values[BOUND]
+            worst[host] = max(
+                worst.get(host, (0.0, 0.0, 0.0)), (abs(offset_s) + bound_s, offset_s, bound_s)
+            )
+    return [
+        f"the clock of the host {host} differed from the lab's by {1000 * offset_s:+.1f} ms "
+        f"(± {1000 * bound_s:.1f} ms): what it stamped cannot be compared (evidence/samples)"
+        for host, (most_s, offset_s, bound_s) in sorted(worst.items())
+        if most_s * 1e9 > MOST_OFFSET_NS
+    ]
 
 
 def _backward_states(run_dir: Path) -> list[str]:

@@ -10,6 +10,7 @@ from tests.broker.log.old_folders import Row, old_messages
 from tests.harness.evidence.test_replica_logs import TOPIC_ID, batch, values
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.link_rules import LINK_EVENTS, RuleHit
+from urteil.harness import host_clocks
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.evidence.collection import collect
 from urteil.harness.evidence.journal import (
@@ -34,6 +35,7 @@ from urteil.harness.evidence.journal import (
 )
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.evidence.table_writer import ROW_GROUP, Evidence
+from urteil.harness.host_clocks import WALL_OFFSET
 from urteil.harness.scenario import RunFacts, TopicFact, save
 
 
@@ -123,6 +125,16 @@ def test_requests_on_which_faults_acted_are_evidence(run_dir):
         "fault": "lose_answer", "api": "EndTxn", "occurrence": 2, "detail": ""
     }  # fmt: skip
     assert f"{LINK_EVENTS}: an entry is damaged" in "\n".join(collected.problems)
+
+
+def test_clocks_of_hosts_are_samples(run_dir):
+    row = {"at_ns": 7, "source": "alpha", "metric": WALL_OFFSET, "labels": "{}", "value": 0.25}
+    (run_dir / host_clocks.FILE).write_text(f'{json.dumps(row)}\n{{"at_ns": 8, "sou')
+    for _ in range(2):
+        collected = collect(run_dir)
+        found = [one for one in rows(run_dir, "samples") if one["metric"] == WALL_OFFSET]
+        assert [(one["source"], one["value"]) for one in found] == [("alpha", 0.25)]
+    assert not any(host_clocks.FILE in problem for problem in collected.problems)
 
 
 def test_old_messages_are_evidence_and_no_problem(run_dir):

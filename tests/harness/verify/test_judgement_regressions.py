@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness.verify.example_runs import ONE, Tables, alone, healthy, judged, named
 from urteil.harness.evidence.schema import SCHEMAS
+from urteil.harness.host_clocks import BOUND, WALL_OFFSET
 from urteil.harness.scenario import Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import Result, Status, Verdict
@@ -198,6 +199,26 @@ def test_times_of_two_boots_yield_no_finding(tmp_path: Path) -> None:
     result = judged(tmp_path, tables)
     assert (_violated(result), result.verdict) == (set(), Verdict.UNKNOWN)
     assert "times of 2 boots cannot be compared" in result.reasons
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "bound_s", "is_too_far"),
+    [(0.09, 0.005, False), (0.09, 0.02, True), (-0.3, 0.001, True)],
+)
+def test_times_of_a_host_too_far_from_the_lab_yield_no_finding(
+    offset_s: float, bound_s: float, is_too_far: bool, tmp_path: Path
+) -> None:
+    """An offset that the limit and the bound leave open counts as too far."""
+    tables = healthy()
+    for metric, value in ((WALL_OFFSET, offset_s), (BOUND, bound_s)):
+        common = {"at_ns": CRASH_NS, "source": "alpha", "labels": "{}"}
+        tables["samples"].append(common | {"metric": metric, "value": value})
+    early = next(row for row in tables["reads"] if row["offset"] == 50)
+    early["read_ns"] = tables["sends"][0]["invoke_ns"]
+    result = judged(tmp_path, tables)
+    reason = f"the clock of the host alpha differed from the lab's by {1000 * offset_s:+.1f} ms"
+    assert any(reason in one for one in result.reasons) == is_too_far
+    assert bool(_violated(result)) != is_too_far
 
 
 def test_unwatched_deadline_yields_no_late_recovery(tmp_path: Path) -> None:

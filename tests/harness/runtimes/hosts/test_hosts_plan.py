@@ -7,17 +7,18 @@ import pytest
 from urteil.chaos.loopback import HIGHEST_PORT, PORTS, LoopbackPlan
 from urteil.chaos.observations import CLIENT, LabFailure, Link
 from urteil.chaos.topology import Ports
+from urteil.harness.runtimes.hosts.host_clock import Exchange, HostClock
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
 
 LAB_PORTS = Ports(**{name: 30_000 + at for at, name in enumerate(PORTS)})
 ADDRESSES = {"b1": "198.18.0.1", "b2": "198.18.0.2", "b3": "198.18.0.1", "zk1": "198.18.0.1"}
 
 
-def plan(addresses: dict[str, str] = ADDRESSES, own_clock: str = "") -> HostsPlan:
+def plan(addresses: dict[str, str] = ADDRESSES, clock: HostClock | None = None) -> HostsPlan:
     brokers = sum(node.startswith("b") for node in addresses)
     beside_lab = LoopbackPlan(77, LAB_PORTS, brokers=brokers, zookeepers=len(addresses) - brokers)
     places = {
-        node: Place(host="h1", address=address, host_name="alpha", own_clock=own_clock)
+        node: Place(host="h1", address=address, host_name="alpha", clock=clock)
         for node, address in addresses.items()
     }
     return HostsPlan(Block(2), places, beside_lab=beside_lab)
@@ -94,7 +95,9 @@ def test_host_of_a_node_is_the_inventorys() -> None:
     assert plan().host_of(CLIENT) == ""
 
 
-def test_own_clock_of_a_host_is_described() -> None:
-    assert plan().describe_own_clock("b1") == ""
-    assert plan(own_clock="alpha is another machine").describe_own_clock("b1")
-    assert plan(own_clock="alpha is another machine").describe_own_clock(CLIENT) == ""
+def test_times_of_another_machine_become_the_labs() -> None:
+    clock = HostClock()
+    clock.add(Exchange(sent_ns=100, received_ns=300, host_ns=5_200))
+    assert plan(clock=clock).lab_time("b1", 5_260) == (260, 100)
+    assert plan(clock=clock).lab_time(CLIENT, 5_260) == (5_260, 0)
+    assert plan().lab_time("b1", 5_260) == (5_260, 0)

@@ -160,8 +160,8 @@ def test_nothing_is_left_when_the_channel_ends(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     lab.start()
     lab.start("b2")
+    until(lambda: len(holders(lab.token)) == 4, "two nodes with a child each")
     lab.call("pause", "b2")
-    assert len(holders(lab.token)) == 4
     lab.end()
     await_nothing_left(lab)
 

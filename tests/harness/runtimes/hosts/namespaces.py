@@ -53,9 +53,7 @@ class Namespace:
 
     def commands(self) -> list[str]:
         """The command lines of the host's processes, without those of sshd."""
-        lines = [Path(f"/proc/{pid}/cmdline") for pid in self.pids()]
-        texts = [line.read_bytes().replace(b"\0", b" ").decode() for line in lines if line.exists()]
-        return [text for text in texts if text and "sshd" not in text]
+        return [text for pid in self.pids() if (text := _command(pid)) and "sshd" not in text]
 
     def set_link(self, *, up: bool) -> None:
         """Connect the host to the bridge, or disconnect it."""
@@ -64,8 +62,7 @@ class Namespace:
     def end_connections(self) -> None:
         """End every ssh connection of the host. Its sshd accepts others."""
         for pid in self.pids():
-            is_session = "sshd: root" in Path(f"/proc/{pid}/cmdline").read_text()
-            if is_session:
+            if "sshd: root" in _command(pid):
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -149,6 +146,14 @@ def _inventory(folder: Path, hosts: Sequence[Namespace]) -> Path:
     )
     (folder / "hosts.toml").write_text("\n".join(tables))
     return folder / "hosts.toml"
+
+
+def _command(pid: int) -> str:
+    """The command line of a process. Empty for one that has just ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _free_network() -> str:

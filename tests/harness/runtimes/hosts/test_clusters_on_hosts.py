@@ -30,6 +30,12 @@ def test_leader_crash(urteil_cluster, urteil_nemesis, urteil_history):
     assert result.verdict == "PASS", result.reasons
 """
 
+FAILING = """
+def test_it(urteil_cluster):
+    urteil_cluster.create_topic("orders", replication_factor=1)
+    assert urteil_cluster.bootstrap_servers == []
+"""
+
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
@@ -57,8 +63,14 @@ def urteil(*words: str) -> str:
     return done.stdout
 
 
-def status() -> str:
-    return urteil("cluster", "status", "--name", NAME)
+def status(name: str = NAME) -> str:
+    return urteil("cluster", "status", "--name", name)
+
+
+def pytest_in(project: Path, network: Network, *options: str) -> subprocess.CompletedProcess[str]:
+    over_hosts = ["--urteil-runtime", "ssh", "--urteil-hosts", str(network.inventory)]
+    argv = [sys.executable, "-m", "pytest", "-q", *over_hosts, *options]
+    return subprocess.run(argv, cwd=project, capture_output=True, text=True, check=False)
 
 
 def test_standing_cluster_runs_until_it_is_taken_down(cluster: str) -> None:
@@ -88,8 +100,16 @@ def test_nodes_of_a_lost_host_are_dead(network: Network) -> None:
 
 def test_plugin_plays_a_fault_on_hosts_and_judges(network: Network, tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(LEADER_CRASH)
-    over_hosts = ["--urteil-runtime", "ssh", "--urteil-hosts", str(network.inventory)]
-    argv = [sys.executable, "-m", "pytest", "-q", "--urteil-engine", "duckdb", *over_hosts]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = pytest_in(tmp_path, network, "--urteil-engine", "duckdb")
     assert done.returncode == 0, done.stdout + done.stderr
+    network.await_nothing_left()
+
+
+def test_cluster_of_a_failed_test_is_left_standing(network: Network, tmp_path: Path) -> None:
+    (tmp_path / "test_fails.py").write_text(FAILING)
+    done = pytest_in(tmp_path, network, "--urteil-keep", "--urteil-brokers", "1")
+    left = re.search(r"urteil cluster status --name (\S+)", done.stdout)
+    assert left is not None, done.stdout + done.stderr
+    assert re.search(r"^b1 +pid \d+ on h1, lives$", status(left[1]), re.M)
+    urteil("cluster", "down", "--name", left[1])
     network.await_nothing_left()

@@ -198,6 +198,21 @@ def test_lists_are_objects_with_name_and_about(
             assert row["guarantee"]
 
 
+def test_drawn_scenario_is_printed_and_drawn_again_from_its_schedule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file of a schedule has the seed of everything else."""
+    assert exit_code(["schedule", "anything", "--seed", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "  urteil: partitions=2, min.insync.replicas=1" in printed
+    assert "  permits: retention or administrators delete records" in printed
+    assert exit_code(["schedule", "anything", "--seed", "2", "--json"]) == 0
+    (tmp_path / "drawn.json").write_text(capsys.readouterr().out)
+    assert exit_code(["schedule", "anything", "--schedule", str(tmp_path / "drawn.json")]) == 0
+    again = capsys.readouterr().out
+    assert again.splitlines()[:9] == printed.splitlines()[:9]
+
+
 def test_printed_schedule_can_be_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

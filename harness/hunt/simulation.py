@@ -51,9 +51,11 @@ def simulate(
     limit_s: float,
     lines: Path | None = None,
     bug: Path | None = None,
+    draws: Sequence[Path] = (),
     processor_s: float | None = None,
 ) -> Simulation:
     """Play `seeds`, with the executed lines in the folder `lines`, on brokers with a drawn `bug`.
+    Files of `draws` describe further runs, and are replaced by their results (guided_draws.py).
 
     With a bug, the child stops at the first seed with a finding. It is killed after `limit_s`
     seconds or `processor_s` of processor time, and when this process ends. Raises NoSimulation
@@ -65,6 +67,7 @@ def simulate(
     argv = [sys.executable, "-m", MODULE, *(f"--seed={seed}" for seed in seeds)]
     argv += [] if lines is None else [f"--lines={lines.resolve()}"]
     argv += [] if bug is None else [f"--bug={bug.resolve()}"]
+    argv += [f"--draws={file.resolve()}" for file in draws]
     argv += [] if processor_s is None else [f"--processor-s={processor_s:.0f}"]
     began = time.monotonic()
     process = subprocess.Popen(

@@ -1,7 +1,9 @@
 """`python -m tests.simulation.play --seed N ...`: seeds one after another, a JSON line for each.
 
 Another program plays seeds by it: `--lines DIR` records which lines of the broker run, `--bug FILE`
-plays them on brokers with a drawn bug and ends at the first finding. It runs in the environment of
+plays them on brokers with a drawn bug and ends at the first finding. `--draws FILE` plays a seed
+whose faults begin as those of another run, and replaces the file by the run's own draws and its
+rows of evidence. It runs in the environment of
 the simulation, and starts itself again there.
 """
 
@@ -29,7 +31,8 @@ MEMORY = 3 << 30
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.play")
-    parser.add_argument("--seed", type=int, action="append", required=True)
+    parser.add_argument("--seed", type=int, action="append", default=[])
+    parser.add_argument("--draws", type=Path, action="append", default=[])
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--bug", type=Path)
     parser.add_argument("--processor-s", type=int, help="end it after so much processor time")
@@ -45,6 +48,8 @@ def main(arguments: list[str]) -> int:
         _limit(options.processor_s)
     if options.lines is not None:
         _record_lines(options.lines)
+    for file in options.draws:
+        _play_draws(file)
     _play(options.seed, _Bug() if drawn is None else _import_with_bug(drawn))
     return 0
 
@@ -114,6 +119,19 @@ def _play(seeds: list[int], bug: _Bug) -> None:
         print(json.dumps(row | {"bug_ran": bug.ran}), flush=True)
         if bug.is_there and findings:
             return
+
+
+def _play_draws(file: Path) -> None:
+    """Play the run that a file describes: `seed`, and `draws` with the `first` draws of its faults
+    and the `seed` of the further ones."""
+    from tests.simulation.draws import Draws
+    from tests.simulation.scenario import Scale, simulate
+
+    request = json.loads(file.read_text())
+    first = [draw if isinstance(draw, float) else tuple(draw) for draw in request["first"]]
+    draws = Draws(request["draw_seed"], first)
+    run = simulate(request["seed"], Scale(**request.get("scale", {})), draws)
+    file.write_text(json.dumps({"made": draws.made, "rows": run.rows, "seconds": run.real_s}))
 
 
 if __name__ == "__main__":

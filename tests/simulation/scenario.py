@@ -10,12 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.simulation import checks
 from tests.simulation.checks import Evidence, Finding, Glimpse, Place
 from tests.simulation.client import Client, History, Producer, Reader
 from tests.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
 from tests.simulation.loop import SimulatedLoop
+from tests.simulation.rows import rows_of
 from tests.simulation.schedule import LATENCY_S, Schedule
 from tests.waiting import holds_within
 
@@ -48,6 +50,8 @@ class Run:
     real_s: float = 0.0
     played: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Its evidence by table, if its faults were drawn apart."""
 
     def guarantees(self) -> set[str]:
         return {finding.guarantee for finding in self.findings}
@@ -73,8 +77,11 @@ class Run:
                 yield f"{guarantee}: {len(sentences) - SHOWN} more"
 
 
-def simulate(seed: int, scale: Scale | None = None) -> Run:
-    """Play a seed and judge it. Never raises for what the brokers do."""
+def simulate(seed: int, scale: Scale | None = None, draws: random.Random | None = None) -> Run:
+    """Play a seed and judge it. Never raises for what the brokers do.
+
+    The faults are drawn from `draws`, if given; then the run has its rows of evidence.
+    """
     began = time.process_time()
     loop = SimulatedLoop(seed)
     loop.network.set_defaults(latency=LATENCY_S)
@@ -84,11 +91,13 @@ def simulate(seed: int, scale: Scale | None = None) -> Run:
     logger.addHandler(errors)
     gc.disable()  # when a cycle is collected must not matter, and it is quicker so
     try:
-        evidence = loop.run_until_complete(_play(loop, seed, scale or Scale(), run))
+        evidence = loop.run_until_complete(_play(loop, seed, scale or Scale(), run, draws))
         run.trace, run.events = loop.trace_of_all.hash(), loop.trace_of_all.count
         run.virtual_s = loop.time()
         evidence.troubles += errors.texts
         run.findings = checks.judge(evidence)
+        if draws is not None:
+            run.rows = rows_of(evidence)
     finally:
         logger.removeHandler(errors)
         loop.end()
@@ -109,7 +118,9 @@ class _Tracebacks(logging.Handler):
             self.texts.append(logging.Formatter().format(record))
 
 
-async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evidence:
+async def _play(
+    loop: SimulatedLoop, seed: int, scale: Scale, run: Run, draws: random.Random | None
+) -> Evidence:
     rng = random.Random(f"{seed}:scenario")
     cluster, history = Cluster(loop, rng), History()
     evidence = Evidence(history, cluster.ensemble.history, {}, {}, [], int(
@@ -128,7 +139,7 @@ async def _play(loop: SimulatedLoop, seed: int, scale: Scale, run: Run) -> Evide
         reader.host.create_task(reader.follow(TOPIC, n)) for n, reader in enumerate(readers)
     ]
     names = [*(f"p{n}" for n in range(PRODUCERS)), *(f"r{n}" for n in range(PARTITIONS))]
-    schedule = Schedule(loop, cluster, rng, names)
+    schedule = Schedule(loop, cluster, draws or rng, names)
     schedule.partitions = PARTITIONS
     await schedule.play(scale.faults_s)
     reviving = asyncio.ensure_future(schedule.revive())

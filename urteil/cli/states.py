@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Print the runs that reached this state (`urteil list states`); repeatable.",
 )
+@click.option(
+    "--simulate",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Instead play N short runs of the simulation, guided by the states that they reach.",
+)
+@click.option("--blind", is_flag=True, help="With --simulate: draw every run without a guide.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
+              help="With --simulate: the seed of the runs.")  # fmt: skip
 @json_option("Print for each state the runs that could reach it, those that did, and how often.")
 @out_option()
 def states(
@@ -44,6 +53,9 @@ def states(
     target: str | None,
     last: int | None,
     state_names: Sequence[str],
+    simulate: int | None,
+    blind: bool,
+    seed: int,
     as_json: bool,
     out: Path,
 ) -> None:
@@ -54,7 +66,14 @@ def states(
     and the counts stay in their folders as states.json.
     """
     _check_names(scenario, state_names)
-    found = _named(run_names, out) if run_names else _below(folders or [out])
+    if simulate is not None:
+        if run_names or folders:
+            raise click.UsageError("--simulate plays runs of its own: leave out RUN and --runs")
+        found: Iterable[CountedRun] = _simulated(simulate, seed, guided=not blind)
+    elif run_names:
+        found = _named(run_names, out)
+    else:
+        found = _below(folders or [out])
     runs = sorted(found, key=lambda run: run.at)
     runs = [run for run in runs if scenario in (None, run.scenario)]
     runs = [run for run in runs if target in (None, run.target)][-(last or 0) :]
@@ -107,6 +126,20 @@ def _below(folders: Sequence[Path]) -> Iterator[CountedRun]:
                 yield read_run(run)
             except ValueError as error:
                 click.echo(f"{run}: its states cannot be counted: {error}", err=True)
+
+
+def _simulated(count: int, seed: int, *, guided: bool) -> Iterator[CountedRun]:
+    """Runs of the simulation. Raises UsageError where it cannot be played."""
+    from urteil.harness.hunt.guided_draws import draw_runs
+    from urteil.harness.hunt.simulation import NoSimulation
+    from urteil.harness.hunt.state_summary import CountedRun
+
+    try:
+        for number, run in enumerate(draw_runs(count, seed=seed, guided=guided)):
+            yield CountedRun(name=f"run {number + 1}", at=f"{number:06}", scenario="simulation",
+                             target="urteil", reached=run.reached)  # fmt: skip
+    except NoSimulation as error:
+        raise click.UsageError(f"--simulate: {error}") from None
 
 
 def _print_state(name: str, runs: Sequence[CountedRun]) -> None:

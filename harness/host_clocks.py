@@ -7,8 +7,8 @@ host whose clock is further away makes these comparisons undecidable.
 
 from __future__ import annotations
 
-FILE = "host_clocks.jsonl"
-"""In the run's folder: rows of `samples`, whose source is a host."""
+FILE = "host_samples.jsonl"
+"""In the run's folder: rows of `samples` whose source is a host, of clocks and of load."""
 WALL_OFFSET, MONOTONIC_OFFSET, BOUND = "wall_offset_s", "monotonic_offset_s", "clock_bound_s"
 """A host's clock less the lab's, in seconds, both true within the bound."""
 MOST_OFFSET_NS = 100_000_000

@@ -1,4 +1,4 @@
-"""Host load during a run: one row of `samples` a second, with source `lab`.
+"""Host load during a run: one row of `samples` a second, with source `lab` or a host's name.
 
 Deadlines assume a machine with free processors. Where far more tasks are runnable than there are
 processors, the machine may be late instead of the cluster, and judgement excuses it.
@@ -12,10 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from urteil.harness.evidence.journal_rows import Row
-from urteil.harness.evidence.table_writer import Evidence
-
+Row = dict[str, Any]
 METRIC, SOURCE = "runnable_per_processor", "lab"
 LOOK_S, LOOKS = 0.1, 10
 """Seconds between two measurements, and measurements a row."""
@@ -35,9 +34,11 @@ def measure_load() -> float | None:
 def record_host_load(run_dir: Path, run: str) -> Iterator[list[Row]]:
     """Measure while the block runs, which may read the rows so far. They become evidence
     afterwards."""
+    from urteil.harness.evidence.table_writer import Evidence  # agents of hosts do not need it
+
     rows: list[Row] = []
     ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(rows, ended), name="host load", daemon=True)
+    thread = threading.Thread(target=watch_load, args=(rows, ended), name="host load", daemon=True)
     thread.start()
     try:
         yield rows
@@ -49,7 +50,8 @@ def record_host_load(run_dir: Path, run: str) -> Iterator[list[Row]]:
                 evidence.add("samples", row)
 
 
-def _watch(rows: list[Row], ended: threading.Event) -> None:
+def watch_load(rows: list[Row], ended: threading.Event) -> None:
+    """Append a row a second, until the event."""
     loads: list[float] = []
     while not ended.wait(LOOK_S):
         load = measure_load()

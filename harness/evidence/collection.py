@@ -145,7 +145,7 @@ def collect(run_dir: Path) -> Collected:
     offset_ns = _journals(run_dir, run, collected, killed)
     _faults(run_dir, run, collected)
     _link_events(run_dir, run, collected)
-    _host_clocks(run_dir, run, collected)
+    _host_samples(run_dir, run, collected)
     _acts(run_dir, run, collected, ADMIN_ACTS, "admin_ops")
     _outputs(run_dir, run, collected)
     at_ns = max((phase.end_ns for phase in facts.phases), default=0)
@@ -246,7 +246,7 @@ def _link_events(run_dir: Path, run: str, collected: Collected) -> None:
     collected.note(LINK_EVENTS, "journal", count, damage=damage)
 
 
-def _host_clocks(run_dir: Path, run: str, collected: Collected) -> None:
+def _host_samples(run_dir: Path, run: str, collected: Collected) -> None:
     """Rows of `samples` that the runtime ssh wrote. A last line may be cut: the lab died."""
     path = run_dir / host_clocks.FILE
     if not path.exists():

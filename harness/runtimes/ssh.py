@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import random
 import shutil
 import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -308,22 +309,35 @@ class SshRuntime:
                 failures.append(f"{node} did not come back: {failure}")
 
     def _stream(self, machine: _Machine) -> None:
-        """Bring output here while the run goes on, and measure the host's clocks. It also shows the
-        agent that the lab lives."""
+        """Bring output here while the run goes on, and measure the host's clocks and load. It also
+        shows the agent that the lab lives."""
         rounds = itertools.count(1)
         while not self._closing.wait(OUTPUT_S):
             try:
                 if next(rounds) % CLOCK_ROUNDS == 0:
                     self._measure_clock(machine)
+                    self._fetch_loads(machine)
                 self._fetch_output(machine)
             except LabFailure:
                 return  # whoever calls the host next reports it
 
     def _measure_clock(self, machine: _Machine) -> None:
         host = machine.connection.host.name
-        rows = measure(host, machine.clock, lambda: machine.call("clocks"))
+        self._write_samples(measure(host, machine.clock, lambda: machine.call("clocks")))
+
+    def _fetch_loads(self, machine: _Machine) -> None:
+        """The load of another machine; that of this one is the lab's."""
+        rows = machine.call("loads")
+        if not machine.facts.shares_clock:
+            host, lab_time = machine.connection.host.name, machine.clock.lab_time
+            self._write_samples(
+                row | {"source": host, "at_ns": lab_time(row["at_ns"])[0]} for row in rows
+            )
+
+    def _write_samples(self, rows: Iterable[dict[str, Any]]) -> None:
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
         with (self._run_dir / host_clocks.FILE).open("a") as file:
-            file.write(rows)  # at once: so few bytes of two hosts never mix
+            file.write(text)  # at once: so few bytes of two hosts never mix
 
     def _fetch_output(self, machine: _Machine) -> None:
         host = machine.connection.host

@@ -28,6 +28,7 @@ import msgspec
 
 from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
 from urteil.chaos.observations import LabFailure, NodeStatus
+from urteil.harness import host_load
 from urteil.harness.reaper import start_reaper, sweep_folder
 from urteil.harness.runtimes.folder_archives import extract
 from urteil.harness.runtimes.hosts.host_clock import read_clocks
@@ -60,10 +61,14 @@ class Agent:
         (self._run / "bin" / "python").symlink_to(sys.executable)
         self._nodes = NodeProcesses(self._run / "logs", self._token)
         self._claimed: list[socket.socket] = []
+        self._loads: list[host_load.Row] = []
+        watch = (self._loads, threading.Event())
+        threading.Thread(target=host_load.watch_load, args=watch, daemon=True).start()
         nodes = self._nodes
         self._operations: dict[str, Callable[..., Any]] = {
             "run_folder": self.run_folder,
             "clocks": read_clocks,
+            "loads": self.loads,
             "claim": self.claim,
             "link": self.link,
             "start": self.start,
@@ -91,6 +96,12 @@ class Agent:
             text = str(failure) if isinstance(failure, LabFailure) else _describe(failure)
             return Response(request.number, failure=text)
         return Response(request.number, value=value)
+
+    def loads(self) -> list[host_load.Row]:
+        """The host's load since the last call: rows of `samples`, with the host's clock."""
+        rows = self._loads[:]
+        del self._loads[: len(rows)]  # the thread may append meanwhile
+        return rows
 
     def run_folder(self) -> str:
         return str(self._run)

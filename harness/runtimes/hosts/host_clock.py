@@ -13,10 +13,9 @@ both of its clocks at once, and the monotonic one places this moment on the lab'
 from __future__ import annotations
 
 import bisect
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,8 +78,8 @@ def read_clocks() -> tuple[int, int, int]:
     return min(readings, key=lambda reading: reading[2])
 
 
-def measure(host: str, clock: HostClock, read: Callable[[], Sequence[int]]) -> str:
-    """Add an exchange, and describe both offsets in rows of `samples`: a line each, as JSON.
+def measure(host: str, clock: HostClock, read: Callable[[], Sequence[int]]) -> list[dict[str, Any]]:
+    """Add an exchange, and describe both offsets in rows of `samples`.
 
     `read` returns what `read_clocks` does on the host.
     """
@@ -95,18 +94,8 @@ def measure(host: str, clock: HostClock, read: Callable[[], Sequence[int]]) -> s
         MONOTONIC_OFFSET: host_ns - at_ns,
         BOUND: bound_ns + host_gap_ns + lab_gap_ns,
     }
-    return "".join(f"{json.dumps(row)}\n" for row in _rows(host, at_ns, offsets_ns))
-
-
-def _rows(host: str, at_ns: int, values_ns: dict[str, int]) -> Iterator[dict[str, Any]]:
-    for metric, value_ns in values_ns.items():
-        yield {
-            "at_ns": at_ns,
-            "source": host,
-            "metric": metric,
-            "labels": "{}",
-            "value": value_ns / NS,
-        }
+    common = {"at_ns": at_ns, "source": host, "labels": "{}"}
+    return [common | {"metric": name, "value": ns / NS} for name, ns in offsets_ns.items()]
 
 
 def _host_ns(exchange: Exchange) -> int:

@@ -290,6 +290,20 @@ def test_host_load_yields_no_lateness(
     assert result.verdict is (Verdict.UNKNOWN if status is Status.UNKNOWN else Verdict.FAIL)
 
 
+def test_load_of_one_host_is_not_averaged_with_that_of_another(tmp_path: Path) -> None:
+    tables = healthy()
+    tables["samples"] += [
+        {"at_ns": BEGIN_NS + n * S, "metric": host_load.METRIC, "labels": "{}"}
+        | {"source": source, "value": tasks}
+        for n in range(20)
+        for source, tasks in (("alpha", 2.0), ("beta", 14.0))
+    ]
+    result = judged(tmp_path, tables, scenario=synthetic.scenario(ONE, recovery_deadline_s=0.5))
+    late = named(result, "slow_recovery")
+    assert late.status is Status.UNKNOWN
+    assert late.reason.startswith("14 tasks a processor of the host beta wanted to run")
+
+
 def test_host_load_excuses_nothing_due_before_an_answer(tmp_path: Path) -> None:
     copy = copy_of(healthy())
     next(damage for damage in DAMAGES if damage.name == "serve deleted records")(copy)

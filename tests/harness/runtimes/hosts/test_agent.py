@@ -18,6 +18,7 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.loopback import CLAIM_PORT, HIGHEST_NETWORK
+from urteil.harness.host_load import METRIC
 from urteil.harness.reaper import VARIABLE, holders
 from urteil.harness.runtimes.hosts import agent as agent_module
 from urteil.harness.runtimes.hosts.messages import LENGTH_BYTES, Request, Response, encode
@@ -97,6 +98,13 @@ def test_node_runs_in_its_folder_and_is_killed_and_started_again(lab: Lab) -> No
     assert lab.call("resume", "b1")["state"] == "running"
     assert lab.call("kill", "b1")["exit_code"] == -signal.SIGKILL
     assert lab.start()["starts"] == 2
+
+
+def test_load_of_the_host_is_reported_once(lab: Lab) -> None:
+    rows = until(lambda: lab.call("loads"))
+    assert {row["metric"] for row in rows} == {METRIC}
+    (later, *_) = until(lambda: lab.call("loads"))
+    assert later["at_ns"] > rows[-1]["at_ns"]
 
 
 def test_exit_of_a_node_is_reported(lab: Lab) -> None:

@@ -22,11 +22,12 @@ from pathlib import Path
 
 from tests.waiting import until
 from urteil.harness.dependencies.ssh_server import sshd_binary
+from urteil.harness.runtimes.hosts.agent import SILENCE_S
 
 SSH_PORT = 22
 COMMAND_S = 20
-ENDED_S = 12.0
-"""Earlier than the silence after which an agent ends by itself."""
+ENDED_S = 0.8 * SILENCE_S
+"""Before an agent would end for silence."""
 SSHD = """
 ListenAddress {address}
 HostKey {folder}/host_key

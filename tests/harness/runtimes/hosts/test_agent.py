@@ -24,7 +24,8 @@ from urteil.harness.runtimes.hosts import agent as agent_module
 from urteil.harness.runtimes.hosts.messages import LENGTH_BYTES, Request, Response, encode
 
 SLEEP = ["sh", "-c", "echo up; sleep 600 & exec sleep 600"]
-ENDED_S = 5.0
+ENDED_S = 0.8 * agent_module.SILENCE_S
+"""Before the agent would end for silence."""
 
 
 class Lab:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.chaos.admin_controls import AdminControls
+from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.link_controls import LinkControls
 from urteil.chaos.observations import (
     ControllerTerm,
@@ -116,6 +117,11 @@ class DiskControls(Protocol):
         Changes in the block reach the broker at its end. For a container engine on another machine
         the folders are copies: the broker must not run, and nothing can be removed.
         """
+        ...
+
+    def flushed_files(self, node: str) -> FlushedFiles | None:
+        """What the broker's processes have flushed so far; None if nobody records it
+        (`ClusterSpec.records_flushes`)."""
         ...
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:

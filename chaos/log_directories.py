@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from urteil.chaos.flushed_files import FlushedFiles
+
 _HEAD, _LAST_DELTA = struct.Struct(">qiib"), struct.Struct(">i")
 _BEFORE_LENGTH = 12
 _LAST_DELTA_AT = 23
@@ -44,16 +46,21 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLoss:
-    """The data that one replica log lost. `first_lost` is the first lost offset."""
+    """The data that one replica log lost: from `first_lost` on. What lies below `promised`, the
+    broker had declared as flushed."""
 
     folder: str
     first_lost: int
+    promised: int
     lost_bytes: int
     zeroed: bool
 
     def __str__(self) -> str:
         how = "zeroed" if self.zeroed else "cut"
-        return f"{self.folder} {how} from offset {self.first_lost} on ({self.lost_bytes} bytes)"
+        text = f"{self.folder} {how} from offset {self.first_lost} on ({self.lost_bytes} bytes)"
+        if self.promised > self.first_lost:
+            text += f", though its recovery point is {self.promised}"
+        return text
 
 
 def partitions(log_dir: Path) -> list[Path]:
@@ -116,28 +123,61 @@ def batches(segment: Path) -> Iterator[Batch]:
 
 
 def cut_power(
-    folder: Path, recovery_point: int, random: Random, *, snapshots: bool = False
+    folder: Path,
+    recovery_point: int,
+    random: Random,
+    *,
+    flushed: FlushedFiles | None = None,
+    snapshots: bool = False,
 ) -> LogLoss | None:
     """Remove the data of one partition that a power cut loses.
 
-    The active segment is cut or zeroed from a random byte on; its indexes and younger snapshots
-    alike, with `snapshots` also the snapshot at its begin. Data below the recovery point stays, and
-    so do closed segments, which are flushed when they are rolled. None if all data was flushed.
+    Each segment is cut or zeroed from a random byte on, behind its flushed end; the indexes of the
+    first of them and younger snapshots alike, with `snapshots` also the snapshot at its begin.
+    `flushed` knows the flushed ends. Without it, data below the recovery point are flushed, and
+    closed segments, which brokers flush when they roll the log. None if all data was flushed.
     """
-    files = segments(folder)
-    if not files:
-        return None
-    active = files[-1]
-    unflushed = [batch for batch in batches(active) if batch.base >= recovery_point]
+    ends = _flushed_ends(folder, recovery_point, flushed)
+    unflushed = [(path, end) for path, end in ends if end < path.stat().st_size]
     if not unflushed:
         return None
-    size = active.stat().st_size
-    at = random.randrange(unflushed[0].position, size)
+    first = unflushed[0][0]
+    cuts = [(path, random.randrange(end, path.stat().st_size)) for path, end in unflushed]
+    first_lost = _end_offset(*cuts[0])
+    lost_bytes = sum(path.stat().st_size - at for path, at in cuts)
     zeroed = random.random() < 0.5
-    _truncate(active, at, zeroed=zeroed)
-    _damage_companions(folder, int(active.stem), random, also_first=snapshots)
-    first_lost = next((batch.base for batch in unflushed if batch.end > at), unflushed[-1].last + 1)
-    return LogLoss(folder=folder.name, first_lost=first_lost, lost_bytes=size - at, zeroed=zeroed)
+    for path, at in cuts:
+        _truncate(path, at, zeroed=zeroed)
+    _damage_companions(folder, int(first.stem), random, also_first=snapshots)
+    return LogLoss(
+        folder=folder.name,
+        first_lost=first_lost,
+        promised=max(first_lost, recovery_point),
+        lost_bytes=lost_bytes,
+        zeroed=zeroed,
+    )
+
+
+def _flushed_ends(
+    folder: Path, recovery_point: int, flushed: FlushedFiles | None
+) -> list[tuple[Path, int]]:
+    """Segments that may have unflushed data, in order, and how many bytes of each are flushed."""
+    files = segments(folder)
+    if flushed is not None:
+        return [(path, flushed.flushed_bytes(path)) for path in files]
+    behind = [
+        (path, batch.position)
+        for path in files[-1:]
+        for batch in batches(path)
+        if batch.base >= recovery_point
+    ]
+    return behind[:1]
+
+
+def _end_offset(segment: Path, size: int) -> int:
+    """The offset behind the last batch that lies in the first `size` bytes."""
+    kept = [batch.last + 1 for batch in batches(segment) if batch.end <= size]
+    return max(kept, default=int(segment.stem))
 
 
 def lose_leader_epochs(folder: Path) -> bool:

@@ -31,9 +31,12 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     Each broker has `log_dirs` log directories. `older` brokers begin with the release before the
     target's (see the fault `upgrade`). With `own_clocks` each broker has a wall clock that faults
-    can set (runtime `process` only). With `users` brokers have ACLs and a further listener, where
-    users authenticate by SCRAM (the same runtime only; docs/guide/workloads.md). With `racks`
-    each broker is in a rack of its own, and consumers of that rack read from it (KIP-392).
+    can set (runtime `process` only). With `records_flushes` the lab records what each broker
+    flushes, so that a power cut takes the rest, whatever the broker believes (the same runtime;
+    elsewhere a cut goes by the broker's recovery points). With `users` brokers have ACLs and a
+    further listener, where users authenticate by SCRAM (the same runtime only;
+    docs/guide/workloads.md). With `racks` each broker is in a rack of its own, and consumers of
+    that rack read from it (KIP-392).
 
     Targets with ZooKeeper have `zookeepers` servers of it, others `controllers` nodes of KRaft's
     quorum; with 0 the brokers are the quorum.
@@ -46,6 +49,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     log_dirs: int = 1
     older: bool = False
     own_clocks: bool = False
+    records_flushes: bool = False
     users: bool = False
     racks: bool = False
 

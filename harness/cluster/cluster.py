@@ -32,9 +32,11 @@ from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
+from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
+from urteil.harness.runtimes.disks import flush_record
 from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.stack_dumps import DumpSource
@@ -94,6 +96,9 @@ class Cluster:
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
+        self._records_flushes = spec.records_flushes and runtime == "process"
+        if self._records_flushes:
+            flush_recorder()  # compiled where it is missing, before anything runs
         self.access = access or Access()
         self.run_dir = run_dir.resolve()
         self.launcher = launcher
@@ -386,11 +391,20 @@ class Cluster:
             temporary.mkdir(exist_ok=True)
             for log_dir in self.log_dirs(name):
                 self.kinds[name].format(node, log_dir)
-        if name in self.nodes and self.spec.own_clocks:
-            env |= clock_env(self.node_dir(name))
+        if name in self.nodes:
+            env |= self._watched(name)
         image = self.kinds[name].image if node else None
         spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
         self.runtime.start(name, spec)
+
+    def _watched(self, broker: str) -> dict[str, str]:
+        """The environment that loads the lab's libraries into a broker."""
+        env = clock_env(self.node_dir(broker)) if self.spec.own_clocks else {}
+        if not self._records_flushes:
+            return env
+        libraries = [str(flush_recorder()), *filter(None, [env.get("LD_PRELOAD")])]
+        record = flush_record(self.log_dirs(broker))
+        return env | {"LD_PRELOAD": ":".join(libraries), RECORD_VARIABLE: str(record)}
 
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""

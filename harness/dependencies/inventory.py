@@ -9,6 +9,7 @@ from urteil.harness.dependencies.connect import describe_connect
 from urteil.harness.dependencies.docker_compose import describe_compose, docker_compose
 from urteil.harness.dependencies.faketime import describe_faketime
 from urteil.harness.dependencies.flink import describe_flink
+from urteil.harness.dependencies.flush_recorder import describe_flush_recorder
 from urteil.harness.dependencies.installation import Dependency
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.java_client import describe_java_client
@@ -42,6 +43,7 @@ def list_dependencies() -> list[Dependency]:
         describe_postgresql(),
         describe_faketime(),
         describe_strace(),
+        describe_flush_recorder(),
         describe_asyncssh(),
         describe_simulation(),
         describe_pyspark(),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.process_limits import FILE_BYTES, change_limit
 from urteil.harness.runtimes.slow_disk import SlowDisk, find_written_files
@@ -28,6 +29,11 @@ rmdir "$aside"
 """
 """Mounts the folders in its arguments read-only. Each mount is made aside: a mount through which a
 broker has opened a file for writing cannot become read-only."""
+
+
+def flush_record(log_dirs: Sequence[Path]) -> Path:
+    """The record of what a broker has flushed, beside its log directories."""
+    return log_dirs[0].parent / "flushes"
 
 
 @cache
@@ -63,6 +69,13 @@ class ProcessDisks:
     @contextmanager
     def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         yield self._log_dirs(node)
+
+    def flushed_files(self, node: str) -> FlushedFiles | None:
+        record = flush_record(self._log_dirs(node))
+        if not record.exists():
+            return None
+        with record.open() as lines:
+            return FlushedFiles(lines)
 
     def broker_log_dirs(self, node: str) -> Sequence[Path]:
         """The log directories by the broker's own names."""

@@ -218,7 +218,9 @@ ANYTHING = Scenario(
     about="the seed draws everything: brokers, topics, settings, clients, administration, and "
     "faults of any kind, two or three at once; what is promised follows from the settings",
     suites=("chaos",),
-    cluster=ClusterSpec(config={**CLEANUP, "log.initial.task.delay.ms": "500"}),
+    cluster=ClusterSpec(
+        config={**CLEANUP, "log.initial.task.delay.ms": "500"}, records_flushes=True
+    ),
     workload=WorkloadSpec(),
     draw=RandomSchedule(choices=FAULTS, pause_s=(0.5, 3.0), anchors=ANCHORS, voids=("retention",)),
     bounds=Bounds(dimensions=DIMENSIONS, most_replicas=MOST_REPLICAS),

@@ -150,7 +150,7 @@ CHAOS_DISKS = Scenario(
     name="chaos-disks",
     about="power cuts, disks full, read-only or damaged by the seed, one broker at a time",
     suites=("chaos",),
-    cluster=cluster(),
+    cluster=ClusterSpec(records_flushes=True),
     workload=SMALL_SEGMENTS,
     draw=RandomSchedule(
         choices=DISKS, count=3, first_s=7.0, duration_s=(5.0, 9.0), pause_s=(6.0, 9.0)

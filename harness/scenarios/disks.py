@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from urteil.harness.scenario import ClusterSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, LAX, REPLICATION, cluster, fault
 
@@ -13,10 +15,14 @@ FLUSHED = WorkloadSpec(
 )
 """A log is flushed so often that a power cut finds both what was flushed and what was not."""
 
-FLUSHING = cluster(
-    log_flush_scheduler_interval_ms="500",
-    log_flush_offset_checkpoint_interval_ms="1000",
-    log_initial_task_delay_ms="500",
+RECORDED = ClusterSpec(records_flushes=True)
+FLUSHING = replace(
+    RECORDED,
+    config={
+        "log.flush.scheduler.interval.ms": "500",
+        "log.flush.offset.checkpoint.interval.ms": "1000",
+        "log.initial.task.delay.ms": "500",
+    },
 )
 
 POWER_CUT = Scenario(
@@ -24,7 +30,7 @@ POWER_CUT = Scenario(
     about="a leader's machine loses power and everything that it had not flushed, then the next "
     "leader's: the other replicas have it",
     suites=("disk",),
-    cluster=cluster(),
+    cluster=RECORDED,
     workload=LOAD,
     faults=(fault("power_cut", "leader", 5, 9), fault("power_cut", "leader", 21, 8)),
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "epoch_lineage", "unexpected_exit"),

@@ -132,6 +132,7 @@ QUORUM_RING = quorum_scenario(
 
 QUORUM_POWER_CUT = quorum_scenario(
     name="quorum-power-cut",
+    cluster=ClusterSpec(controllers=APART.controllers, records_flushes=True),
     about="the quorum's leader loses power, then a leader of partitions with what it had not "
     "flushed",
     faults=(fault("power_cut", "quorum_leader", 5, 8), fault("power_cut", "leader", 7, 9)),

@@ -196,6 +196,25 @@ def flush_ms_ignored(mark: Mark) -> None:
 
 
 @mutant(
+    about="a flush moves the recovery point and syncs nothing",
+    models="a sync that was lost in a refactoring",
+    scenario="power-cut-all",
+    guarantee="lost_write",
+    unsimulated="machines lose power one at a time, and the other replicas have the records",
+)
+def flush_without_sync(mark: Mark) -> None:
+    """Syncs no file of a log."""
+
+    def make(_original: Function) -> Function:
+        def sync(_job: Any, _path: Any) -> None:
+            mark.hit()
+
+        return sync
+
+    replace("urteil.broker.log.flush_job:FlushJob._sync", make)
+
+
+@mutant(
     about="a restarted broker does not read log-start-offset-checkpoint",
     models="a checkpoint that is read under another name",
     scenario="deleted-once",

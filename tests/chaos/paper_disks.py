@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.observations import ControllerTerm
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class PaperDisks:
         self._place = tempfile.TemporaryDirectory()
         self.limits: dict[str, int] = {}
         self.held: dict[str, int] = {}
+        self.flushed: FlushedFiles | None = None
 
     def folder(self, node: str) -> Path:
         log_dir = Path(self._place.name, node, "data")
@@ -60,6 +62,9 @@ class PaperDisks:
     @contextmanager
     def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
         yield [self.folder(node)]
+
+    def flushed_files(self, node: str) -> FlushedFiles | None:
+        return self.flushed
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
         if size_bytes is None or self.cluster.without_effect:

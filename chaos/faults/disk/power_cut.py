@@ -32,7 +32,10 @@ from urteil.chaos.observations import NodeState
 class PowerCut(Fault):
     """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
 
-    The seed decides the position, which lies behind the recovery point in the active segment. The
+    What was flushed is known from the broker's own calls where the lab records them
+    (`ClusterSpec.records_flushes`): then a cut may take data that the broker declared as flushed by
+    its recovery point, and their loss is not excused. Elsewhere the broker's recovery points are
+    believed, and only the active segment is cut. The seed decides the position. The first cut
     segment's indexes and younger producer snapshots are damaged in the same way, with `snapshots`
     also the one at the segment's begin: brokers write it when they roll the log, and releases
     from 0.11 to 2.6 never flush it, though they flush the closed segment. With `epochs` each log
@@ -87,13 +90,18 @@ class PowerCut(Fault):
 
     def _lose_unflushed(self, controls: Controls, node: str) -> list[LogLoss]:
         cuts: list[LogLoss] = []
+        flushed = controls.disks.flushed_files(node)
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
                 for folder in _replica_logs(log_dir):
                     random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
                     cut = cut_power(
-                        folder, points.get(folder.name, 0), random, snapshots=self.snapshots
+                        folder,
+                        points.get(folder.name, 0),
+                        random,
+                        flushed=flushed,
+                        snapshots=self.snapshots,
                     )
                     cuts += [] if cut is None else [cut]
         return cuts
@@ -117,6 +125,6 @@ def _sentence(node: str, cuts: list[LogLoss]) -> str:
 
 def _harm_json(at_ns: int, losses: dict[str, list[LogLoss]]) -> str:
     brokers = {
-        node: {cut.folder: [cut.first_lost, None] for cut in cuts} for node, cuts in losses.items()
+        node: {cut.folder: [cut.promised, None] for cut in cuts} for node, cuts in losses.items()
     }
     return json.dumps({"at_ns": at_ns, "brokers": brokers})

@@ -113,7 +113,7 @@ def test_inventory_lists_missing_dependencies_with_remedy(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     dependencies = {part.name: part for part in list_dependencies()}
     names = {"java", "zookeeper", "toxiproxy", "kafka", "docker-compose", "Python 3.12+"}
-    names.add("kafka-clients")
+    names |= {"kafka-clients", "flush-recorder"}
     applications = {"spark-kafka", "flink", "schema-registry"}
     applications |= {"kafka-connect", "mirror-maker", "kafka-streams"}
     engines = {"pyspark", "comet"}

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from urteil.harness.scenario import RunFacts, load_facts, save
-from urteil.harness.stopwatch import Spent, Stopwatch
+from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import judge
 from urteil.harness.verify.engines.spark import Warming
-from urteil.harness.verify.result import Result, Verdict, add_phases
+from urteil.harness.verify.result import Result, Verdict
 
 Log = Callable[[str], None]
 LOCK = "judge.lock"
@@ -49,21 +49,21 @@ def judge_collected(
             session = warming[0].session() if warming else None
             log("judging")
             result = judge(run_dir, engine=engine, master=master, session=session)
-            _count_rare_states(run_dir, facts, log)
+            _count_rare_states(run_dir, facts, result, log)
     except Exception as failure:
         result = write_unjudged(run_dir, facts, f"{type(failure).__name__}: {failure}")
     return result
 
 
-def _count_rare_states(run_dir: Path, facts: RunFacts, log: Log) -> None:
-    """Write `states.json`. A failure is logged only: the counts judge nothing."""
+def _count_rare_states(run_dir: Path, facts: RunFacts, result: Result, log: Log) -> None:
+    """Write `states.json`, and the time of the counting into `result` and its file. A failure is
+    logged only: the counts judge nothing."""
     from urteil.harness.verify.rare_states.counting import save_counts
 
-    spent: list[Spent] = []
     try:
-        with Stopwatch({}, spent)("rare states"):
+        with Stopwatch(result.seconds, result.phases)("rare states"):
             save_counts(run_dir, facts)
-        add_phases(run_dir, spent)
+        save(run_dir / "result.json", result)
     except Exception as failure:
         log(f"the rare states cannot be counted: {type(failure).__name__}: {failure}")
 

@@ -41,11 +41,12 @@ def test_judgement_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_judgement_counts_rare_states(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path, healthy(), synthetic.scenario(ONE), synthetic.facts(ONE))
-    assert judge_again(tmp_path, engine="duckdb").verdict == "PASS"
+    result = judge_again(tmp_path, engine="duckdb")
+    assert (result.verdict, result) == ("PASS", load_result(tmp_path))
     counts = load_counts(tmp_path)
     assert counts is not None
     assert counts.reached["unclean_election"] == 0
-    assert "rare states" in load_result(tmp_path).seconds
+    assert "rare states" in result.seconds
 
 
 def test_counts_that_fail_leave_the_verdict(

@@ -59,7 +59,6 @@ def group_scenario(
 
 CONSUMER_PROTOCOL_DEATHS = group_scenario(
     name="consumer-protocol-deaths",
-    suites=UNPLAYED,
     about="a member of a consumer group (KIP-848) is killed, another one stands still beyond its "
     "session: others get their partitions once, and commits in old member epochs are rejected",
     workload=load(),

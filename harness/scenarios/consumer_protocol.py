@@ -14,11 +14,9 @@ from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
 from urteil.harness.scenarios.quorum import TARGET, UNPLAYED
 
 PROTOCOL = {"group_protocol": "consumer", "zombie_commits": "true"}
-GUARANTEES = (
-    *("overlapping_owners", "zombie_commit", "generation_went_back"),
-    *("commit_beyond_processed", "no_delivery", *groups.POSITIONS),
-)
-
+GUARANTEES = ("overlapping_owners", "commit_beyond_processed", "no_delivery", *groups.POSITIONS)
+EPOCHS = ("zombie_commit", "generation_went_back")
+"""Judged where a session of a member has several epochs."""
 
 TOPIC = TopicSpec(partitions=8, config=DURABLE.config)
 """Enough partitions for every member that joins while others stay."""
@@ -38,7 +36,7 @@ def group_scenario(
     faults: tuple[FaultSpec, ...],
     workload: WorkloadSpec,
     brokers: ClusterSpec | None = None,
-    besides: tuple[str, ...] = (),
+    besides: tuple[str, ...] = EPOCHS,
     duration_s: float,
     suites: tuple[str, ...] = ("groups",),
 ) -> Scenario:
@@ -66,13 +64,12 @@ CONSUMER_PROTOCOL_DEATHS = group_scenario(
         fault("kill_client", "member", 6, 8),
         fault("pause_client", "member", 24, 9),
     ),
-    besides=(*REPLICATION, "departed_member_kept"),
+    besides=(*EPOCHS, *REPLICATION, "departed_member_kept"),
     duration_s=38.0,
 )
 
 CONSUMER_PROTOCOL_SLOW_POLL = group_scenario(
     name="consumer-protocol-slow-poll",
-    suites=UNPLAYED,
     about="members of a consumer group (KIP-848) heartbeat but do not poll for twice "
     "max.poll.interval.ms, one after the other: the group continues without them",
     workload=load(max_poll_interval_ms="4000", remote_assignor="range"),
@@ -89,7 +86,7 @@ CONSUMER_PROTOCOL_STORM = group_scenario(
     "partitions: no partition has two owners at once",
     workload=load(2, remote_assignor="uniform"),
     faults=(fault("rebalance_storm", "members", 5, 12),),
-    besides=("member_expelled",),
+    besides=(*EPOCHS, "member_expelled"),
     duration_s=24.0,
 )
 
@@ -104,7 +101,7 @@ CONSUMER_PROTOCOL_COORDINATOR = group_scenario(
         fault("rebalance_storm", "members", 13, 6),
         fault("crash", "coordinator", 15, 5),
     ),
-    besides=(*REPLICATION, "member_expelled"),
+    besides=(*EPOCHS, *REPLICATION, "member_expelled"),
     duration_s=28.0,
 )
 
@@ -112,7 +109,7 @@ CONSUMER_PROTOCOL_CUT = group_scenario(
     name="consumer-protocol-cut",
     suites=UNPLAYED,
     about="followers of a consumer group's coordinator (KIP-848) get no answers; all members die, "
-    "then the coordinator: no acknowledged offset is lost, and no epoch went back",
+    "then the coordinator: no acknowledged offset is lost",
     brokers=cluster(replica_lag_time_max_ms="15000"),
     workload=load(),
     faults=(
@@ -123,5 +120,6 @@ CONSUMER_PROTOCOL_CUT = group_scenario(
         fault("kill_client", "members", 7, 6),
         fault("crash", "leader", 7.5, 8, topic=groups.OFFSETS, partition=groups.PARTITION),
     ),
+    besides=(),
     duration_s=26.0,
 )  # fmt: skip

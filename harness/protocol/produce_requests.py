@@ -1,4 +1,4 @@
-"""Produce 3, the first version with record batches of magic 2: one batch of one record.
+"""Produce 3, the first version with record batches of magic 2: one batch.
 
 Requests are packed byte by byte, because no client library sends a batch that is invalid.
 """
@@ -6,6 +6,7 @@ Requests are packed byte by byte, because no client library sends a batch that i
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from crc32c import crc32c
 
@@ -25,19 +26,32 @@ def single_record_batch(
     sequence: int = -1,
 ) -> bytes:
     """A batch of one record, as a producer sends it. -1 means a producer without idempotence."""
-    body = (
-        b"\x00"
-        + b"\x00"
-        + b"\x00"
-        + encode_varint(len(key))
-        + key
-        + encode_varint(len(value))
-        + value
+    return record_batch(
+        [(key, value)], timestamp_ms, producer_id=producer_id, epoch=epoch, sequence=sequence
     )
-    record = encode_varint(len(body) + 1) + body + encode_varint(0)
+
+
+def record_batch(
+    records: Sequence[tuple[bytes, bytes]],
+    timestamp_ms: int,
+    *,
+    producer_id: int = -1,
+    epoch: int = -1,
+    sequence: int = -1,
+) -> bytes:
+    """A batch of records (key, value) of one time, as a producer sends it."""
+    last = len(records) - 1
     producer = (producer_id, epoch, sequence)
-    tail = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, *producer, 1) + record
+    tail = struct.pack(
+        ">hiqqqhii", 0, last, timestamp_ms, timestamp_ms, *producer, len(records)
+    ) + b"".join(_record(delta, *record) for delta, record in enumerate(records))
     return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
+
+
+def _record(offset_delta: int, key: bytes, value: bytes) -> bytes:
+    body = b"\x00\x00" + encode_varint(offset_delta)
+    body += encode_varint(len(key)) + key + encode_varint(len(value)) + value + encode_varint(0)
+    return encode_varint(len(body)) + body
 
 
 def encode_varint(value: int) -> bytes:

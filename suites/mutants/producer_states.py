@@ -32,6 +32,31 @@ def dedup_window_of_one(mark: Mark) -> None:
 
 
 @mutant(
+    about="a batch that begins as a remembered one is taken for it, though it goes on longer",
+    models="a comparison of first sequences alone",
+    scenario="repeated-batches",
+    guarantee="lost_write",
+    unsimulated="no producer sends a batch that overlaps another one",
+)
+def duplicate_by_first_sequence(mark: Mark) -> None:
+    """Ignores the last sequence of a batch."""
+
+    def make(original: Function) -> Function:
+        def duplicate_of(entry: Any, header: Any) -> Any:
+            found = original(entry, header)
+            if found is None and header.producer_epoch == entry.epoch:
+                same = [b for b in entry.batches if b.first_sequence == header.base_sequence]
+                if same:
+                    mark.hit()
+                    return same[-1]
+            return found
+
+        return duplicate_of
+
+    replace("urteil.broker.log.producer_states:ProducerEntry.duplicate_of", make)
+
+
+@mutant(
     about="a batch is appended although the batch before it was rejected",
     models="KIP-98: sequences of idempotent producers not checked",
     scenario="repeated-batches",

@@ -1,4 +1,4 @@
-"""A client that loses responses: it resends written batches, and sends one too early.
+"""A client that loses responses: it resends written batches, one too early, and one too long.
 
     python -m urteil.harness.clients.special.resent_batches SPEC.json
 
@@ -6,7 +6,9 @@ kafka-python has one open batch for each partition; the Java client and librdkaf
 requests are packed by hand. Each round is five batches of an idempotent producer to one partition.
 First the second batch alone, as if the first had been rejected: the broker must reject it. Then all
 five on one connection, and all five again on another one, as after lost responses: each must get
-the same response as before and be in the log once. If the first batch is out of order, the broker
+the same response as before and be in the log once. Then one more batch, which begins as the last of
+the five and has a new record behind it: it is neither a duplicate nor in order, and the broker must
+reject it. If the first batch is out of order, the broker
 has lost the producer's state: the producer increments its epoch and sends all batches again, as the
 Java client does (KIP-360). The sequences of a new producer begin shortly before the largest one; a
 broker without state must accept that, and continue at 0.
@@ -36,12 +38,13 @@ from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
-from urteil.harness.evidence.journal import Info, JournalWriter, Ok, Send
+from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.produce_requests import (
     NOT_HERE,
     produce_request,
     read_produce_response,
+    record_batch,
     single_record_batch,
 )
 
@@ -49,9 +52,15 @@ BATCHES = 5
 LAST_SEQUENCE = (1 << 31) - 1
 FIRST_SEQUENCE = LAST_SEQUENCE - 2 * BATCHES - 1
 """The third round of a partition wraps around."""
-OUT_OF_ORDER = 45
 INIT_PRODUCER_ID = 22
 RETRY_S = 0.1
+OPERATIONS = BATCHES + 1
+"""The records of a round."""
+OUT_OF_ORDER, DUPLICATE_SEQUENCE = 45, 46
+REJECTIONS = {
+    OUT_OF_ORDER: "OUT_OF_ORDER_SEQUENCE_NUMBER",
+    DUPLICATE_SEQUENCE: "DUPLICATE_SEQUENCE_NUMBER",
+}
 LATE_EVERY = 4
 """Number of rounds from one resend of the oldest batches to the next."""
 
@@ -113,7 +122,7 @@ class BatchResender:
         unknown."""
         slots = self._spec.partitions()
         slot = slots[number % len(slots)]
-        first = number * BATCHES
+        first = number * OPERATIONS
         batches = [self._begin(op, slot) for op in range(first, first + BATCHES)]
 
         def are_settled() -> bool:
@@ -128,10 +137,27 @@ class BatchResender:
         deadline_s = self._spec.workload.delivery_timeout_ms / 1000
         if not until(are_settled, deadline_s=deadline_s, poll_s=RETRY_S, stop=self._stop):
             self._producer_id = -1  # their outcome is unknown: use a new producer
+        elif batches[-1].result is not None:
+            self._send_too_long(slot, batches[-1], first + BATCHES)
         self._sequences[slot] = self._sequence(slot, BATCHES)
         for batch in batches:
             self._note(batch, slot[1])
         self._send_oldest(number)
+
+    def _send_too_long(self, slot: Slot, written: Batch, op: int) -> None:
+        """Send a batch that begins with a written record and goes on with a new one."""
+        new = self._begin(op, slot)
+        data = record_batch(
+            [(written.key, written.value), (new.key, new.value)],
+            new.timestamp_ms,
+            producer_id=self._producer_id,
+            epoch=self._epoch,
+            sequence=self._sequence(slot, BATCHES - 1),
+        )
+        frame = produce_request(op, *slot, data, self._timeout_ms)
+        for error, base_offset in self._ask_leader(slot, [frame], [new]):
+            new.result = (error, base_offset + 1)
+        self._note(new, slot[1], is_too_long=True)
 
     def _give_up(self, batches: Sequence[Batch]) -> None:
         """Treat rejected batches as unknown, and use a new producer."""
@@ -187,22 +213,28 @@ class BatchResender:
         return not any(results)
 
     def _deliver(self, slot: Slot, batches: Sequence[Batch], indexes: Sequence[int]) -> None:
-        """Send some batches of the round on one connection to the brokers in turn until the leader
-        responds."""
+        """Send some batches of the round on one connection to the leader."""
+        chosen = [batches[n] for n in indexes]
         frames = [self._frame(slot, batches[n], self._sequence(slot, n)) for n in indexes]
-        for n in indexes:
-            batches[n].result = None
+        results = self._ask_leader(slot, frames, chosen)
+        for at, batch in enumerate(chosen):
+            batch.result = results[at] if results else None
+
+    def _ask_leader(
+        self, slot: Slot, frames: Sequence[bytes], batches: Sequence[Batch]
+    ) -> list[ProduceResult]:
+        """Send the frames of batches to the brokers in turn until the leader responds. Empty if it
+        does not."""
         for address in self._spec.bootstrap:
-            for n in indexes:
-                batches[n].sent += 1
+            for batch in batches:
+                batch.sent += 1
             try:
                 results = self._request(address, frames, slot[0])
             except OSError:
                 continue
             if results[0][0] not in NOT_HERE:
-                for n, result in zip(indexes, results, strict=True):
-                    batches[n].result = result
-                return
+                return results
+        return []
 
     def _frame(self, slot: Slot, batch: Batch, sequence: int) -> bytes:
         data = single_record_batch(
@@ -248,10 +280,15 @@ class BatchResender:
     def _sequence(self, slot: Slot, ahead: int) -> int:
         return (self._sequences.get(slot, self._first_sequence) + ahead) & LAST_SEQUENCE
 
-    def _note(self, batch: Batch, partition: int) -> None:
+    def _note(self, batch: Batch, partition: int, *, is_too_long: bool = False) -> None:
+        """Journal the outcome. That of a batch which is too long is no judgement of its sequence;
+        rejected in its only attempt, it certainly failed."""
         error, offset = batch.result or (-1, -1)
-        outcome = Ok if error == 0 else Info
-        error_text = "OUT_OF_ORDER_SEQUENCE_NUMBER" if error == OUT_OF_ORDER else f"error {error}"
+        is_rejected = is_too_long and error in REJECTIONS and batch.sent == 1
+        outcome = Ok if error == 0 else Fail if is_rejected else Info
+        error_text = REJECTIONS.get(error, f"error {error}")
+        if is_too_long:
+            error_text = f"too long: {error_text}"
         self._journal.write(
             outcome(batch.op, time.monotonic_ns(), None if error == 0 else error_text,
                     batch.sent, True, partition, offset if error == 0 else None, None,
@@ -285,7 +322,8 @@ def resend_batches(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
 
 KIND = ClientKind(
     name="repeater",
-    about="Sends written batches again, and one too early; each must be in the log once.",
+    about="Sends written batches again, one too early, and one that begins as a written one and "
+    "goes on; each must be in the log once.",
     needs=lambda _: (IDEMPOTENCE,),
     stage=Stage.LOAD,
     judged_by=("duplicate",),

@@ -98,8 +98,12 @@ class _Broker:
         self.remembers = remembers
         self.wraps = wraps
         self.log: list[tuple[int, int]] = []
+        self.refused = 0
 
-    def answer(self, epoch: int, sequence: int) -> tuple[int, int]:
+    def answer(self, epoch: int, sequence: int, records: int = 1) -> tuple[int, int]:
+        if records > 1:  # it overlaps what was written
+            self.refused += 1
+            return OUT_OF_ORDER, -1
         results = [place for place, (of, _) in enumerate(self.log) if of == epoch]
         for place in results[-self.remembers :]:
             if self.log[place] == (epoch, sequence):
@@ -141,7 +145,7 @@ def _play(
         empty = len(produce_request(0, topic, 0, b"", 500))
         results = [MemoryRecords(frame[empty:]).next_batch() for frame in frames]
         return [
-            by_topic[topic].answer(result.producer_epoch, result.base_sequence)
+            by_topic[topic].answer(result.producer_epoch, result.base_sequence, len(list(result)))
             for result in results
         ]
 
@@ -165,6 +169,7 @@ def test_resent_records_are_written_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert broker.log == [(0, sequence) for sequence in sequences]
     assert sequences[-1] == 2
     assert [ack.offset for ack in acks] == list(range(3 * BATCHES))
+    assert broker.refused == 3, "a batch a round that begins as a written one and goes on"
 
 
 def test_each_topic_has_sequences_of_its_own(

@@ -115,6 +115,7 @@ TABLES = (
             int64(
                 "bound_ns",
                 "How far `at_ns` may be from the true time; 0 for a proxy with the lab's clock.",
+                is_duration=True,
                 least=0,
                 may_be_missing=True,
             ),

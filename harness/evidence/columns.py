@@ -72,6 +72,8 @@ class Column:
     form: Form | None = None
     not_before: tuple[str, ...] = ()
     """Columns with times that this one's may not precede."""
+    is_duration: bool = False
+    """A length of time in nanoseconds, not a moment."""
     import_needs: bool = False
     """An imported history must have the column; it has others only if it recorded them."""
     import_default: Any = None
@@ -79,7 +81,8 @@ class Column:
 
     @property
     def is_time(self) -> bool:
-        return self.name.endswith("_ns")
+        """Whether it holds moments: nanoseconds of CLOCK_MONOTONIC."""
+        return self.name.endswith("_ns") and not self.is_duration
 
     @property
     def limits(self) -> tuple[int, int] | None:

@@ -96,3 +96,16 @@ def test_states_before_the_run_are_no_clock_leap(tmp_path: Path) -> None:
     tables = healthy()
     tables["states"][0]["at_ns"] -= 3600 * S
     assert judged(tmp_path, tables).verdict is Verdict.PASS
+
+
+def test_bound_of_a_time_is_no_clock_leap(tmp_path: Path) -> None:
+    """A proxy with the lab's clock is exact: its bound is 0 ns, which is no moment."""
+    tables = healthy()
+    at_ns = tables["faults"][0]["begin_ns"] + S
+    tables["link_events"] = [
+        {"run": "r", "at_ns": at_ns, "bound_ns": 0, "fault": "lose_answer", "link": "client->b1"}
+        | {"direction": "answer", "api": "Produce", "version": 9, "correlation_id": 1}
+        | {"client_id": "p1", "act": "drop", "occurrence": 1, "detail": "", "message": None}
+    ]
+    result = judged(tmp_path, tables)
+    assert result.verdict is Verdict.PASS, result.reasons

@@ -104,6 +104,8 @@ def test_run_without_evidence_is_named(tmp_path: Path, capsys: pytest.CaptureFix
         (["--state", "unclean_elections"], "did you mean unclean_election"),
         (["--scenario", "leader-crsh"], "did you mean leader-crash"),
         (["nowhere"], "no run named 'nowhere'"),
+        (["--guided"], "add --simulate N"),
+        (["run", "--simulate", "3"], "leave out RUN and --runs"),
         ([], "there is no run to count"),
     ],
 )

@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     "--simulate",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Instead play N short runs of the simulation, guided by the states that they reach.",
+    help="Instead play N short runs of the simulation.",
 )
-@click.option("--blind", is_flag=True, help="With --simulate: draw every run without a guide.")
+@click.option(
+    "--guided", is_flag=True, help="With --simulate: vary runs that reached something new."
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
               help="With --simulate: the seed of the runs.")  # fmt: skip
 @json_option("Print for each state the runs that could reach it, those that did, and how often.")
@@ -54,7 +56,7 @@ def states(
     last: int | None,
     state_names: Sequence[str],
     simulate: int | None,
-    blind: bool,
+    guided: bool,
     seed: int,
     as_json: bool,
     out: Path,
@@ -66,10 +68,12 @@ def states(
     and the counts stay in their folders as states.json.
     """
     _check_names(scenario, state_names)
+    if guided and simulate is None:
+        raise click.UsageError("--guided draws runs of the simulation: add --simulate N")
     if simulate is not None:
         if run_names or folders:
             raise click.UsageError("--simulate plays runs of its own: leave out RUN and --runs")
-        found: Iterable[CountedRun] = _simulated(simulate, seed, guided=not blind)
+        found: Iterable[CountedRun] = _simulated(simulate, seed, guided=guided)
     elif run_names:
         found = _named(run_names, out)
     else:

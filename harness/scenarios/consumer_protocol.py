@@ -107,7 +107,6 @@ CONSUMER_PROTOCOL_COORDINATOR = group_scenario(
 
 CONSUMER_PROTOCOL_CUT = group_scenario(
     name="consumer-protocol-cut",
-    suites=UNPLAYED,
     about="followers of a consumer group's coordinator (KIP-848) get no answers; all members die, "
     "then the coordinator: no acknowledged offset is lost",
     brokers=cluster(replica_lag_time_max_ms="15000"),

@@ -87,6 +87,9 @@ GUARANTEE = Guarantee(
     not_counted=(
         "Acknowledgements with an error or without an answer, and deliveries that may have been "
         "requested before the answer.",
+        "Two acknowledgements of one record that both succeed: Apache Kafka ignores one that comes "
+        "after its lock when the share-partition start has passed the record, and returns no "
+        "error.",
     ),
     occasion=Occasion.SHARE_GROUP,
     opportunities=f"SELECT COUNT(*) AS n {_SETTLED} WHERE {_IS_SETTLED}",

@@ -194,7 +194,7 @@ CLIENT_FAULTS = (
 ADMINISTRATION = (
     WeightedFault(fault="min_isr", targets=("topic",), weight=2),
     WeightedFault(fault="retention", targets=("topic",)),
-    WeightedFault(fault="delete_records", targets=("topic",)),
+    WeightedFault(fault="delete_records", targets=("topic",), alone=True),
     WeightedFault(
         fault="quota", targets=("clients",), options={"producer_byte_rate": (20_000.0, 100_000.0)}
     ),

@@ -163,7 +163,8 @@ WHERE (partitions.p IS NULL OR (partitions.ours = 0 AND partitions.gone = 0))
         source="""committed JOIN records ON records.value_id = committed.value_id
 JOIN (SELECT DISTINCT cover.p FROM cover WHERE cover.mask_rc <> 0) covered_partitions
   ON covered_partitions.p = committed.p
-WHERE records.rc_asked = 0""",
+JOIN partitions ON partitions.p = committed.p
+WHERE records.rc_asked = 0 AND committed.off >= partitions.log_start""",
         table="txns",
     ),
 )

@@ -253,17 +253,25 @@ def test_unavailable_transactional_id_is_found(
     )
 
 
-def test_committed_records_beyond_every_pass_are_a_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("from_offset", "to_offset", "log_start", "is_reason"),
+    [(0, ONE.records, 0, False), (0, 300, 0, True), (100, ONE.records, 100, False)],
+    ids=["all", "cut short", "deleted, but not yet from disks"],
+)
+def test_committed_records_beyond_every_pass_are_a_reason(
+    from_offset: int, to_offset: int, log_start: int, is_reason: bool, tmp_path: Path
+) -> None:
     tables = transactional_tables()
-    write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
-    expected = "of committed transactions beyond every final pass"
-    reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert not any(expected in reason for reason in reasons)
     for row in tables["passes"]:
-        row["to_offset"] = 300 if row["client"] == READER else row["to_offset"]
+        if row["client"] == READER:
+            row |= {"from_offset": from_offset}
+            row["to_offset"] = min(row["to_offset"], to_offset)
+    for row in tables["logs"]:
+        row["log_start"] = log_start
     write_run(tmp_path, tables, synthetic.scenario(ONE), synthetic.facts(ONE))
     reasons = judge_run(tmp_path, engine="duckdb", master=None, session=None, canary=False).reasons
-    assert any(expected in reason for reason in reasons)
+    expected = "of committed transactions beyond every final pass"
+    assert any(expected in reason for reason in reasons) == is_reason, reasons
 
 
 @pytest.mark.parametrize(("lax", "permitted"), [("other", 0), ("__transaction_state", 1)])

@@ -11,7 +11,7 @@ from urteil.harness.scenario import (
 )
 from urteil.harness.scenarios import groups
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, cluster, fault
-from urteil.harness.scenarios.quorum import TARGET, UNPLAYED
+from urteil.harness.scenarios.quorum import TARGET
 
 PROTOCOL = {"group_protocol": "consumer", "zombie_commits": "true"}
 GUARANTEES = ("overlapping_owners", "commit_beyond_processed", "no_delivery", *groups.POSITIONS)
@@ -38,14 +38,13 @@ def group_scenario(
     brokers: ClusterSpec | None = None,
     besides: tuple[str, ...] = EPOCHS,
     duration_s: float,
-    suites: tuple[str, ...] = ("groups",),
 ) -> Scenario:
     """A scenario of Apache Kafka 4, which keeps the guarantees of groups, and those of
     `besides`."""
     return Scenario(
         name=name,
         about=about,
-        suites=suites,
+        suites=("groups",),
         cluster=brokers or cluster(),
         workload=workload,
         faults=faults,
@@ -92,7 +91,6 @@ CONSUMER_PROTOCOL_STORM = group_scenario(
 
 CONSUMER_PROTOCOL_COORDINATOR = group_scenario(
     name="consumer-protocol-coordinator",
-    suites=UNPLAYED,
     about="the coordinator of a consumer group (KIP-848) dies, then the next one, while members "
     "join and leave: epochs and target assignments are in the log",
     workload=load(),

@@ -339,6 +339,10 @@ class ShareOptions(WorkloadOptions, frozen=True):
             "after their locks have run out.",
         ),
     ] = 0.0
+    acquire_mode: Annotated[
+        Literal["batch_optimized", "record_limit"],
+        Meta(description="`share.acquire.mode` of members (KIP-1206; the Java client only)."),
+    ] = "batch_optimized"
     lock_ms: Annotated[
         int,
         Meta(

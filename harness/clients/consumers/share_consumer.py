@@ -15,7 +15,7 @@ from kafka.errors import InvalidConfigurationError, KafkaError
 from urteil.chaos.capabilities import SHARE_GROUPS
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kind import ClientKind, Stage
-from urteil.harness.clients.libraries import CONFLUENT
+from urteil.harness.clients.libraries import CONFLUENT, JAVA
 from urteil.harness.clients.options import GroupOptions, ShareOptions
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
@@ -62,7 +62,7 @@ def configure_group(spec: ClientSpec, stop: Stop) -> None:
 
 def share(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Process and acknowledge records until the stop is requested."""
-    from urteil.harness.clients.libraries.confluent_share_member import ShareMember
+    from urteil.harness.clients.libraries.share_member import ShareMember
 
     configure_group(spec, stop)
     member = ShareMember(spec, journal)
@@ -82,7 +82,7 @@ KIND = ClientKind(
     work=share,
     needs=lambda _: (SHARE_GROUPS,),
     options=(ShareOptions, GroupOptions),
-    libraries=(CONFLUENT,),
+    libraries=(CONFLUENT, JAVA),
 )
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ from confluent_kafka import KafkaError, Producer
 
 from urteil.harness.clients.libraries import JAVA
 from urteil.harness.clients.libraries.confluent_producer import producer_config
-from urteil.harness.clients.libraries.java_transactions import JavaProducer, Jvm
+from urteil.harness.clients.libraries.java_transactions import JavaProducer, TransactionalJvm
 from urteil.harness.clients.spec import ClientSpec, transaction_timeout_ms, transactional_id
 
 
 def producer_factory(spec: ClientSpec) -> Callable[[], Producer | JavaProducer]:
     """What creates the client's next producer, which is not initialised yet."""
     if spec.workload.client == JAVA:
-        return partial(JavaProducer, Jvm(spec))
+        return partial(JavaProducer, TransactionalJvm(spec))
     load = spec.workload
     timeout_ms = transaction_timeout_ms(load)
     config = producer_config(spec) | {

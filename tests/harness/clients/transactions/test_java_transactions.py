@@ -17,8 +17,8 @@ from tests.broker.nodes import STEADY, Nodes
 from tests.broker.zookeeper.server import ZooKeeperServer
 from tests.harness.clients.specs import spec_of
 from tests.waiting import until
-from urteil.harness.clients.libraries import java_transactions
-from urteil.harness.clients.libraries.java_transactions import JvmExited
+from urteil.harness.clients.libraries import jvm
+from urteil.harness.clients.libraries.jvm import JvmExited
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
 from urteil.harness.evidence.journal import JournalReader, JournalWriter, Ok, TxnEnd
 
@@ -94,12 +94,12 @@ def test_ended_jvm_is_named(
         started.append(subprocess.Popen(*args, **kwargs))
         return started[0]
 
-    monkeypatch.setattr(java_transactions, "Popen", start)
+    monkeypatch.setattr(jvm, "Popen", start)
     writer = transactions(bootstrap, tmp_path / "t3.jsonl", "t3")
-    (jvm,) = started
-    jvm.send_signal(signal.SIGTERM)
+    (process,) = started
+    process.send_signal(signal.SIGTERM)
     assert writer.begin(), "a stop of the client is not one of its JVM"
-    jvm.kill()
+    process.kill()
     with pytest.raises(JvmExited, match="exited with code -9"):
         writer.end(commit=True)
 
@@ -115,7 +115,7 @@ def test_ended_jvm_is_named(
 def test_error_says_what_the_caller_may_do(
     outcome: str, retriable: bool, wants_abort: bool, fatal: bool
 ) -> None:
-    error = java_transactions._error(outcome)
+    error = jvm.error_of(outcome)
     assert error is not None
     assert (error.retriable(), error.txn_requires_abort()) == (retriable, wants_abort)
     assert error.fatal() == fatal
@@ -123,4 +123,4 @@ def test_error_says_what_the_caller_may_do(
 
 
 def test_success_is_no_error() -> None:
-    assert java_transactions._error("0") is None
+    assert jvm.error_of("0") is None

@@ -29,6 +29,7 @@ from urteil.harness.verify.damage import (
 )
 from urteil.harness.verify.damage.copy import brokers
 from urteil.harness.verify.derived.tables import Derived
+from urteil.harness.verify.derived.writable_intervals import stall_bound_ns
 from urteil.harness.verify.engines.engine import Duck, open_views
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -173,6 +174,7 @@ def _arrange(
         for topic in MADE_UP_TOPICS
     ]
     copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
+    copy.stall_ns = stall_bound_ns(asked)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
     # Also what is not asked of histories that others recorded.

@@ -42,8 +42,8 @@ def wait_fetches_out(copy: Copy) -> None:
 
 @damage("acknowledge nothing without a reason", "stalled_partition", "stalled", replicas=2)
 def stall_without_reason(copy: Copy) -> None:
-    """Two producers try for a minute, while a partition's leader, the controller and enough
-    replicas are there."""
+    """Two producers try for half a minute longer than they may have to, while a partition's leader,
+    the controller and enough replicas are there."""
     last = clone(copy, BOUNDED)[-1]
     begin_ns = quiet_ns(copy)
     if not any(row["path"] == "/controller" for row in copy.rows("states")):
@@ -56,7 +56,11 @@ def stall_without_reason(copy: Copy) -> None:
     model = first(copy.rows("clients"))
     for number in (1, 2):
         who: dict[str, Any] = {"client": f"made up waiting {number}", "session": 0}
-        life = {"begin_ns": begin_ns, "end_ns": begin_ns + 62 * S, "transactional_id": None}
+        life = {
+            "begin_ns": begin_ns,
+            "end_ns": begin_ns + copy.stall_ns + 32 * S,
+            "transactional_id": None,
+        }
         copy.rows("clients").append(model | who | life | {"kind": "producer"})
         waiting = {"value_id": f"made up/waiting {number}/0", "outcome": "info", "offset": None}
         times = {"invoke_ns": begin_ns + 2 * S, "complete_ns": None}

@@ -37,6 +37,7 @@ class Copy:
     last_ns: int = 0
     grace_ns: int = 0
     still_ns: int = 0
+    stall_ns: int = 0
 
     def rows(self, table: str) -> list[Row]:
         return self.tables.setdefault(table, [])

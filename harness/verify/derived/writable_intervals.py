@@ -57,7 +57,7 @@ def writable_rows(
     situation = _Situation(small)
     if facts.runtime == IMPORTED or not situation.knows_controllers:
         return []
-    bound_ns = _bound_ns(scenario)
+    bound_ns = stall_bound_ns(scenario)
     load = load_of(facts)
     counts_wall_clock = target_kind(facts.target) != URTEIL
     rows = []
@@ -79,7 +79,8 @@ def writable_rows(
     return rows
 
 
-def _bound_ns(scenario: Scenario) -> int:
+def stall_bound_ns(scenario: Scenario) -> int:
+    """How long a partition may stand still that nothing hinders."""
     lag_ms = float(setting(None, scenario, "replica.lag.time.max.ms"))
     noticed_ns = scenario.workload.request_timeout_ms * _MS_NS + _FRESH_METADATA_NS
     return max(int(1.5 * lag_ms * _MS_NS), noticed_ns) + SLACK_NS

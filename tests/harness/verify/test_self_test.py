@@ -115,6 +115,15 @@ def test_self_test_works_where_one_broker_is_no_minority(tmp_path: Path) -> None
     assert result.canary == {damage.name: "found" for damage in DAMAGES}
 
 
+def test_self_test_works_where_partitions_may_stand_still_for_long(tmp_path: Path) -> None:
+    shape = Shape(records=500, partitions=2)
+    scenario = synthetic.scenario(shape)
+    patient = msgspec.structs.replace(scenario.cluster, config={"replica.lag.time.max.ms": "60000"})
+    slow = msgspec.structs.replace(scenario, cluster=patient)
+    result = judged(tmp_path, healthy(shape), shape=shape, scenario=slow, canary=True)
+    assert result.canary == {damage.name: "found" for damage in DAMAGES}
+
+
 def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> None:
     shape = Shape(records=500, partitions=2)
     tables = healthy(shape)

@@ -67,6 +67,7 @@ class Occasion(Enum):
     PIPELINE = "an application that writes outputs"
     MIRROR = "a mirror of topics"
     QUORUM = "a KRaft quorum"
+    MEMBER_EPOCHS = "a group of the protocol consumer (KIP-848)"
     SHARE_GROUP = "a share group"
     COMPACTION = "a compacted topic"
     RIGHTS = "clients with rights of their own"

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
-from urteil.harness.verify.guarantees.base import Guarantee
+from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.guarantees.groups.two_owners import LOST_OFFSETS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
@@ -118,6 +118,7 @@ GUARANTEE = Guarantee(
         "Members of the protocol `classic`, which share a generation (`two_owners`).",
         "A member without an accepted commit: it may have stood still, and been replaced.",
     ),
+    occasion=Occasion.MEMBER_EPOCHS,
     opportunities=f"SELECT COUNT(*) AS n FROM ({OWNED}) owned",
     violations=f"""
 SELECT 'at once' AS sub_kind, partitions.p, CAST(NULL AS BIGINT) AS off, MIN(later.at_ns) AS at_ns,

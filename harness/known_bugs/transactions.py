@@ -18,4 +18,18 @@ BUGS = (
         also=("aborted_read", "precommitted_read"),
         permitted=True,
     ),
+    KnownBug(
+        name="kafka-14402",
+        issue="KAFKA-14402 (KIP-890)",
+        about="A delayed record of an aborted transaction opens one that no coordinator knows, and "
+        "readers of committed records wait for its end for ever.",
+        releases="0.11.0.0 to 3.5.2",
+        fixed_in="3.6.0",
+        broken="3.5.2",
+        fixed="3.6.2",
+        scenario="late-produce",
+        guarantee="hanging_txn",
+        sub_kinds=("open",),
+        also=("time_index_wrong",),
+    ),
 )

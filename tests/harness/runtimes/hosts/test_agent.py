@@ -161,7 +161,7 @@ def test_block_of_ports_is_claimed_once(lab: Lab, tmp_path: Path) -> None:
     other.end()
     await_nothing_left(other)
     assert lab.call("claim", *block), "a claim replaces the earlier one"
-    failure = lab.ask("claim", 241, "198.18.255.250", CLAIM_PORT, 2).failure
+    failure = lab.ask("claim", block[0], "198.18.255.250", CLAIM_PORT, 2).failure
     assert "Cannot assign requested address" in failure
 
 

@@ -1,7 +1,7 @@
 """How far the files of a node are on its disk, by the calls that its process made.
 
 `chaos/flush_recorder` writes the record: a line for each flush (device, inode, generation, size of
-the file when it began) and for each truncation (-1 - size).
+the file when it began), for each truncation (-1 - size), and zeros for each process that loads it.
 """
 
 from __future__ import annotations

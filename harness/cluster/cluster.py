@@ -404,6 +404,7 @@ class Cluster:
             return env
         libraries = [str(flush_recorder()), *filter(None, [env.get("LD_PRELOAD")])]
         record = flush_record(self.log_dirs(broker))
+        record.touch()
         return env | {"LD_PRELOAD": ":".join(libraries), RECORD_VARIABLE: str(record)}
 
     def _lost_session(self, name: str) -> bool:

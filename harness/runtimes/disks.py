@@ -32,7 +32,8 @@ broker has opened a file for writing cannot become read-only."""
 
 
 def flush_record(log_dirs: Sequence[Path]) -> Path:
-    """The record of what a broker has flushed, beside its log directories."""
+    """The record of what a broker has flushed, beside its log directories. The cluster makes it
+    before the broker starts, if there is to be one."""
     return log_dirs[0].parent / "flushes"
 
 
@@ -74,6 +75,8 @@ class ProcessDisks:
         record = flush_record(self._log_dirs(node))
         if not record.exists():
             return None
+        if not record.stat().st_size:
+            raise LabFailure(f"{node} did not load the library that records flushes in {record}")
         with record.open() as lines:
             return FlushedFiles(lines)
 

@@ -113,4 +113,5 @@ def test_fault_goes_by_the_record(tmp_path: Path) -> None:
     log = cluster.disks.folder("b2") / "t-0"
     cluster.disks.flushed = flush_up_to(log, 5 * BATCH_BYTES, 5 * BATCH_BYTES)
     fault = FAULTS["power_cut"](FaultArguments(target="b2", topic="t"))
-    assert "everything had been flushed" in fault.begin(cluster).text
+    text = fault.begin(cluster).text
+    assert "by the record of its flushes: everything had been flushed" in text

@@ -18,6 +18,7 @@ from urteil.chaos.faults.base.fault import (
     describe_stopped_nodes,
     run_on_all,
 )
+from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.log_directories import (
     METADATA_LOG,
     LogLoss,
@@ -59,10 +60,10 @@ class PowerCut(Fault):
         after = run_on_all(controls.kill, victims)
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
-        losses = dict(
-            zip(dead, run_on_all(lambda n: self._lose_unflushed(controls, n), dead), strict=True)
-        )
-        text = "; ".join(_sentence(node, cuts) for node, cuts in losses.items())
+        flushed = {node: controls.disks.flushed_files(node) for node in dead}
+        cuts = run_on_all(lambda node: self._lose_unflushed(controls, node, flushed[node]), dead)
+        losses = dict(zip(dead, cuts, strict=True))
+        text = "; ".join(map(_sentence, dead, cuts, flushed.values()))
         acted = bool(dead) and len(dead) == len(victims)
         if self.epochs:
             files = sum(run_on_all(lambda n: self._lose_epochs(controls, n), dead))
@@ -88,9 +89,10 @@ class PowerCut(Fault):
     def find_residual_effects(self, controls: Controls) -> str:
         return describe_stopped_nodes(controls, self.targets)
 
-    def _lose_unflushed(self, controls: Controls, node: str) -> list[LogLoss]:
+    def _lose_unflushed(
+        self, controls: Controls, node: str, flushed: FlushedFiles | None
+    ) -> list[LogLoss]:
         cuts: list[LogLoss] = []
-        flushed = controls.disks.flushed_files(node)
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
@@ -116,11 +118,13 @@ def _replica_logs(log_dir: Path) -> list[Path]:
     return [folder for folder in partitions(log_dir) if folder.name != METADATA_LOG]
 
 
-def _sentence(node: str, cuts: list[LogLoss]) -> str:
+def _sentence(node: str, cuts: list[LogLoss], flushed: FlushedFiles | None) -> str:
+    source = "its recovery points" if flushed is None else "the record of its flushes"
     lost = sum(cut.lost_bytes for cut in cuts)
     shown = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
     more = f" and {len(cuts) - 3} more logs" if len(cuts) > 3 else ""
-    return f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost: {shown}{more}"
+    text = f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost by {source}"
+    return f"{text}: {shown}{more}"
 
 
 def _harm_json(at_ns: int, losses: dict[str, list[LogLoss]]) -> str:

@@ -12,7 +12,13 @@ import pytest
 
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure
-from urteil.harness.runtimes.disks import ProcessDisks, can_mount, has_own_mounts
+from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
+from urteil.harness.runtimes.disks import (
+    ProcessDisks,
+    can_mount,
+    flush_record,
+    has_own_mounts,
+)
 
 WRITER = 'until ! touch "$0/file"; do :; done 2>/dev/null'
 OPENER = """
@@ -80,3 +86,20 @@ def test_shared_mounts_are_not_changed(folders: list[Path]) -> None:
     with pytest.raises(LabFailure, match="no mounts of its own" if can_mount() else "need root"):
         disks.make_read_only("b1")
     (folders[0] / "file").touch()
+
+
+def test_flushes_that_are_to_be_recorded_and_are_not_are_a_failure_of_the_lab(
+    folders: list[Path],
+) -> None:
+    """Otherwise a power cut would go by what the broker declares."""
+    disks = ProcessDisks(lambda _: folders, lambda _: 0)
+    assert disks.flushed_files("b1") is None, "none are to be recorded"
+    flush_record(folders).touch()
+    with pytest.raises(LabFailure, match="b1 did not load the library that records flushes"):
+        disks.flushed_files("b1")
+    env = os.environ | {
+        "LD_PRELOAD": str(flush_recorder()),
+        RECORD_VARIABLE: str(flush_record(folders)),
+    }
+    subprocess.run([sys.executable, "-c", ""], env=env, check=True)
+    assert disks.flushed_files("b1") is not None

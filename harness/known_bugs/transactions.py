@@ -30,6 +30,5 @@ BUGS = (
         scenario="late-produce",
         guarantee="hanging_txn",
         sub_kinds=("open",),
-        also=("time_index_wrong",),
     ),
 )

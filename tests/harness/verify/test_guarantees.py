@@ -255,7 +255,8 @@ def test_deposed_or_truncated_leader_may_find_no_record_by_time(
         (100, {"timestamp_ms": 1}, ["other time"]),
         (100, {"query": "max"}, ["not the newest"]),
         (ONE.records - 1, {"query": "max"}, []),
-        (ONE.records - 1, {"query": "max", "invoke_ns": 1, "leader_epoch": 7}, ["other epoch"]),
+        (ONE.records - 1, {"query": "max", "invoke_ns": 1, "leader_epoch": 7}, []),
+        (ONE.records - 1, {"query": "max", "invoke_ns": 1, "leader_epoch": 0}, ["other epoch"]),
     ],
 )
 def test_answer_of_a_lookup_by_time_matches_its_record(

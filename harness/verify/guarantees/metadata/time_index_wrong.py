@@ -76,15 +76,19 @@ WHERE answers.kind IN ('time', 'max') AND answers.found_ms IS NOT NULL AND answe
 """
 """The records that were found, in the final leader's log."""
 
+_OTHER_EPOCH = """(answers.leader_epoch >= 0 AND answers.leader_epoch <> replicas.leader_epoch
+  AND (answers.kind = 'time' OR answers.leader_epoch < replicas.leader_epoch))"""
+"""With the largest timestamp, releases before 3.8 return the leader's own epoch (KIP-734's first
+form), which is never below that of the record."""
+
 _OTHER = f"""
-SELECT CASE WHEN answers.leader_epoch >= 0 AND answers.leader_epoch <> replicas.leader_epoch
-            THEN 'other epoch'
+SELECT CASE WHEN {_OTHER_EPOCH} THEN 'other epoch'
     ELSE 'other time' END AS sub_kind,
   answers.p, answers.offset AS off, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
   replicas.value_id, answers.node, answers.found_ms AS asked_ms, replicas.timestamp_ms AS told,
   CAST(answers.leader_epoch AS BIGINT) AS first_off, replicas.leader_epoch, partitions.unclean_on,
   partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
-{_FOUND_ONES} AND ((answers.leader_epoch >= 0 AND answers.leader_epoch <> replicas.leader_epoch)
+{_FOUND_ONES} AND ({_OTHER_EPOCH}
   OR (partitions.append_time = 0 AND answers.found_ms <> replicas.timestamp_ms))
 """
 
@@ -275,7 +279,8 @@ def _may_lead(partition: Partition, answer: Row) -> bool:
 
 def _difference(record: Row, answer: Row, part: Row) -> str | None:
     """In what an answer differs from the record that it names."""
-    if answer.leader_epoch >= 0 and answer.leader_epoch != record.leader_epoch:
+    is_other = answer.leader_epoch >= 0 and answer.leader_epoch != record.leader_epoch
+    if is_other and (answer.kind == "time" or answer.leader_epoch < record.leader_epoch):
         return "other epoch"
     has_other_time = record.timestamp_ms is not None and answer.found_ms != record.timestamp_ms
     return "other time" if has_other_time and not part.append_time else None
@@ -326,6 +331,8 @@ GUARANTEE = Guarantee(
         "`none` of a broker that did not lead then, by ZooKeeper, or where the log has lost its "
         "begin to retention or an administrator (Apache Kafka searches a segment below the "
         "start).",
+        "With the largest timestamp an epoch above the record's: releases before 3.8 return the "
+        "leader's own epoch.",
         "Topics with LogAppendTime for times and the newest record, which may be uncommitted. "
         "Clock faults for `time went back`.",
     ),

@@ -10,7 +10,6 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
@@ -27,13 +26,14 @@ HEAD = """# Labs of courses, compared
 The labs of `suites/courses/` over our cluster and over Apache Kafka 3.9.1, each command by Kafka's
 own tool of 3.9.1, or of 2.8.0 where the lab says so. `equal` counts the commands that printed the
 same on both, but for times, generated ids, addresses and placement. A command that may differ is
-named with its reason.
+named with its reason. Seconds are those of the lab's steps on both clusters at once, without the
+start of the clusters.
 
 This page is written by `python -m urteil.suites.courses --page docs/results/courses.md`, which
 replaces the rows of the labs that it plays.
 
-| lab | about | played on | commands | equal | differences |
-|---|---|---|---|---|---|
+| lab | about | played on | seconds | commands | equal | differences |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -61,9 +61,8 @@ def _play(labs: Sequence[Lab]) -> Iterator[LabResult]:
     for cluster, group in groupby(labs, key=lambda lab: lab.cluster):
         with tempfile.TemporaryDirectory() as folder, standing_desks(cluster, Path(folder)) as both:
             for lab in group:
-                began = time.monotonic()
                 result = play_lab(lab, both)
-                print(f"{lab.name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+                print(f"{lab.name}: {result.seconds:.0f} s", file=sys.stderr)
                 for finding in result.findings:
                     print(finding, file=sys.stderr, flush=True)
                 yield result
@@ -74,7 +73,8 @@ def row_of(result: LabResult, day: date) -> str:
     lab = result.lab
     differences = [*result.reasons, *(f"finding: {finding}" for finding in result.findings)]
     text = "; ".join(differences).replace("\n", " ").replace("|", "\\|")
-    return f"| {lab.name} | {lab.about} | {day} | {result.commands} | {result.equal} | {text} |"
+    counts = f"{result.seconds:.0f} | {result.commands} | {result.equal}"
+    return f"| {lab.name} | {lab.about} | {day} | {counts} | {text} |"
 
 
 def page_with(text: str, rows: Mapping[str, str]) -> str:

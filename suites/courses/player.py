@@ -15,6 +15,7 @@ import string
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -185,9 +186,10 @@ class Finding:
 
 @dataclass(slots=True)
 class LabResult:
-    """A played lab: the number of its commands, and those whose outputs differ for a reason."""
+    """A played lab: its time, its commands, and those whose outputs differ for a reason."""
 
     lab: Lab
+    seconds: float = 0.0
     commands: int = 0
     equal: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -196,13 +198,14 @@ class LabResult:
 
 def play_lab(lab: Lab, desks: Sequence[LearnerPlace]) -> LabResult:
     """Play the steps in order, each at all desks at once."""
-    result = LabResult(lab)
+    result, began = LabResult(lab), time.monotonic()
     with ThreadPoolExecutor(len(desks)) as pool:
         for step in lab.steps:
             outputs = list(pool.map(lambda desk, step=step: desk.play(step), desks))
             if isinstance(step, Tool | End | Python):
                 result.commands += 1
                 _judge(step, dict(zip(desks, outputs, strict=True)), result)
+    result.seconds = time.monotonic() - began
     return result
 
 

@@ -24,5 +24,5 @@ def test_page_replaces_only_the_rows_of_played_labs() -> None:
 
 def test_finding_stands_in_the_row_on_one_line() -> None:
     finding = Finding(Tool(line="kafka-topics --list"), "ours: a|b\nkafka: c")
-    row = row_of(LabResult(FIRST, commands=1, findings=[finding]), DAY)
-    assert row.endswith("| 1 | 0 | finding: kafka-topics --list     ours: a\\|b kafka: c |")
+    row = row_of(LabResult(FIRST, seconds=8.4, commands=1, findings=[finding]), DAY)
+    assert row.endswith("| 8 | 1 | 0 | finding: kafka-topics --list     ours: a\\|b kafka: c |")

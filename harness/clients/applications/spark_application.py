@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -40,7 +40,10 @@ from urteil.harness.scenario import Scenario, TopicSpec
 
 SAFE = {"min.insync.replicas": "2"}
 PROCESS = "a1"
-READY_S = 120.0
+READY_S = 180.0
+JOB = "job.json"
+"""The job of a session, written when it starts."""
+COMMITS = "commits/[0-9]*"
 VERSION = "v1"
 """The first line of Spark's logs: the version of their format."""
 FORGETFUL = "forgetful"
@@ -97,17 +100,37 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
         )
         if variant == FORGETFUL:
             remove_checkpoints(folder, queries)
-        path = folder / "job.json"
+        path = folder / JOB
         path.write_bytes(msgspec.json.encode(job))
         program = [sys.executable, "-m", spark_queries.__name__, str(path)]
         return ["env", f"SPARK_LOCAL_IP={HOST}", *program]
 
     def missing(context: Context, name: str) -> str:
         log = context.log(name)
-        is_ready = log.exists() and READY in log.read_text(errors="replace")
-        return "" if is_ready else "its queries have not started"
+        if not log.exists() or READY not in log.read_text(errors="replace"):
+            return "its queries have not started"
+        folder = context.process_folder(name)
+        return lacking_batch(folder, queries, lambda late: unread_records(context, late))
 
     return AppProcess(command=command, missing=missing, ready_s=READY_S)
+
+
+def lacking_batch(
+    folder: Path, queries: Sequence[Query], unread: Callable[[Sequence[Query]], object]
+) -> str:
+    """What a session lacks to be ready: the first batch of each query, which may be empty, and
+    while records are unread, a batch of the session's own."""
+    began_ns = (folder / JOB).stat().st_mtime_ns
+    committed_ns = {query: newest_commit_ns(folder / query.name / CHECKPOINT) for query in queries}
+    late = [query for query, time_ns in committed_ns.items() if time_ns < began_ns]
+    if late and (0 in committed_ns.values() or unread(late)):
+        return f"it has committed no batch of {', '.join(query.name for query in late)}"
+    return ""
+
+
+def newest_commit_ns(checkpoint: Path) -> int:
+    """When the last batch was committed, by the clock of the file system; 0 before the first."""
+    return max((path.stat().st_mtime_ns for path in checkpoint.glob(COMMITS)), default=0)
 
 
 def remove_checkpoints(folder: Path, queries: Sequence[Query]) -> None:
@@ -130,7 +153,7 @@ def unread_records(context: Context, queries: Sequence[Query]) -> dict[str, int]
 
 def committed_positions(checkpoint: Path) -> dict[tuple[str, int], int]:
     """The end of the last committed batch by topic and partition; empty before the first."""
-    batches = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")]
+    batches = [int(path.name) for path in checkpoint.glob(COMMITS)]
     if not batches:
         return {}
     lines = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from urteil.harness.clients.applications.ingestion import LAKE, QUERIES
 from urteil.harness.clients.applications.programs.spark_queries import CHECKPOINT, FILES
 from urteil.harness.clients.applications.spark_application import (
+    JOB,
     committed_positions,
+    lacking_batch,
     listed_files,
     read_files,
     remove_checkpoints,
@@ -58,6 +61,38 @@ def test_position_is_that_of_the_last_committed_batch(tmp_path: Path) -> None:
 
 def test_query_without_a_committed_batch_has_no_position(tmp_path: Path) -> None:
     assert committed_positions(tmp_path) == {}
+
+
+def begin(folder: Path, at_s: int) -> None:
+    write(folder / JOB, "{}")
+    os.utime(folder / JOB, (at_s, at_s))
+
+
+def commit(folder: Path, at_s: int) -> None:
+    path = folder / LAKE / CHECKPOINT / "commits" / "0"
+    write(path, "v1", "{}")
+    os.utime(path, (at_s, at_s))
+
+
+@pytest.mark.parametrize("unread", [0, 3])
+def test_session_is_ready_after_its_first_batch_even_without_records(
+    tmp_path: Path, unread: int
+) -> None:
+    begin(tmp_path, 10)
+    assert lacking_batch(tmp_path, QUERIES, lambda _: unread) == "it has committed no batch of lake"
+    commit(tmp_path, 11)
+    assert lacking_batch(tmp_path, QUERIES, lambda _: unread) == ""
+
+
+def test_later_session_is_ready_after_a_batch_of_its_own_or_without_unread_records(
+    tmp_path: Path,
+) -> None:
+    commit(tmp_path, 9)
+    begin(tmp_path, 10)
+    assert lacking_batch(tmp_path, QUERIES, lambda _: 3) == "it has committed no batch of lake"
+    assert lacking_batch(tmp_path, QUERIES, lambda _: 0) == ""
+    commit(tmp_path, 11)
+    assert lacking_batch(tmp_path, QUERIES, lambda _: 3) == ""
 
 
 def test_forgetful_session_keeps_the_files_alone(tmp_path: Path) -> None:

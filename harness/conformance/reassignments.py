@@ -265,7 +265,7 @@ def _set_scram_user(brokers: Brokers, name: str) -> BrokerAnswer:
 
 KNOWN = f"No [[{SHA_256}, {ITERATIONS}]]"
 
-ADMINISTRATION = (
+REASSIGNMENTS = (
     Question(
         about="election of a leader that is preferred, and of one that is not any more (KIP-460)",
         answer="ElectionNotNeeded, No, No, NotLeaderForPartition, FencedLeaderEpoch, "

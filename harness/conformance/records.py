@@ -386,11 +386,6 @@ RECORDS = (
         ask=_read_epoch_ends,
     ),
     Question(
-        about="DeleteRecords beyond the end, at a follower, up to 2, up to the end",
-        answer="OffsetOutOfRange, NotLeaderForPartition, 0 2 2 3 3",
-        ask=_delete_records,
-    ),
-    Question(
         about="a record without a key, to a compacted topic",
         answer="InvalidRecord",
         ask=_produce_without_key,
@@ -399,5 +394,13 @@ RECORDS = (
         about="Produce with acks=2, and with acks=1",
         answer="InvalidRequiredAcks, No",
         ask=_produce_with_acks,
+    ),
+)
+
+DELETIONS = (
+    Question(
+        about="DeleteRecords beyond the end, at a follower, up to 2, up to the end",
+        answer="OffsetOutOfRange, NotLeaderForPartition, 0 2 2 3 3",
+        ask=_delete_records,
     ),
 )

@@ -98,12 +98,13 @@ REPLICATE = protocol_scenario(
     "the first AlterPartition after a follower's crash has no answer",
     faults=(
         *disturb("Fetch", "follower->leader", begin_s(0)),
-        fault("lose_answer", "all", begin_s(1), 9, api="AlterPartition"),
+        fault("lose_answer", "all", begin_s(1), 16, api="AlterPartition"),
         fault("crash", "follower", begin_s(1) + 1, 5),
     ),
     besides=("epoch_lineage", "two_leaders"),
-    duration_s=length_s(1) + 12,
+    duration_s=length_s(1) + 18,
 )
+"""A broker of Apache Kafka needs up to ten seconds more until its replicas are in sync again."""
 
 TRANSACTIONS = protocol_scenario(
     name="protocol-transactions",

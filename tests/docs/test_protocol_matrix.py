@@ -8,7 +8,13 @@ from pathlib import Path
 import msgspec
 
 from docs.protocol_matrix import PAGE, PLAYS, Play, add_runs, cell_of, page
-from urteil.harness.scenarios import lost_messages, protocol, protocol_matrix, scenarios_of
+from urteil.harness.scenarios import (
+    lost_messages,
+    protocol,
+    protocol_kills,
+    protocol_matrix,
+    scenarios_of,
+)
 from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Played, Schedule, settle_schedule
 from urteil.harness.verify.result import Result, Verdict
@@ -78,12 +84,11 @@ def test_kill_that_came_late_is_in_its_cell() -> None:
 
 def test_scenarios_act_on_every_api_that_changes_state() -> None:
     cells = set()
-    modules = protocol, protocol_matrix, lost_messages
+    modules = protocol, protocol_kills, protocol_matrix, lost_messages
     for scenario in chain.from_iterable(map(scenarios_of, modules)):
         for spec in settle_schedule(msgspec.structs.replace(scenario, seed=1)).faults:
             played = msgspec.structs.replace(PLAYED, begin_s=spec.at_s or 0.0)
             fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
             cells.add(cell_of(Entry(**fields, played=played)))
-    frames = [act for act in ACTS if not act.startswith("kill")]
-    missing = [(api, act) for api in STATE_CHANGES for act in frames if (api, act) not in cells]
+    missing = [(api, act) for api in STATE_CHANGES for act in ACTS if (api, act) not in cells]
     assert not missing

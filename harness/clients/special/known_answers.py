@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
-from typing import Annotated
+from itertools import chain, count
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -30,6 +30,8 @@ from urteil.harness.evidence.journal import Access, JournalWriter
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S, PARALLEL = 0.2, 2
 UNANSWERED = (OSError, struct.error)
+Subject = Literal["all", "administration", "topics", "settings", "reassignments", "deletions"]
+ADMINISTRATION: tuple[Subject, ...] = ("topics", "settings", "reassignments", "deletions")
 
 
 class QuestionOptions(WorkloadOptions, frozen=True):
@@ -39,6 +41,9 @@ class QuestionOptions(WorkloadOptions, frozen=True):
         int,
         Meta(ge=0, le=100_000, description="The number of rounds of questions with known answers."),
     ] = 0
+    question_subject: Annotated[
+        Subject, Meta(description="The subject of the questions with known answers.")
+    ] = "all"
 
 
 class KnownAnswers:
@@ -81,9 +86,9 @@ class KnownAnswers:
             return -1, f"an answer that lacks something ({type(lacking).__name__}: {lacking})"
 
 
-def questions() -> Sequence[Question]:
-    """All questions. Imported here: the lab reads this module's declaration before each run, and
-    the questions import every message of kafka-python."""
+def subjects() -> Mapping[Subject, Sequence[Question]]:
+    """The questions of each subject. Imported here: the lab reads this module's declaration before
+    each run, and the questions import every message of kafka-python."""
     from urteil.harness.conformance.append_validation import APPENDS
     from urteil.harness.conformance.compaction import COMPACTION
     from urteil.harness.conformance.compression import CODED
@@ -93,40 +98,53 @@ def questions() -> Sequence[Question]:
     from urteil.harness.conformance.invalid_transaction_requests import ENDINGS
     from urteil.harness.conformance.produce_responses import PRODUCING
     from urteil.harness.conformance.quotas import QUOTAS
-    from urteil.harness.conformance.reassignments import ADMINISTRATION
+    from urteil.harness.conformance.reassignments import REASSIGNMENTS
     from urteil.harness.conformance.rebalances import REBALANCES
-    from urteil.harness.conformance.records import RECORDS
+    from urteil.harness.conformance.records import DELETIONS, RECORDS
     from urteil.harness.conformance.request_versions import CONNECTIONS
     from urteil.harness.conformance.settings import SETTINGS
     from urteil.harness.conformance.topics import TOPICS
     from urteil.harness.conformance.transactions import TRANSACTIONS
 
-    return (
+    by_subject: dict[Subject, Sequence[Question]] = {
+        "topics": TOPICS,
+        "settings": SETTINGS,
+        "reassignments": REASSIGNMENTS,
+        "deletions": DELETIONS,
+    }
+    by_subject["administration"] = tuple(chain(*(by_subject[name] for name in ADMINISTRATION)))
+    by_subject["all"] = (
         *COMPACTION,
         *CONNECTIONS,
         *GROUPS,
         *REBALANCES,
         *RECORDS,
+        *DELETIONS,
         *APPENDS,
         *PRODUCING,
         *FETCHES,
         *CODED,
         *TOPICS,
-        *ADMINISTRATION,
+        *REASSIGNMENTS,
         *SETTINGS,
         *TRANSACTIONS,
         *ENDINGS,
         *QUOTAS,
         *TAKEOVERS,
     )
+    return by_subject
+
+
+def questions(subject: Subject = "all") -> Sequence[Question]:
+    return subjects()[subject]
 
 
 def ask_questions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Run the rounds, then wait for the stop."""
-    client = KnownAnswers(spec, journal, stop)
-    for _ in range(QuestionOptions.of(spec.workload).questions):
+    client, options = KnownAnswers(spec, journal, stop), QuestionOptions.of(spec.workload)
+    for _ in range(options.questions):
         with ThreadPoolExecutor(PARALLEL) as pool:
-            list(pool.map(client.ask_until_right, questions()))
+            list(pool.map(client.ask_until_right, questions(options.question_subject)))
     stop.wait_until_set()
 
 

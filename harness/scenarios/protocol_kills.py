@@ -99,17 +99,19 @@ KILLED_IN_TRANSACTIONS = kill_scenario(
     "the coordinator of a transaction dies when one of its requests reaches it, and before its "
     "answer arrives; so does the sender or the receiver of a transaction's markers",
     kills(
+        "WriteTxnMarkers:request sender",
+        "WriteTxnMarkers:answer receiver",
         "AddPartitionsToTxn:request receiver",
         "AddPartitionsToTxn:answer receiver",
         "EndTxn:request receiver",
         "EndTxn:answer receiver",
-        "WriteTxnMarkers:request sender",
-        "WriteTxnMarkers:answer receiver",
     ),
     cluster=IN_TRANSACTIONS,
     workload=writers(),
     guarantees=ENDS,
 )
+"""Markers first: after two kills the broker that did not die leads and coordinates everything, and
+sends markers to no other."""
 
 KILLED_COPYING = kill_scenario(
     "protocol-killed-copying",

@@ -70,7 +70,7 @@ ADMINISTRATION = Scenario(
     name="protocol-administration",
     about="the first administrative requests of each API are lost, repeated, or answered late or "
     "never, while an examiner repeats its questions: afterwards every answer is right",
-    suites=UNPLAYED,
+    suites=("protocol",),
     cluster=ClusterSpec(config=LIMITS | IMPATIENT_BROKERS, racks=True),
     workload=WorkloadSpec(
         topics=(DURABLE,),

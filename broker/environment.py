@@ -1,7 +1,7 @@
 """The environment of a broker: disks, ZooKeeper sessions, threads and the end of the process.
 
 Everything else in a broker is asyncio code that receives its clock and its random generator. A
-simulation passes an environment of its own (`tests/simulation`).
+simulation passes an environment of its own (`suites/simulation`).
 """
 
 from __future__ import annotations

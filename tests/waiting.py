@@ -6,11 +6,11 @@ the lab.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from urteil.suites.simulation.waiting import holds_within
 
 Value = TypeVar("Value")
 LONG_S = 60.0
@@ -46,21 +46,6 @@ async def wait_until(
     """As `until`, for the tasks of a loop, by the loop's time. A condition may be a coroutine."""
     is_true = await holds_within(condition, deadline_s, poll_s=poll_s)
     assert is_true, _describe(awaited or repr(condition), deadline_s)
-
-
-async def holds_within(
-    condition: Callable[[], object], deadline_s: float, *, poll_s: float = POLL_S
-) -> bool:
-    """Wait until the condition is true. False after the deadline, by the loop's time."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + deadline_s
-    while True:
-        value = condition()
-        if await value if inspect.isawaitable(value) else value:
-            return True
-        if loop.time() > deadline:
-            return False
-        await asyncio.sleep(poll_s)
 
 
 def _describe(awaited: str | Callable[[], object], deadline_s: float) -> str:

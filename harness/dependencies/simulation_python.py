@@ -1,4 +1,4 @@
-"""A Python for the simulation (`tests/simulation`), which needs a newer one than the lab (3.11)."""
+"""A Python for the simulation (suites/simulation), which needs a newer one than the lab."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urteil.harness.dependencies.installation import Dependency
 NAME = "Python 3.12+"
 MINORS = range(14, 11, -1)  # newest first; what the locked packages are built for
 HOW = (
-    "for tests/simulation only; Debian 13: apt install python3 python3-venv, pyenv: "
+    "for the simulation only; Debian 13: apt install python3 python3-venv, pyenv: "
     "pyenv install 3.13, uv: uv python install 3.13; or URTEIL_SIMULATION_PYTHON=/path"
 )
 _ASK = "import ensurepip, sys, venv; print(*sys.version_info[:3], sys.executable)"

@@ -13,8 +13,7 @@ import msgspec
 
 from urteil.harness.reaper import start_reaper
 
-ROOT = Path(__file__).resolve().parents[2]
-MODULE = "tests.simulation.play"
+MODULE = "urteil.suites.simulation.play"
 
 
 class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +41,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoSimulation(Exception):
-    """The simulation is not there, has no Python, or the bug is one of other source."""
+    """The simulation has no Python, or the bug is one of other source."""
 
 
 def simulate(
@@ -58,11 +57,8 @@ def simulate(
     Files of `draws` describe further runs, and are replaced by their results (guided_draws.py).
 
     With a bug, the child stops at the first seed with a finding. It is killed after `limit_s`
-    seconds or `processor_s` of processor time, and when this process ends. Raises NoSimulation
-    outside of a checkout.
+    seconds or `processor_s` of processor time, and when this process ends. Raises NoSimulation.
     """
-    if not (ROOT / "tests" / "simulation").is_dir():
-        raise NoSimulation("the simulation is part of a checkout of Urteil: run it there")
     start_reaper()
     argv = [sys.executable, "-m", MODULE, *(f"--seed={seed}" for seed in seeds)]
     argv += [] if lines is None else [f"--lines={lines.resolve()}"]
@@ -71,7 +67,7 @@ def simulate(
     argv += [] if processor_s is None else [f"--processor-s={processor_s:.0f}"]
     began = time.monotonic()
     process = subprocess.Popen(
-        argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, errors="replace",
     )  # fmt: skip
     try:

@@ -15,7 +15,7 @@ class Mutant:
     """A seeded bug: its effect, the real bug behind it, and the guarantee that must find it.
 
     `apply` patches the broker of this process; it must run before the broker is imported.
-    `unsimulated` is the reason why the simulation (tests/simulation) cannot find the bug, or empty.
+    `unsimulated` is the reason why suites/simulation cannot find the bug, or empty.
     """
 
     name: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.simulation.scenario import Run
+    from urteil.suites.simulation.scenario import Run
 
 SEEDS = 6
 IN_DEFAULT = 3
@@ -51,7 +51,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 @pytest.fixture(scope="session")
 def sound(pool: ProcessPoolExecutor) -> Callable[[int], Future[Run]]:
     """The run of the unmutated broker at a seed: played once, for all who compare with it."""
-    from tests.simulation.scenario import simulate
+    from urteil.suites.simulation.scenario import simulate
 
     return functools.cache(lambda seed: pool.submit(simulate, seed))
 

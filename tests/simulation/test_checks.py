@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation import checks
-from tests.simulation.checks import Evidence, Glimpse, Replica, judge
-from tests.simulation.client import History, Read, Send
-from tests.simulation.zookeeper import Change
 from urteil.broker.wire.batches import build_batch
+from urteil.suites.simulation import checks
+from urteil.suites.simulation.checks import Evidence, Glimpse, Replica, judge
+from urteil.suites.simulation.client import History, Read, Send
+from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
 PRODUCER = 7

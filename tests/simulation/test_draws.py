@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.simulation.draws import Draws
-from tests.simulation.scenario import Scale, simulate
+from urteil.suites.simulation.draws import Draws
+from urteil.suites.simulation.scenario import Scale, simulate
 
 SHORT = Scale(sends=100, faults_s=6.0)
 

@@ -7,9 +7,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 
 import pytest
 
-from tests.simulation.mutation import simulate_mutant
-from tests.simulation.scenario import Run
 from urteil.suites.mutants import MUTANTS
+from urteil.suites.simulation.mutation import simulate_mutant
+from urteil.suites.simulation.scenario import Run
 
 FIRST = {
     "ack_before_replication": 2,

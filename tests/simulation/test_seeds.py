@@ -10,11 +10,11 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.simulation.scenario import Run, Scale
+from urteil.suites.simulation.scenario import Run, Scale
 
 ONCE = """
 import sys
-from tests.simulation.scenario import Scale, simulate
+from urteil.suites.simulation.scenario import Scale, simulate
 run = simulate(int(sys.argv[1]), Scale(sends=300, faults_s=20.0))
 print(run.trace, run.events)
 """

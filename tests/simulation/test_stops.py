@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster
-from tests.simulation.loop import SimulatedLoop
-from tests.simulation.schedule import LATENCY_S
 from urteil.broker.controller.controller import Controller
+from urteil.suites.simulation.cluster import Cluster
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.schedule import LATENCY_S
 
 
 async def never(_: Any) -> None:

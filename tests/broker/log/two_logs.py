@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.broker.log.helpers import FixedClock, batch, marker
-from tests.simulation.storage import Disk, DiskStorage
 from urteil.broker.log.log_manager import LogManager
 from urteil.broker.log.partition_log import PartitionLog
 from urteil.broker.log.producer_states import read_marker
@@ -20,6 +19,7 @@ from urteil.broker.replication.overlapping_append import append_overlapping
 from urteil.broker.replication.truncation import truncation_point
 from urteil.broker.wire.batches import BatchHeader, iter_batches
 from urteil.broker.wire.errors import ErrorCode
+from urteil.suites.simulation.storage import Disk, DiskStorage
 
 KEY = ("t", 0)
 PLAIN, TRANSACTIONAL = (11, 12, 13), (20, 21, 22)

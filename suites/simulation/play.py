@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.play --seed N ...`: seeds one after another, a JSON line for each.
+"""`python -m urteil.suites.simulation.play --seed N ...`: seeds in turn, a JSON line for each.
 
 Another program plays seeds by it: `--lines DIR` records which lines of the broker run, `--bug FILE`
 plays them on brokers with a drawn bug and ends at the first finding. `--draws FILE` plays a seed
@@ -19,18 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.simulation.__main__ import ROOT, prepared
+from urteil.suites.simulation.environment import interpreter, module_command
+from urteil.suites.source_hook import BROKER
 
 if TYPE_CHECKING:
     from urteil.suites.drawn_bugs.bug import DrawnBug
 
+MODULE = "urteil.suites.simulation.play"
 CANNOT_PLAY = 3
 """The exit code without a Python for it, and for a bug of other source."""
 MEMORY = 3 << 30
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.play")
+    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}")
     parser.add_argument("--seed", type=int, action="append", default=[])
     parser.add_argument("--draws", type=Path, action="append", default=[])
     parser.add_argument("--lines", type=Path)
@@ -61,9 +63,8 @@ def _start_in_environment(arguments: list[str]) -> int:
     if python is None:
         print(f"no Python 3.12 or newer on this machine; {HOW}", file=sys.stderr)
         return CANNOT_PLAY
-    program = str(prepared(*python) / "bin" / "python")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    os.execve(program, [program, "-P", "-m", "tests.simulation.play", *arguments], environment)
+    command = module_command(interpreter(*python), MODULE)
+    os.execv(command[0], [*command, *arguments])
 
 
 def _record_lines(folder: Path) -> None:
@@ -91,7 +92,7 @@ def _load(path: Path) -> DrawnBug:
     from urteil.suites.drawn_bugs.bug import load_bug
 
     drawn = load_bug(path)
-    drawn.change((ROOT / drawn.file).read_text())
+    drawn.change((BROKER.parent / drawn.file).read_text())
     return drawn
 
 
@@ -110,7 +111,7 @@ def _limit(processor_s: int) -> None:
 
 
 def _play(seeds: list[int], bug: _Bug) -> None:
-    from tests.simulation.scenario import simulate
+    from urteil.suites.simulation.scenario import simulate
 
     for seed in seeds:
         run = simulate(seed)
@@ -124,8 +125,8 @@ def _play(seeds: list[int], bug: _Bug) -> None:
 def _play_draws(file: Path) -> None:
     """Play the run that a file describes: `seed`, and `draws` with the `first` draws of its faults
     and the `seed` of the further ones."""
-    from tests.simulation.draws import Draws
-    from tests.simulation.scenario import Scale, simulate
+    from urteil.suites.simulation.draws import Draws
+    from urteil.suites.simulation.scenario import Scale, simulate
 
     request = json.loads(file.read_text())
     first = [draw if isinstance(draw, float) else tuple(draw) for draw in request["first"]]

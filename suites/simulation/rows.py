@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.simulation.checks import Evidence, small_history
+from urteil.suites.simulation.checks import Evidence, small_history
 
 TABLES = ("sends", "reads", "passes", "states", "logs", "replicas")
 CONTROLLER, BROKERS = "/controller", "/brokers/ids/"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.simulation.scenario import Run, simulate
 from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
+from urteil.suites.simulation.scenario import Run, simulate
 
 
 class Count(Mark):

@@ -10,8 +10,6 @@ from typing import Any
 
 from kazoo.exceptions import KazooException
 
-from tests.simulation.loop import SimulatedLoop
-from tests.simulation.zookeeper import HOST, Ensemble, ServerSession
 from urteil.broker.zookeeper.session import (
     LOST,
     ConnectionLoss,
@@ -21,6 +19,8 @@ from urteil.broker.zookeeper.session import (
     Watch,
 )
 from urteil.broker.zookeeper.session_types import Create, MultiFailed, Op, Stat, State
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.zookeeper import HOST, Ensemble, ServerSession
 
 HELD_S = 0.1
 

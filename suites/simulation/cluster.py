@@ -11,15 +11,15 @@ from typing import Any
 
 from simloop._net import _current_host
 
-from tests.simulation.loop import SimulatedLoop
-from tests.simulation.session import SimulatedSession
-from tests.simulation.storage import Disk, DiskStorage
-from tests.simulation.zookeeper import HOST, Ensemble
 from urteil.broker.base.offload import Offload
 from urteil.broker.broker import Broker
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.environment import Environment
 from urteil.broker.zookeeper.znodes import decode_state
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.session import SimulatedSession
+from urteil.suites.simulation.storage import Disk, DiskStorage
+from urteil.suites.simulation.zookeeper import HOST, Ensemble
 
 BROKERS = (1, 2, 3)
 PORT = 9092

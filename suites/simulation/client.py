@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from tests.simulation.cluster import BROKERS, EPOCH_MS, PORT, process
-from tests.simulation.loop import SimulatedLoop
 from urteil.broker.net.channels import Channels, Endpoint
 from urteil.broker.net.host_names import Resolver
 from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
@@ -23,6 +21,8 @@ from urteil.broker.wire.messages import (
     MetadataRequest,
     ProduceRequest,
 )
+from urteil.suites.simulation.cluster import BROKERS, EPOCH_MS, PORT, process
+from urteil.suites.simulation.loop import SimulatedLoop
 
 IN_FLIGHT = 5
 """Batches of a partition that an idempotent producer has under way: as many as a broker knows."""

@@ -15,8 +15,8 @@ from kazoo.exceptions import (
     NotEmptyError,
 )
 
-from tests.simulation.loop import SimulatedLoop
 from urteil.broker.zookeeper.session_types import Check, Create, Delete, MultiFailed, Op, Set, Stat
+from urteil.suites.simulation.loop import SimulatedLoop
 
 HOST = "zk"
 Fire = Callable[[str], None]

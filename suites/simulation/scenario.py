@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation import checks
-from tests.simulation.checks import Evidence, Finding, Glimpse, Place
-from tests.simulation.client import Client, History, Producer, Reader
-from tests.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
-from tests.simulation.loop import SimulatedLoop
-from tests.simulation.rows import rows_of
-from tests.simulation.schedule import LATENCY_S, Schedule
-from tests.waiting import holds_within
+from urteil.suites.simulation import checks
+from urteil.suites.simulation.checks import Evidence, Finding, Glimpse, Place
+from urteil.suites.simulation.client import Client, History, Producer, Reader
+from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.rows import rows_of
+from urteil.suites.simulation.schedule import LATENCY_S, Schedule
+from urteil.suites.simulation.waiting import holds_within
 
 TOPIC = "t"
 PARTITIONS = 3

@@ -7,10 +7,10 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from tests.simulation.cluster import BROKERS, Cluster, process
-from tests.simulation.loop import SimulatedLoop
-from tests.simulation.zookeeper import HOST
-from tests.waiting import holds_within
+from urteil.suites.simulation.cluster import BROKERS, Cluster, process
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.waiting import holds_within
+from urteil.suites.simulation.zookeeper import HOST
 
 REBOOT_S = (0.2, 9.0)
 """A machine without power may be back before its session has ended."""

@@ -65,7 +65,7 @@ class _Transport(_SimStreamTransport):
         self.write(b"".join(buffers))
 
 
-simloop_net._SimStreamTransport = _Transport  # type: ignore[misc]
+simloop_net._SimStreamTransport = _Transport
 
 
 class Network(SimNetwork):
@@ -78,6 +78,7 @@ class Network(SimNetwork):
         self._slow: dict[tuple[str, str], tuple[float, float]] = {}
         self._silent: set[str] = set()
         self.dead: set[str] = set()
+        self._held: list[Any] = []
         super().__init__(loop)
 
     def born(self, process: str) -> str:
@@ -125,7 +126,7 @@ class Network(SimNetwork):
 
     def latency(self, source: str, target: str) -> float:
         """One draw for a message outside of streams."""
-        low, high = self._slow.get((source, target), self._default_latency)
+        low, high = self._slow.get((source, target)) or self._default_latency
         return self._rng.uniform(low, high)
 
     def _trace_fault(self, what: str) -> None:
@@ -186,9 +187,11 @@ class SimulatedLoop(SimLoop):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self._ready = deque()  # type: ignore[assignment]
+        self._ready: deque[tuple[Any, asyncio.Handle]] = deque()
+        self._now: float
+        self._timers: list[tuple[float, int, Any, asyncio.TimerHandle]]
         self.trace_of_all = Trace()
-        self._recorder = self.trace_of_all  # type: ignore[assignment]
+        self._recorder = self.trace_of_all
         self._network = Network(self)
         self._net = self._network
         self._dead = self._network.dead
@@ -222,7 +225,7 @@ class SimulatedLoop(SimLoop):
     ) -> asyncio.Handle:
         self._check_closed()
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append((callback, handle))  # type: ignore[arg-type]
+        self._ready.append((callback, handle))
         return handle
 
     def call_later(
@@ -236,16 +239,16 @@ class SimulatedLoop(SimLoop):
         self._check_closed()
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._next_seq += 1
-        heapq.heappush(self._timers, (when, self._next_seq, callback, timer))  # type: ignore[misc]
+        heapq.heappush(self._timers, (when, self._next_seq, callback, timer))
         return timer
 
     def _step(self) -> None:
         if not self._ready:
             self._advance_clock()
-        callback, handle = self._ready.popleft()  # type: ignore[attr-defined]
+        callback, handle = self._ready.popleft()
         if handle._cancelled:
             return
-        host = handle._context.get(_current_host, DRIVER)
+        host = handle._context.get(_current_host, DRIVER)  # type: ignore[attr-defined]
         if host in self._dead:
             return
         name = getattr(callback, "__qualname__", None) or type(callback).__name__
@@ -254,14 +257,14 @@ class SimulatedLoop(SimLoop):
 
     def _advance_clock(self) -> None:
         timers, ready = self._timers, self._ready
-        while timers and timers[0][3]._cancelled:  # type: ignore[attr-defined]
+        while timers and timers[0][3]._cancelled:
             heapq.heappop(timers)
         if not timers:
             raise RuntimeError("nothing left to run: no callback is ready and no timer pending")
         self._now = max(self._now, timers[0][0])
         while timers and timers[0][0] <= self._now:
-            _, _, callback, timer = heapq.heappop(timers)  # type: ignore[misc]
-            ready.append((callback, timer))  # type: ignore[arg-type]
+            _, _, callback, timer = heapq.heappop(timers)
+            ready.append((callback, timer))
 
     def end(self) -> None:
         """Let every task unwind, those of the dead too, and close."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.client import History, Read, Send, records_of
-from tests.simulation.cluster import BROKERS
-from tests.simulation.storage import Disk
-from tests.simulation.zookeeper import Change
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
+from urteil.suites.simulation.client import History, Read, Send, records_of
+from urteil.suites.simulation.cluster import BROKERS
+from urteil.suites.simulation.storage import Disk
+from urteil.suites.simulation.zookeeper import Change
 
 Place = tuple[str, int]
 

@@ -1,0 +1,1 @@
+"""Brokers, a model of ZooKeeper and clients in one process on virtual time."""

@@ -8,8 +8,6 @@ its own session.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from urteil.harness.conformance.required_settings import LIMITS
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, fault
@@ -118,30 +116,28 @@ KILLED_COPYING = kill_scenario(
     "a coordinator dies when a request that moves offsets or begins a producer reaches it, and "
     "before its answer arrives",
     (
-        *both("AddOffsetsToTxn", "TxnOffsetCommit", "InitProducerId"),
-        *(
-            fault("kill_client", "transactional", FIRST_S + number * KILL_EVERY_S + 1, 1)
-            for number in (4, 5, 6)
-        ),
+        *(fault("kill_client", "transactional", at_s, 1) for at_s in (5, 12, 18)),
+        *both("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
     ),
     cluster=IN_TRANSACTIONS,
     workload=copiers(),
     guarantees=(*ENDS, *STEPS),
 )
-"""A killed client's next session sends InitProducerId."""
+"""A killed client's next session sends InitProducerId. The third is for a slow second kill."""
 
 KILLED_IN_GROUP = kill_scenario(
     "protocol-killed-in-group",
     "a group's coordinator dies when a request reaches it by which a member joins, stays or "
     "leaves, and before its answer arrives",
     (
-        fault("rebalance_storm", "group", 3, 60),
-        *both("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
+        fault("rebalance_storm", "group", 3, 65),
+        *both("LeaveGroup", "SyncGroup", "JoinGroup", "Heartbeat"),
     ),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=80),
     guarantees=("two_owners", "commit_went_back", "poll_skip"),
     others_at_once=1,
 )
+"""Members send heartbeats without the storm, too."""
 
 KILLED_COMMITTING = kill_scenario(
     "protocol-killed-committing",
@@ -184,7 +180,7 @@ KILLED_REASSIGNING = kill_scenario(
     "records, and before its answer arrives",
     both("AlterPartitionReassignments", "ElectLeaders", "DeleteRecords"),
     cluster=EXAMINED,
-    workload=examiner("administration"),
+    workload=examiner("replicas"),
     guarantees=("two_leaders", "epoch_went_back"),
 )
 
@@ -200,40 +196,31 @@ KILLED_CHANGING_RIGHTS = kill_scenario(
 KILLED_COMMANDING = kill_scenario(
     "protocol-killed-commanding",
     "the controller dies when one of its requests is under way, and a broker before its answer "
-    "arrives, while topics come and go",
-    (
-        *(fault("topic_churn", "topic", 3 + 4 * number, 2, count=2) for number in range(10)),
-        *kills(
-            "LeaderAndIsr:request sender",
-            "LeaderAndIsr:answer receiver",
-            "UpdateMetadata:request sender",
-            "UpdateMetadata:answer receiver",
-            "StopReplica:request sender",
-            "StopReplica:answer receiver",
-        ),
+    "arrives, while an examiner creates and deletes topics",
+    kills(
+        "LeaderAndIsr:request sender",
+        "LeaderAndIsr:answer receiver",
+        "UpdateMetadata:request sender",
+        "UpdateMetadata:answer receiver",
+        "StopReplica:request sender",
+        "StopReplica:answer receiver",
     ),
+    cluster=EXAMINED,
+    workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
-    others_at_once=1,
 )
 
-KILLED_LEAVING = kill_scenario(
-    "protocol-killed-leaving",
-    "a broker dies that changes an ISR, and the controller when such a request or one that "
-    "announces a shutdown reaches it, and before its answer arrives",
+KILLED_CHANGING_ISRS = kill_scenario(
+    "protocol-killed-changing-isrs",
+    "a leader dies when its request to change an ISR is under way, and the controller before its "
+    "answer arrives",
     (
         *(
-            fault("hold_request", FROM_CONTROLLER, 3 + 8 * number, 4.5, api="Fetch", times=0)
-            for number in range(2)
+            fault("hold_request", FROM_CONTROLLER, 3 + 9 * number, 4.5, api="Fetch", times=0)
+            for number in range(3)
         ),
-        *(fault("shutdown", "bystander", 19 + 6 * number, 3) for number in range(3)),
-        *kills(
-            "AlterPartition:request sender",
-            "AlterPartition:answer receiver",
-            "ControlledShutdown:request receiver",
-            "ControlledShutdown:answer receiver",
-        ),
+        *kills("AlterPartition:request sender", "AlterPartition:answer receiver"),
     ),
-    workload=replace(LOAD, delivery_timeout_ms=60_000),
     guarantees=("two_leaders", "epoch_went_back"),
     others_at_once=1,
 )

@@ -83,6 +83,8 @@ def test_kill_that_came_late_is_in_its_cell() -> None:
 
 
 def test_scenarios_act_on_every_api_that_changes_state() -> None:
+    """A broker's shutdown is a fault itself, and the nemesis begins one fault at a time: none can
+    begin while the request of another one waits."""
     cells = set()
     modules = protocol, protocol_kills, protocol_matrix, lost_messages
     for scenario in chain.from_iterable(map(scenarios_of, modules)):
@@ -90,5 +92,8 @@ def test_scenarios_act_on_every_api_that_changes_state() -> None:
             played = msgspec.structs.replace(PLAYED, begin_s=spec.at_s or 0.0)
             fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
             cells.add(cell_of(Entry(**fields, played=played)))
-    missing = [(api, act) for api in STATE_CHANGES for act in ACTS if (api, act) not in cells]
-    assert not missing
+    missing = {(api, act) for api in STATE_CHANGES for act in ACTS} - cells
+    assert missing == {
+        ("ControlledShutdown", "kill request"),
+        ("ControlledShutdown", "kill answer"),
+    }

@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, count
+from itertools import count
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -30,8 +30,7 @@ from urteil.harness.evidence.journal import Access, JournalWriter
 PATIENCE_NS, LONG_NS = 10_000_000_000, 20_000_000_000
 RETRY_S, PARALLEL = 0.2, 2
 UNANSWERED = (OSError, struct.error)
-Subject = Literal["all", "administration", "topics", "settings", "reassignments", "deletions"]
-ADMINISTRATION: tuple[Subject, ...] = ("topics", "settings", "reassignments", "deletions")
+Subject = Literal["all", "administration", "topics", "settings", "replicas"]
 
 
 class QuestionOptions(WorkloadOptions, frozen=True):
@@ -106,33 +105,30 @@ def subjects() -> Mapping[Subject, Sequence[Question]]:
     from urteil.harness.conformance.topics import TOPICS
     from urteil.harness.conformance.transactions import TRANSACTIONS
 
-    by_subject: dict[Subject, Sequence[Question]] = {
+    replicas = *REASSIGNMENTS, *DELETIONS
+    administration = *TOPICS, *SETTINGS, *replicas
+    return {
         "topics": TOPICS,
         "settings": SETTINGS,
-        "reassignments": REASSIGNMENTS,
-        "deletions": DELETIONS,
+        "replicas": replicas,
+        "administration": administration,
+        "all": (
+            *COMPACTION,
+            *CONNECTIONS,
+            *GROUPS,
+            *REBALANCES,
+            *RECORDS,
+            *APPENDS,
+            *PRODUCING,
+            *FETCHES,
+            *CODED,
+            *administration,
+            *TRANSACTIONS,
+            *ENDINGS,
+            *QUOTAS,
+            *TAKEOVERS,
+        ),
     }
-    by_subject["administration"] = tuple(chain(*(by_subject[name] for name in ADMINISTRATION)))
-    by_subject["all"] = (
-        *COMPACTION,
-        *CONNECTIONS,
-        *GROUPS,
-        *REBALANCES,
-        *RECORDS,
-        *DELETIONS,
-        *APPENDS,
-        *PRODUCING,
-        *FETCHES,
-        *CODED,
-        *TOPICS,
-        *REASSIGNMENTS,
-        *SETTINGS,
-        *TRANSACTIONS,
-        *ENDINGS,
-        *QUOTAS,
-        *TAKEOVERS,
-    )
-    return by_subject
 
 
 def questions(subject: Subject = "all") -> Sequence[Question]:

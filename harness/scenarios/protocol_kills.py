@@ -162,6 +162,7 @@ KILLED_CHANGING_TOPICS = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
+    suites=("protocol",),
 )
 
 KILLED_CHANGING_SETTINGS = kill_scenario(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from urteil.harness.clients.special.known_answers import (
     LONG_NS,
     PATIENCE_NS,
     KnownAnswers,
+    Subject,
     questions,
 )
 from urteil.harness.clients.stop import Stop
@@ -107,6 +108,13 @@ def test_open_question_at_the_end_is_not_journaled(clock: _Clock) -> None:
 def test_questions_are_unique() -> None:
     asked = [question.about for question in questions()]
     assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("subject", get_args(Subject))
+def test_subject_has_some_of_all_questions(subject: Subject) -> None:
+    asked = {question.about for question in questions(subject)}
+    assert asked
+    assert asked <= {question.about for question in questions()}
 
 
 @pytest.fixture

@@ -99,11 +99,14 @@ def marker_applied_twice(mark: Mark) -> None:
     "acknowledges the commit",
     models="a commit acknowledged by a deposed coordinator",
     scenario="protocol-deposed",
-    guarantee="commit_register",
+    guarantee="commit_went_back",
     unsimulated="no client sends requests with known answers",
 )
 def deposed_coordinator_acknowledges(mark: Mark) -> None:
-    """Answers a commit that was appended and whose partition has another leader now as stored."""
+    """Answers a commit that was appended and whose partition has another leader now as stored.
+
+    `commit_register` reports a register's first break only, and that one is permitted if a deposed
+    coordinator may have answered."""
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:

@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 from urteil.chaos.topology import LOCALHOST, USUAL, Layout, Plan
 from urteil.harness.cluster.certificates import PASSWORD, Authority
 from urteil.harness.cluster.scram_credentials import MECHANISMS, scram_credential
-from urteil.harness.targets.target import BrokerNode, Listener
+from urteil.harness.targets.target import AUTHORIZER, BrokerNode, Listener
 
 USERS, NETWORK, WAN = "USERS", "NETWORK", "WAN"
 ADMIN, ALICE, BOB = "admin", "alice", "bob"
@@ -27,7 +27,6 @@ RIGHTS = {
     BOB: "none",
 }
 """Of the users of a cluster with ACLs. Without ACLs, each has all."""
-AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 KEY_STORE, TRUST_STORE = "broker.p12", "trust.p12"
 _MODULE = "org.apache.kafka.common.security"
 LOGIN = {

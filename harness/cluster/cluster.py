@@ -363,7 +363,8 @@ class Cluster:
             **self.spec.config,
             **self.releases.properties(node.name),
         }
-        return {name: value for name, value in given.items() if kind.knows_setting(name)}
+        known = {name: value for name, value in given.items() if kind.knows_setting(name)}
+        return {name: kind.own_class(value) for name, value in known.items()}
 
     def _write_broker(self, node: BrokerNode) -> None:
         directory, kind = self.node_dir(node.name), self.kinds[node.name]

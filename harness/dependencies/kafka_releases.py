@@ -116,9 +116,8 @@ SETTINGS_UNTIL: Mapping[str, Version] = {
     "log.message.format.version": (4, 0),
     "message.format.version": (4, 0),
     "inter.broker.protocol.version": (4, 0),
-    "kafka.security.authorizer.AclAuthorizer": (4, 0),
 }
-"""The first release that no longer knows a setting, or a class that is a setting's value."""
+"""The first release that no longer knows a setting."""
 
 LOWEST_VALUES: Mapping[str, tuple[Version, int]] = {
     "segment.bytes": ((4, 0), 1 << 20),

@@ -98,6 +98,9 @@ def _check_settings(scenario: Scenario, kind: Target) -> None:
     if unknown:
         raise NotPlayable(f"{scenario.name} needs the setting {', '.join(unknown)}, which "
                           f"{_name(kind)} does not have")  # fmt: skip
+    if not kind.has_zookeeper and any(cluster.users for cluster in clusters(scenario).values()):
+        raise NotPlayable(f"{scenario.name} needs users, whose ACLs and passwords the lab writes "
+                          "into ZooKeeper: --target kafka has it")  # fmt: skip
     for name, value in _values(scenario):
         lowest = kind.lowest_value(name)
         if lowest is not None and int(value) < lowest:

@@ -63,6 +63,9 @@ class KafkaTarget:
     def topic_setting(self, setting: str, value: str) -> str:
         return topic_setting(self.version, setting, value)
 
+    def own_class(self, value: str) -> str:
+        return value
+
     def previous_release(self) -> KafkaTarget:
         return replace(self, version=line_before(self.version).versions[0])
 

@@ -15,12 +15,15 @@ from urteil.harness.dependencies.kafka import kafka_format
 from urteil.harness.dependencies.kafka_releases import LINES, abbreviate, release_line
 from urteil.harness.dependencies.kraft_storage import format_directory
 from urteil.harness.targets.kafka import KafkaTarget
-from urteil.harness.targets.target import BrokerNode
+from urteil.harness.targets.target import AUTHORIZER, BrokerNode
 
 KEEP_ALL = {
     "metadata.log.max.snapshot.interval.ms": "0",
     "metadata.log.max.record.bytes.between.snapshots": "9223372036854775807",
 }
+
+OWN_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+"""The class of KRaft for one that keeps its data in ZooKeeper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,12 @@ class KraftTarget(KafkaTarget):
                 f"the lab starts Apache Kafka {lines} without ZooKeeper, not {self.version}: "
                 f"--target kafka:{self.version} has ZooKeeper"
             )
+
+    def knows_setting(self, setting: str) -> bool:
+        return setting in OWN_CLASSES or super(KraftTarget, self).knows_setting(setting)
+
+    def own_class(self, value: str) -> str:
+        return OWN_CLASSES.get(value, value)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {**super(KraftTarget, self).properties(node), **KEEP_ALL}

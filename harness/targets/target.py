@@ -162,6 +162,10 @@ class Target(Protocol):
         """The name under which it takes a value of a topic's setting."""
         ...
 
+    def own_class(self, value: str) -> str:
+        """The value of a setting, with its own class in place of one that needs ZooKeeper."""
+        ...
+
     def previous_release(self) -> Target:
         """The previous release, from which a rolling upgrade begins."""
         ...

@@ -39,6 +39,9 @@ class UrteilTarget:
     def topic_setting(self, setting: str, value: str) -> str:
         return setting
 
+    def own_class(self, value: str) -> str:
+        return value
+
     def previous_release(self) -> UrteilTarget:
         """This target: an upgrade of our broker changes only the protocol between brokers."""
         return self

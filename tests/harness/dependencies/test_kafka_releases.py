@@ -27,6 +27,7 @@ from urteil.harness.run.playable import NotPlayable, fit_to_releases
 from urteil.harness.scenario import TopicSpec
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.targets import KafkaTarget, KraftTarget, Mix, parse_target
+from urteil.harness.targets.target import AUTHORIZER
 
 
 def test_releases_are_in_order_and_end_with_the_default() -> None:
@@ -138,7 +139,7 @@ def test_low_value_gets_the_internal_name_of_newer_releases() -> None:
     [
         (["zookeeper-pause"], "the fault pause acts on ZooKeeper there"),
         (["upgrade"], "the fault upgrade does not act on --target kafka:4.4.0"),
-        (["rights"], "which Apache Kafka 4.4.0 does not have"),
+        (["rights"], "into ZooKeeper: --target kafka has it"),
         (
             ["demo", "--zookeepers", "3"],
             "--zookeepers: --target kafka:4.4.0 has no ZooKeeper: --controllers N gives",
@@ -175,3 +176,16 @@ def test_release_without_kraft_support_is_refused(version: str) -> None:
 def test_release_without_zookeeper_has_no_zookeeper_mode() -> None:
     with pytest.raises(ValueError, match=r"4\.4\.0 has no ZooKeeper mode"):
         KafkaTarget(version="4.4.0")
+
+
+@pytest.mark.parametrize("version", ["3.9.1", "4.1.2"])
+def test_authorizer_of_zookeeper_mode_is_that_of_kraft_without_zookeeper(version: str) -> None:
+    target = KraftTarget(version=version)
+    assert target.knows_setting(AUTHORIZER)
+    assert target.own_class(AUTHORIZER).endswith("metadata.authorizer.StandardAuthorizer")
+    assert target.own_class("User:ANONYMOUS") == "User:ANONYMOUS"
+
+
+def test_scenario_with_an_authorizer_is_played_without_zookeeper() -> None:
+    scenario = msgspec.structs.replace(SCENARIOS["mirror-passive"], target="kafka:4.1.2")
+    assert fit_to_releases(scenario) == scenario

@@ -1,7 +1,6 @@
 """Case studies: a company's topics, its stream processing, and what its business requires.
 
-Topics, keys and retention follow the design that docs/guide/case-studies.md explains. The last five
-scenarios are in no suite until they have passed on both targets.
+Topics, keys and retention follow the design that docs/guide/case-studies.md explains.
 """
 
 from __future__ import annotations
@@ -58,6 +57,7 @@ MYSOCIALMEDIA = Scenario(
     name="mysocialmedia",
     about="case study: the likes and comments of each post are counted once; Spark is killed, a "
     "broker crashes, another is cut off",
+    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "mysocialmedia",
@@ -74,6 +74,7 @@ GETTAXI = Scenario(
     name="gettaxi",
     about="case study: surge prices equal those recomputed from all positions; Spark is killed, a "
     "broker crashes, another is cut off",
+    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "gettaxi",
@@ -89,6 +90,7 @@ INGESTION = Scenario(
     name="ingestion",
     about="case study: the lake has every record of all sources once; Spark is killed, a broker "
     "crashes, another is cut off",
+    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "ingestion",
@@ -104,6 +106,7 @@ LOG_AGGREGATION = Scenario(
     name="logs",
     about="case study: the index has every line of logs and metrics once, and the rate of errors "
     "is that of the lines; Spark is killed, a broker crashes, another is cut off",
+    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "logs",
@@ -119,6 +122,7 @@ TRUCKGPS = Scenario(
     name="truck-gps",
     about="case study: the last position of each truck, and a notification of each speed above "
     "the limit valid at its time; Flink is killed, a broker crashes, another is cut off",
+    suites=SUITES,
     cluster=cluster(),
     workload=load(
         "truckgps",

@@ -1,7 +1,4 @@
-"""Applications of Kafka Streams, killed with the brokers that coordinate them.
-
-A scenario belongs to the suite `applications` once it has passed over both targets.
-"""
+"""Applications of Kafka Streams, killed with the brokers that coordinate them."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ FAULTS = (
 )
 
 
-def _scenario(name: str, about: str, *suites: str, topics: int = 1, rate: float = 100) -> Scenario:
+def _scenario(name: str, about: str, *, topics: int = 1, rate: float = 100) -> Scenario:
     names = ("urteil", "urteil-right")[:topics]
     return Scenario(
         name=name,
         about=f"{about}; an instance, all instances, coordinators and a store are lost",
-        suites=suites,
+        suites=("applications",),
         cluster=cluster(),
         workload=WorkloadSpec(
             kind="application",
@@ -48,10 +45,6 @@ SMOKE = _scenario(
 )
 """The lab's own producers write beside it, so that its brokers are judged as all others are."""
 
-COUNT = _scenario(
-    "streams-count", "Kafka Streams counts words over a repartition topic", "applications"
-)
+COUNT = _scenario("streams-count", "Kafka Streams counts words over a repartition topic")
 JOIN = _scenario("streams-join", "Kafka Streams joins two topics in a window", topics=2, rate=80)
-WINDOWS = _scenario(
-    "streams-windows", "Kafka Streams writes final counts of windows", "applications"
-)
+WINDOWS = _scenario("streams-windows", "Kafka Streams writes final counts of windows")

@@ -412,7 +412,7 @@ def _quorum_states(
         _add_last_votes(run_dir, facts.run, copies, end_ns, collected)
     records = read_metadata(log, schemas)
     rows = states.rows(record for record in records if record.offset < committed)
-    _add_states(run_dir, "quorum", place, facts, rows, collected)
+    _add_states(run_dir, f"quorum-{place}", place, facts, rows, collected)
     collected.note(str(best.folder.relative_to(run_dir)), "metadata_log", log.records,
                    first=log.start, last=committed - 1,
                    damage=[*log.damage, *states.damage])  # fmt: skip

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.evidence.metadata_files import SegmentWriter
-from urteil.harness.dependencies.kafka import kafka_jar
+from tests.harness.evidence.metadata_files import FIRST_SEGMENT, SegmentWriter
+from urteil.chaos.faults.base.fault import KRAFT
+from urteil.chaos.topology import EAST, WEST
+from urteil.harness.dependencies.kafka import VERSION, kafka_jar
+from urteil.harness.evidence.collection import collect
 from urteil.harness.evidence.readers.metadata_log import (
     FOLDER,
     MetadataLog,
@@ -17,6 +21,7 @@ from urteil.harness.evidence.readers.metadata_log import (
     read_metadata,
 )
 from urteil.harness.evidence.readers.metadata_states import MetadataStates
+from urteil.harness.scenario import RunFacts, TopicFact, save
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 TOPIC = ("TopicRecord", {"Name": "orders", "TopicId": TOPIC_ID})
@@ -277,3 +282,29 @@ def test_replica_that_was_moved_away_is_stray(log, schemas) -> None:
     assert folded.is_stray("orders", TOPIC_ID, 0, 1)
     assert not folded.is_stray("orders", TOPIC_ID, 0, 4)
     assert not folded.is_stray("orders", "another", 0, 1)
+
+
+def test_states_of_two_clusters_without_zookeeper_are_both_evidence(tmp_path, schemas) -> None:
+    topics = []
+    for place, broker, name in ((EAST, "b1", "orders"), (WEST, "b11", "east.orders")):
+        nodes = tmp_path / "nodes" if place == EAST else tmp_path / WEST / "nodes"
+        folder = nodes / broker / "data" / FOLDER
+        folder.mkdir(parents=True)
+        writer = SegmentWriter(schemas)
+        writer.lead(controller=1, epoch=1)
+        writer.write(("TopicRecord", {"Name": name, "TopicId": TOPIC_ID}), partition())
+        writer.lead(controller=1, epoch=1)
+        (folder / FIRST_SEGMENT).write_bytes(writer.data)
+        topics.append(
+            TopicFact(
+                name=name, topic_id=TOPIC_ID, partitions=1, replication_factor=1, cluster=place
+            )
+        )
+    facts = RunFacts(run="r1", seed=1, scenario="s", target="kafka-kraft", runtime="process",
+                     boot_id="boot", command="urteil run s", topics=topics,
+                     versions={KRAFT: VERSION})  # fmt: skip
+    save(tmp_path / "run.json", facts)
+    collected = collect(tmp_path)
+    rows = pq.read_table(tmp_path / "evidence" / "states").to_pylist()
+    assert not collected.problems
+    assert {row["topic"] for row in rows if row["topic"]} == {"orders", "east.orders"}

@@ -312,8 +312,14 @@ class Cluster:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
         version = next(iter(self.kinds.values())).version
-        data = {node: self.log_dirs(node)[0] for node in self.plan.voters}
-        return quorum_state(data, version, self.run_dir)
+        return quorum_state(self._metadata_dirs, version, self.run_dir)
+
+    def _metadata_dirs(self) -> dict[str, Path]:
+        """The log directories of the quorum's voters, as the lab reads them while nodes run."""
+        return {
+            node: self.runtime.readable_folder(node, self.log_dirs(node)[0])
+            for node in self.plan.voters
+        }
 
     def _clocks(self) -> Clocks | None:
         if not self.spec.own_clocks:
@@ -466,8 +472,8 @@ class Cluster:
 
 def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | None) -> None:
     """Raise ValueError for what a cluster of KRaft cannot have yet."""
-    if runtime != "process":
-        raise ValueError("clusters of KRaft are processes: --runtime process")
+    if runtime == "ssh":
+        raise ValueError("clusters of KRaft run on this machine: --runtime process or docker")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
     if spec.older:

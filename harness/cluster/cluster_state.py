@@ -10,7 +10,8 @@ from urteil.chaos.observations import PartitionView
 
 
 class ClusterState(Protocol):
-    """ZooKeeper's (`zookeeper_state`) or KRaft's (`quorum_state`). Every method raises LabFailure
+    """ZooKeeper's (`zookeeper_state`) or KRaft's (`quorum_state`, and `answered_state` for external
+    clusters). Every method raises LabFailure
     when the plane cannot be read.
 
     `lacks` names the capabilities that the brokers do not have, once they are known.
@@ -27,8 +28,9 @@ class ClusterState(Protocol):
 
     def close(self) -> None: ...
 
-    def registered_brokers(self) -> dict[str, int]:
-        """The brokers that are present, each with the number of its registration."""
+    def registered_brokers(self) -> dict[str, int | None]:
+        """The brokers that are present, each with the number of its registration; None where the
+        plane does not tell it."""
         ...
 
     def controller(self) -> str | None: ...

@@ -94,7 +94,7 @@ class ClusterControls:
         self._lost_session = lost_session
         self._holds = holds or NoHolds()
         self._starting = {node: threading.RLock() for node in self.nodes}
-        self._registered_as: dict[str, int] = {}
+        self._registered_as: dict[str, int | None] = {}
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
         self._zookeeper_controls = ZooKeeperControls(lambda: state.client, self._servers)
@@ -309,7 +309,8 @@ class ClusterControls:
         if absent:
             return f"not registered: {', '.join(absent)}"
         controller = self._state.controller()
-        return "" if controller in (*registered, *self._plan.controllers) else "no controller"
+        is_absent = controller in self.brokers and controller not in registered
+        return "no controller" if controller is None or is_absent else ""
 
     def describe_missing_in_metadata(self) -> str:
         """A broker whose metadata for clients, through their own proxy, lacks another one."""
@@ -343,8 +344,9 @@ class ClusterControls:
     def _describe_not_serving(self, node: str) -> str:
         if node in self.metadata_nodes:
             return self._describe_silence(node)
-        zxid = self._state.registered_brokers().get(node)
-        if zxid is None or zxid == self._registered_as.get(node):
+        registered = self._state.registered_brokers()
+        number, before = registered.get(node), self._registered_as.get(node)
+        if node not in registered or (number is not None and number == before):
             return f"{node} did not register"
         return self._describe_silence(node)
 

@@ -30,6 +30,8 @@ from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs, Releases
+from urteil.harness.cluster.answered_state import AnsweredState
+from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.guard import Guard
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
@@ -52,10 +54,11 @@ class ExternalPlan(Plan):
     def __init__(self, file: ExternalFile) -> None:
         brokers = tuple(sorted((node for node in file.nodes if node[0] == "b"), key=_number))
         zookeepers = tuple(sorted((node for node in file.nodes if node[0] == "z"), key=_number))
+        controllers = tuple(sorted((node for node in file.nodes if node[0] == "q"), key=_number))
         super().__init__(NO_PORTS, brokers=max(1, len(brokers)), zookeepers=max(1, len(zookeepers)))
         self._file = file
         self._links = {Link(link.src, link.dst): link for link in file.links}
-        self.brokers, self.zookeepers = brokers, zookeepers
+        self.brokers, self.zookeepers, self.controllers = brokers, zookeepers, controllers
         self.nodes = tuple(dict.fromkeys(link.src for link in file.links))
 
     def address(self, node: str) -> str:
@@ -283,7 +286,7 @@ class ExternalCluster:
         self.guard = Guard(path, self.run_dir)
         self.commands = NodeCommands(path, self._file, self.guard.announce)
         self.links = Links(self.plan, TheirToxiproxies())
-        self.state = ZooKeeperState(self._file.zookeeper)
+        self.state: ClusterState = _open_state(self._file)
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.commands,
@@ -291,7 +294,7 @@ class ExternalCluster:
             state=self.state,
             admin=AdminActs(self.plan.bootstrap, self.state, ActLog(self.run_dir), Releases()),
             start_node=self.commands.start,
-            waits_for_own_znode=lambda node: True,
+            waits_for_own_znode=lambda node: bool(self._file.zookeeper),
             holds=self.guard,
         )
         self._in_use = False
@@ -333,7 +336,9 @@ class ExternalCluster:
     def missing_tables(self) -> list[str]:
         """Evidence tables that the file has no command `copy` for."""
         replicas = [] if self._nodes_with_copies("b") else ["replicas", "logs"]
-        return replicas if self._nodes_with_copies("z") else [*replicas, "states"]
+        kinds = "z" if self._file.zookeeper else "bq"  # brokers of KRaft follow its log
+        has_states = any(map(self._nodes_with_copies, kinds))
+        return replicas if has_states else [*replicas, "states"]
 
     def missing_capabilities(self) -> list[str]:
         """What the running brokers cannot do (chaos/capabilities.py). `state` goes by it from now
@@ -346,7 +351,7 @@ class ExternalCluster:
         return {"external": "whatever answers"}
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
-        """Wait until ZooKeeper lists all brokers of the file and its Toxiproxies have the links.
+        """Wait until all brokers of the file are registered and its Toxiproxies have the links.
 
         Removes faults that were left on the links. Returns the seconds.
         """
@@ -376,7 +381,8 @@ class ExternalCluster:
         brokers = self._nodes_with_copies("b")
         try:
             _run_for_each(self._controls.stop, brokers)
-            _run_for_each(self._copy, [*brokers, *self._nodes_with_copies("z")])
+            others = [*self._nodes_with_copies("z"), *self._nodes_with_copies("q")]
+            _run_for_each(self._copy, [*brokers, *others])
         finally:
             _run_for_each(self._controls.start, brokers)
         self._logs()
@@ -434,6 +440,14 @@ class ExternalCluster:
         return self.run_dir / "nodes" / node
 
 
+def _open_state(file: ExternalFile) -> ClusterState:
+    """ZooKeeper's state, or without one that which the brokers answer."""
+    if file.zookeeper:
+        return ZooKeeperState(file.zookeeper)
+    brokers = {name: node.direct for name, node in file.nodes.items() if name[0] == "b"}
+    return AnsweredState(brokers or {address: address for address in file.bootstrap})
+
+
 def _run_for_each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
     with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
         list(pool.map(act, nodes))
@@ -449,7 +463,7 @@ def run_step(step: str, act: Callable[[], object]) -> str:
 
 
 def _number(node: str) -> int:
-    return int(node.lstrip("bzk"))
+    return int(node.lstrip("bzkq"))
 
 
 def _address(text: str) -> Address:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NoReturn
@@ -44,11 +44,12 @@ POLL_S = 0.05
 
 
 class QuorumState:
-    """Implements `ClusterState`. `folders` are the controllers' `__cluster_metadata-0`."""
+    """Implements `ClusterState`. `folders` are the controllers' `__cluster_metadata-0`, which need
+    not be known before the nodes have started."""
 
     def __init__(
         self,
-        folders: Sequence[Path],
+        folders: Callable[[], Sequence[Path]],
         schemas: Callable[[], RecordSchemas],
         committed: Path | None = None,
         watch: QuorumWatch | None = None,
@@ -58,12 +59,19 @@ class QuorumState:
         self._committed = committed
         self._watch = watch
         self.lacks: frozenset[str] = frozenset()
-        self._copies = [MetadataCopy(folder) for folder in folders]
+        self._folders = folders
         self._schemas = schemas
         self._image = MetadataImage()
-        self._log = MetadataLog(folders[0])
         self._end = 0
         self._lock = threading.Lock()
+
+    @cached_property
+    def _copies(self) -> list[MetadataCopy]:
+        return [MetadataCopy(folder) for folder in self._folders()]
+
+    @cached_property
+    def _log(self) -> MetadataLog:
+        return MetadataLog(self._copies[0].folder)
 
     @property
     def client(self) -> KazooClient:
@@ -80,7 +88,7 @@ class QuorumState:
         if self._watch is not None:
             self._watch.close()
 
-    def registered_brokers(self) -> dict[str, int]:
+    def registered_brokers(self) -> dict[str, int | None]:
         present = self._read().present_brokers()
         return {f"b{number}": present[number].epoch for number in sorted(present)}
 
@@ -161,17 +169,25 @@ class QuorumState:
 
 
 def quorum_state(
-    data: Mapping[str, Path], version: str, run_dir: Path | None = None
+    data: Callable[[], Mapping[str, Path]], version: str, run_dir: Path | None = None
 ) -> QuorumState:
-    """The state of a cluster of this release whose controllers have these log directories. With
-    `run_dir` it leaves evidence of a run there."""
+    """The state of a cluster of this release. `data` finds the controllers' log directories, which
+    is done once, when they have started. With `run_dir` it leaves evidence of a run there."""
     schemas = cache(partial(release_schemas, version))
-    folders = {node: log_dir / FOLDER for node, log_dir in data.items()}
+
+    @cache
+    def folders() -> dict[str, Path]:
+        return {node: log_dir / FOLDER for node, log_dir in data().items()}
+
     if run_dir is None:
-        return QuorumState(list(folders.values()), schemas)
-    files = {node_id(node): folder / QUORUM_STATE for node, folder in folders.items()}
-    watch = QuorumWatch(files, run_dir / QUORUM_STATES)
-    return QuorumState(list(folders.values()), schemas, run_dir / METADATA_COMMITTED, watch)
+        return QuorumState(lambda: list(folders().values()), schemas)
+    watch = QuorumWatch(
+        lambda: {node_id(node): folder / QUORUM_STATE for node, folder in folders().items()},
+        run_dir / QUORUM_STATES,
+    )
+    return QuorumState(
+        lambda: list(folders().values()), schemas, run_dir / METADATA_COMMITTED, watch
+    )
 
 
 def _read(places: Sequence[BatchPlace]) -> Iterator[StoredBatch | str]:

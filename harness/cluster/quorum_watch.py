@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from urteil.harness.evidence.readers.quorum_votes import read_quorum_state
@@ -16,17 +16,20 @@ POLL_S = 0.02
 class QuorumWatch:
     """Appends a line to `journal` for each version of a file that it sees.
 
-    `files` are by node id. A version that stands shorter than the poll's interval may be missed.
+    `files` are by node id, and known at the start. A version that stands shorter than the poll's
+    interval may be missed.
     """
 
-    def __init__(self, files: Mapping[int, Path], journal: Path) -> None:
-        self._files = files
+    def __init__(self, files: Callable[[], Mapping[int, Path]], journal: Path) -> None:
+        self._find = files
+        self._files: Mapping[int, Path] = {}
         self._journal = journal
         self._seen: dict[int, tuple[int, int]] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="quorum-watch", daemon=True)
 
     def start(self) -> None:
+        self._files = self._find()
         self._thread.start()
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ class ZooKeeperState:
         self.client.stop()
         self.client.close()
 
-    def registered_brokers(self) -> dict[str, int]:
+    def registered_brokers(self) -> dict[str, int | None]:
         """Brokers in `/brokers/ids`, each with the zxid of its registration."""
         return {node: stat.czxid for node, (_, stat) in self._registrations().items()}
 

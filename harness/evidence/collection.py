@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from urteil.chaos.capabilities import TOPIC_IDS
-from urteil.chaos.faults.base.fault import KRAFT
+from urteil.chaos.faults.base.fault import EXTERNAL, KRAFT
 from urteil.chaos.link_rules import LINK_EVENTS
 from urteil.chaos.topology import EAST, WEST, node_id
 from urteil.harness import host_clocks
+from urteil.harness.dependencies.kafka_releases import LINES
 from urteil.harness.evidence import outputs
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.evidence.journal import (
@@ -390,7 +391,11 @@ def _states(
 def _quorum_states(
     run_dir: Path, place: str, facts: RunFacts, offset_ns: int, collected: Collected
 ) -> MetadataStates | None:
-    """The same of KRaft, from the best copy of the metadata log as far as it is committed."""
+    """The same of KRaft, from the best copy of the metadata log as far as it is committed.
+
+    The release of an external cluster is not known: the newest defines all that earlier ones write,
+    and nobody saw what its quorum committed.
+    """
     nodes = _folder(run_dir, place) / "nodes"
     controllers = "q" if any(nodes.glob("q*/data")) else "b"
     folders = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}"))
@@ -401,12 +406,13 @@ def _quorum_states(
         copy.read_new()
     best, committed = find_committed(copies)
     version = facts.versions.get(KRAFT, "").partition(",")[0]
-    if not version:
+    is_external = facts.runtime == EXTERNAL
+    if not version and not is_external:
         collected.problems.append("the metadata log cannot be read: run.json names no release")
         return None
     log, states = MetadataLog(best.folder), MetadataStates(offset_ns)
-    schemas = release_schemas(version)
-    if place == EAST:
+    schemas = release_schemas(version or LINES[-1].versions[-1])
+    if place == EAST and not is_external:
         _add_metadata_logs(run_dir, facts.run, copies, best, schemas, offset_ns, collected)
         end_ns = max((phase.end_ns for phase in facts.phases), default=0)
         _add_last_votes(run_dir, facts.run, copies, end_ns, collected)

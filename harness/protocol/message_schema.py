@@ -37,6 +37,11 @@ class UnreadableMessage(ValueError):
     """The bytes are not a message of this definition and version."""
 
 
+def encode_uuid(value: uuid.UUID) -> str:
+    """A UUID as Kafka prints it: 22 characters of base64."""
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
 @dataclass(frozen=True, slots=True)
 class Versions:
     """A range of versions, as `2+`, `0-3`, `1` or `none`; `last` None is open."""
@@ -181,7 +186,7 @@ class _Reader:
         if kind == "bool":
             return self._bytes(1) != b"\0"
         if kind == "uuid":
-            return urlsafe_b64encode(self._bytes(16)).decode().rstrip("=")
+            return encode_uuid(uuid.UUID(bytes=self._bytes(16)))
         if kind in ("string", "bytes", "records"):
             size = self._length("h" if kind == "string" else "i")
             content = None if size < 0 else self._bytes(size)
@@ -219,5 +224,5 @@ def _default(kind: str, text: Any, is_array: bool) -> Any:
     if kind == "bool":
         return str(text).lower() == "true"
     if kind == "uuid":
-        return urlsafe_b64encode(uuid.UUID(int=0).bytes).decode().rstrip("=")
+        return encode_uuid(uuid.UUID(int=0))
     return (text or "") if kind == "string" else None

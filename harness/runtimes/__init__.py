@@ -43,7 +43,12 @@ def open_runtime(
         from urteil.harness.runtimes.docker import DockerRuntime
 
         return DockerRuntime(
-            run_dir, images=images, zookeepers=zookeepers, later=later, layout=layout
+            run_dir,
+            images=images,
+            zookeepers=zookeepers,
+            controllers=controllers,
+            later=later,
+            layout=layout,
         )
     if name == "ssh":
         from urteil.harness.runtimes.ssh import SshRuntime

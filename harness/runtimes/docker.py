@@ -24,10 +24,11 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
-from urteil.harness.runtimes.container_disks import ContainerDisks
+from urteil.harness.runtimes.container_disks import REQUIREMENT, ContainerDisks
 from urteil.harness.runtimes.containers.engine import connect
 from urteil.harness.runtimes.containers.images import ensure_images
 from urteil.harness.runtimes.containers.pods import Pods, all_at_once
+from urteil.harness.runtimes.disks import path_in_home
 from urteil.harness.runtimes.folder_archives import extract, pack_folder
 from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
@@ -88,6 +89,7 @@ class DockerRuntime:
         *,
         images: Sequence[str],
         zookeepers: int,
+        controllers: int = 0,
         later: Sequence[str] = (),
         layout: Layout = USUAL,
     ) -> None:
@@ -113,14 +115,22 @@ class DockerRuntime:
                 token,
                 brokers=len(images),
                 zookeepers=zookeepers,
+                controllers=controllers,
                 layout=layout,
             )
         self.plan = self._pods.plan
         self._images = dict(zip(self.plan.brokers, images, strict=True))
+        self._images |= dict.fromkeys(self.plan.controllers, images[0])
         self.opening_s = time.monotonic() - began
 
     def home(self, directory: Path) -> Path:
         return Path(HOME)
+
+    def readable_folder(self, node: str, folder: Path) -> Path:
+        volume = self.volume(node)
+        if volume is None:
+            raise LabFailure(f"files of {node} can be read while it runs {REQUIREMENT}")
+        return path_in_home(volume, node, folder)
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return ContainerDisks(log_dirs, self)
@@ -383,7 +393,7 @@ class DockerRuntime:
             working_dir=HOME,
             labels={**self._labels, "org.urteil.node": node},
             healthcheck={"test": ["NONE"]},
-            mounts=[Mount(HOME, home, labels=self._labels)] if node in self.plan.brokers else [],
+            mounts=[Mount(HOME, home, labels=self._labels)] if node in self._images else [],
         )
 
     def _end(self, node: str, how: Any) -> NodeStatus:

@@ -81,6 +81,9 @@ class ProcessRuntime(NodeProcesses):
     def home(self, directory: Path) -> Path:
         return directory
 
+    def readable_folder(self, node: str, folder: Path) -> Path:
+        return folder
+
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return ProcessDisks(log_dirs, self.local_pid)
 

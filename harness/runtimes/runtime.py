@@ -118,6 +118,11 @@ class Runtime(Nodes, Protocol):
         """The folder `directory` of the run as a node started in it sees it."""
         ...
 
+    def readable_folder(self, node: str, folder: Path) -> Path:
+        """Where the lab reads `folder` of the run while the node uses it. LabFailure if it
+        cannot."""
+        ...
+
     def start(self, node: str, spec: NodeSpec) -> NodeStatus:
         """Start a stopped node with its files. It keeps its data, with another image too."""
         ...

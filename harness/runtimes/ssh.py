@@ -204,6 +204,9 @@ class SshRuntime:
             return directory
         return Path(self._machine(node).run_folder) / "nodes" / node
 
+    def readable_folder(self, node: str, folder: Path) -> Path:
+        raise LabFailure(f"the files of {node} are on another machine while it runs")
+
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return HostDisks(log_dirs, self)
 

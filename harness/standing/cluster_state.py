@@ -19,4 +19,4 @@ def state_of(cluster: StandingCluster) -> ClusterState:
     voters = [node for node in cluster.pids if node.startswith("q")] or list(cluster.pids)
     data = {node: Path(cluster.directory) / "nodes" / node / "data" for node in voters}
     kind, *_ = kinds_of(parse_target(cluster.target), cluster.brokers)
-    return quorum_state(data, kind.version)
+    return quorum_state(lambda: data, kind.version)

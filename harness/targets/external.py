@@ -1,12 +1,14 @@
 """An external cluster, described by a TOML file: `--target external:FILE.toml`.
 
     bootstrap = ["127.0.0.1:19093"]          # where clients connect
-    zookeeper = "127.0.0.1:12181"            # the lab reads the cluster's state here
+    zookeeper = "127.0.0.1:12181"            # the lab reads the cluster's state here; left out,
+                                             # the cluster is one of KRaft: its brokers are asked
 
     [settings]                               # of its brokers, where not Apache Kafka's defaults
     "zookeeper.session.timeout.ms" = "3000"
 
-    [nodes.b1]                               # brokers are b and their broker.id, ZooKeepers zk1 ...
+    [nodes.b1]                               # brokers: b and their broker.id; ZooKeepers: zk1 ...;
+                                             # controllers of KRaft: q and their node.id
     direct = "127.0.0.1:19193"               # the lab's way past all proxies
     state = "..."                            # prints: running|paused|exited [PID [EXIT CODE]]
     start = "..."                            # commands, run without a shell in the file's folder
@@ -24,7 +26,7 @@
     proxies = ["b1-b2-9092"]
     probe = "127.0.0.1:18602"                # probes the link (default: none, no probes)
 
-All but `bootstrap` and `zookeeper` are optional. A fault without its command does not act, which
+All but `bootstrap` are optional. A fault without its command does not act, which
 makes the run UNKNOWN; a check without its evidence is not judged. A command that changes a node
 requires those that show and undo the change (`NEEDS`), so that every run restores the cluster.
 """
@@ -42,7 +44,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.harness.scenario import ClusterSpec, Scenario
 
 PREFIX = "external:"
-NODE = re.compile(r"(b\d+|zk[1-9]\d*)")
+NODE = re.compile(r"(b\d+|zk[1-9]\d*|q\d+)")
 ADDRESS = re.compile(r"[^\s:,]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 HIGHEST_PORT = 65_535
 COMMANDS = ("state", "start", "stop", "kill", "pause", "resume", "copy", "log")
@@ -95,7 +97,8 @@ class ExternalLink(
     probe: str
 
 
-SETTINGS = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "30000"}
+SESSION, KRAFT_SESSION = "zookeeper.session.timeout.ms", "broker.session.timeout.ms"
+SETTINGS = {SESSION: "18000", KRAFT_SESSION: "9000", "replica.lag.time.max.ms": "30000"}
 """Apache Kafka's defaults of broker settings that checks depend on."""
 
 
@@ -103,7 +106,7 @@ class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The whole file."""
 
     bootstrap: tuple[str, ...]
-    zookeeper: str
+    zookeeper: str = ""
     settings: dict[str, str] = {}
     nodes: dict[str, ExternalNode] = {}
     links: tuple[ExternalLink, ...] = ()
@@ -130,12 +133,20 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
     for users.
     """
     settings = SETTINGS | file.settings
+    session = settings.pop(KRAFT_SESSION)
+    if not file.zookeeper:
+        settings[SESSION] = session  # checks have one name for both
     other = {k: v for k, v in scenario.cluster.config.items() if settings.get(k) != v}
     if other:
         names = ", ".join(f"{name}={value}" for name, value in other.items())
         raise ValueError(f"{scenario.name} sets {names}, which only a cluster of the lab takes")
     for fault in scenario.faults:
-        if why := FAULTS[fault.fault].unsupported_reason(runtime="", target=PREFIX):
+        kind = FAULTS[fault.fault]
+        selector = fault.target if file.zookeeper else ""
+        why = kind.unsupported_reason(runtime="", target=PREFIX, selector=selector)
+        if not why and not file.zookeeper and kind.acts_on_zookeeper(fault.target, fault.options):
+            why = f"the fault {kind.name} acts on ZooKeeper, and the file names no zookeeper"
+        if why:
             raise ValueError(why)
     if scenario.second is not None:
         raise ValueError(f"{scenario.name} has two clusters, which only the lab starts together")
@@ -150,7 +161,8 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
 
 def _problems(file: ExternalFile) -> list[str]:
     addresses = {f"bootstrap {address}": address for address in file.bootstrap}
-    addresses |= {f"zookeeper {address}": address for address in file.zookeeper.split(",")}
+    servers = file.zookeeper.split(",") if file.zookeeper else ()
+    addresses |= {f"zookeeper {address}": address for address in servers}
     addresses |= {f"nodes.{name}.direct": node.direct for name, node in file.nodes.items()}
     for link in file.links:
         addresses[f"the toxiproxy of {link.src}->{link.dst}"] = link.toxiproxy
@@ -161,9 +173,16 @@ def _problems(file: ExternalFile) -> list[str]:
         if not ADDRESS.fullmatch(address) or int(address.rpartition(":")[2]) > HIGHEST_PORT
     ]  # fmt: skip
     problems += [
-        f"nodes.{name}: a broker is named b and its broker.id, a ZooKeeper zk1, zk2, ..."
+        f"nodes.{name}: a broker is named b and its broker.id, a ZooKeeper zk1, zk2, ..., a "
+        "controller of KRaft q and its node.id"
         for name in file.nodes
         if not NODE.fullmatch(name)
+    ]
+    plane = "a zookeeper" if file.zookeeper else "no zookeeper"
+    problems += [
+        f"nodes.{name} belongs to the other kind of cluster: the file names {plane}"
+        for name in file.nodes
+        if name[0] == ("q" if file.zookeeper else "z")
     ]
     return [*problems, *_in_links(file), *_in_commands(file)]
 

@@ -34,7 +34,7 @@ def test_runtime_and_inventory_go_together(
         ("clock-drift", "the fault clock_drift acts only with --runtime process"),
         ("rights", "a listener for users is there only with --runtime process"),
         ("mirror-failover", "a second cluster is there only with --runtime process"),
-        ("quorum-leader", "KRaft is there only with --runtime process"),
+        ("quorum-leader", "KRaft is there only with --runtime process or docker"),
     ],
 )
 def test_scenario_that_needs_processes_is_rejected(

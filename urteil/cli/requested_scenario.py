@@ -223,7 +223,7 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
     scenario = fit_scenario(scenario, file)
     brokers = sum(name.startswith("b") for name in file.nodes) or len(file.bootstrap)
-    keepers = sum(name.startswith("zk") for name in file.nodes) or 1
+    keepers = sum(name.startswith("zk") for name in file.nodes) or int(bool(file.zookeeper))
     cluster = msgspec.structs.replace(scenario.cluster, brokers=brokers, zookeepers=keepers)
     return msgspec.structs.replace(scenario, cluster=cluster, runtime="external")
 
@@ -231,19 +231,19 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
 def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
     """The runtime to use. Raises UsageError if the scenario cannot be played in it."""
     from urteil.chaos.faults import FAULTS
-    from urteil.chaos.faults.base.fault import EXTERNAL, KRAFT, PROCESS, target_kind
+    from urteil.chaos.faults.base.fault import DOCKER, EXTERNAL, KRAFT, PROCESS, target_kind
 
     runtime: str = arguments or scenario.runtime
     kind = target_kind(target)
-    needs_processes = {
-        "KRaft": kind == KRAFT,
-        "a listener for users": scenario.cluster.users,
-        "a second cluster": scenario.second is not None,
-    }
-    for feature in (feature for feature, needed in needs_processes.items() if needed):
-        if runtime != PROCESS and kind != EXTERNAL:
+    features = (
+        ("KRaft", kind == KRAFT, (PROCESS, DOCKER)),
+        ("a listener for users", scenario.cluster.users, (PROCESS,)),
+        ("a second cluster", scenario.second is not None, (PROCESS,)),
+    )
+    for feature, is_needed, runtimes in features:
+        if is_needed and runtime not in runtimes and kind != EXTERNAL:
             raise click.UsageError(
-                f"{scenario.name}: {feature} is there only with --runtime {PROCESS}"
+                f"{scenario.name}: {feature} is there only with --runtime {' or '.join(runtimes)}"
             )
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(

@@ -23,6 +23,7 @@ PORTS = Ports(
     metrics=9404,
     users=9094,
     network=9095,
+    controller=9096,
 )
 EVERYWHERE = "0.0.0.0"
 CLIENT_PORT, USERS_PORT = 20_000, 21_000
@@ -37,10 +38,22 @@ class PodPlan(Plan):
     """`published` leads from a pod's node and port to where the lab reaches it."""
 
     def __init__(
-        self, subnet: str, *, brokers: int, zookeepers: int, layout: Layout = USUAL
+        self,
+        subnet: str,
+        *,
+        brokers: int,
+        zookeepers: int,
+        controllers: int = 0,
+        layout: Layout = USUAL,
     ) -> None:
         """`subnet` is the data network's first three octets."""
-        super().__init__(PORTS, brokers=brokers, zookeepers=zookeepers, layout=layout)
+        super().__init__(
+            PORTS,
+            brokers=brokers,
+            zookeepers=zookeepers,
+            controllers=controllers,
+            layout=layout,
+        )
         self._subnet = subnet
         self.published: Mapping[tuple[str, int], Address] = {}
 

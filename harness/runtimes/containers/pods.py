@@ -48,6 +48,7 @@ class Pods:
         *,
         brokers: int,
         zookeepers: int,
+        controllers: int,
         layout: Layout = USUAL,
     ) -> None:
         self._engine = engine
@@ -58,7 +59,13 @@ class Pods:
             with _testcontainers_as_we_need_it():
                 control, _ = self._network(internal=False)
                 self._data, subnet = self._network(internal=True)
-                self.plan = PodPlan(subnet, brokers=brokers, zookeepers=zookeepers, layout=layout)
+                self.plan = PodPlan(
+                    subnet,
+                    brokers=brokers,
+                    zookeepers=zookeepers,
+                    controllers=controllers,
+                    layout=layout,
+                )
                 all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
                 if layout.network:
                     self._open_network(layout.network)

@@ -29,11 +29,12 @@ from urteil.harness.scenario import (
     load_facts,
     load_scenario,
 )
-from urteil.harness.targets import UrteilTarget
+from urteil.harness.targets import KraftTarget, UrteilTarget
 from urteil.harness.targets.external import fit_scenario, load_external
 from urteil.harness.verify.result import Status, Verdict
 
-SMALL = 'bootstrap = ["127.0.0.1:1"]\nzookeeper = "127.0.0.1:2"\n'
+KRAFT = 'bootstrap = ["127.0.0.1:1"]\n'
+SMALL = KRAFT + 'zookeeper = "127.0.0.1:2"\n'
 NODE = '[nodes.b1]\ndirect = "a:1"\n'
 LINK = '[[links]]\nfrom = "client"\nto = "b1"\nproxies = {}\nprobe = "a:9"\ntoxiproxy = "a:{}"\n'
 SCENARIO = Scenario(
@@ -70,6 +71,14 @@ SCENARIO = Scenario(
         (SMALL + NODE + 'state = "x"\npause = "x"', "nodes.b1 has pause, which needs resume too"),
         (SMALL + NODE + 'copy = "x {into}"', "nodes.b1 has copy, which needs stop too"),
         (SMALL + NODE + 'state = "it\'s"', "nodes.b1.state is not a command: No closing quotation"),
+        (
+            SMALL + NODE.replace("b1", "q1"),
+            "nodes.q1 belongs to the other kind of cluster",
+        ),
+        (
+            KRAFT + NODE.replace("b1", "zk1"),
+            "nodes.zk1 belongs to the other kind of cluster: the file names no zookeeper",
+        ),
         (SMALL + NODE.replace("b1", "zk1") + 'copy = "cp x"', "zk1.copy names no {into}"),
         (
             SMALL + NODE + 'copy = "x {into}"\n' + NODE.replace("b1", "b2"),
@@ -127,7 +136,7 @@ class Keeper:
     def _toml(self) -> str:
         plan = self.cluster.plan
         text = f"bootstrap = {json.dumps(plan.bootstrap())}\n"
-        text += f'zookeeper = "{plan.zookeeper_direct()}"\n'
+        text += f'zookeeper = "{plan.zookeeper_direct()}"\n' if plan.zookeepers else ""
         text += "".join(self._node(node) for node in self._nodes())
         for link in plan.links():
             proxies = json.dumps([proxy.name for proxy in plan.proxies(link)])
@@ -186,6 +195,26 @@ def test_external_cluster_is_judged_under_faults(keeper: Keeper, tmp_path: Path)
     state = keeper.cluster.state
     assert set(state.registered_brokers()) == {"b1", "b2", "b3"}
     assert state.partitions(topic)
+
+
+@pytest.mark.thorough
+def test_external_cluster_of_kraft_is_judged_under_faults(tmp_path: Path) -> None:
+    """The lab asks brokers for its state, and reads the metadata log from their copied disks."""
+    with Cluster(ClusterSpec(), KraftTarget(), tmp_path / "theirs") as cluster:
+        keeper = Keeper(cluster)
+        try:
+            scenario = msgspec.structs.replace(
+                SCENARIO, target=f"external:{keeper.file}", runtime="external"
+            )
+            _, result = run_scenario(scenario, out=tmp_path, engine="duckdb")
+        finally:
+            keeper.close()
+    assert result.verdict is Verdict.PASS, result.reasons
+    assert [fault.acted for fault in result.faults] == [True, True]
+    status = {guarantee.name: guarantee.status for guarantee in result.guarantees}
+    assert status["replica_divergence"] is Status.HOLDS
+    assert status["two_leaders"] is Status.HOLDS
+    assert status["quorum_log"] is Status.NOT_JUDGED
 
 
 def test_faults_of_an_interrupted_run_are_undone(keeper: Keeper, tmp_path: Path) -> None:
@@ -306,6 +335,29 @@ def test_a_cluster_is_judged_by_its_own_timeouts(tmp_path: Path) -> None:
     file.write_text(SMALL + '[settings]\n"replica.lag.time.max.ms" = "5000"\n')
     config = fit_scenario(SCENARIO, load_external(file)).cluster.config
     assert config["replica.lag.time.max.ms"] == "5000"
+
+
+def test_a_cluster_of_kraft_is_judged_by_its_brokers_sessions(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(KRAFT)
+    assert fit_scenario(SCENARIO, load_external(file)).cluster.config == {
+        "zookeeper.session.timeout.ms": "9000",
+        "replica.lag.time.max.ms": "30000",
+    }
+    file.write_text(KRAFT + '[settings]\n"broker.session.timeout.ms" = "3000"\n')
+    config = fit_scenario(SCENARIO, load_external(file)).cluster.config
+    assert config["zookeeper.session.timeout.ms"] == "3000"
+
+
+@pytest.mark.parametrize("fault", ["session_expired", "crash"])
+def test_fault_of_zookeeper_is_refused_without_one(fault: str, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(KRAFT)
+    target = "leader" if fault == "session_expired" else "zookeeper"
+    faults = (FaultSpec(fault=fault, target=target, at_s=1, duration_s=1),)
+    scenario = msgspec.structs.replace(SCENARIO, faults=faults)
+    with pytest.raises(ValueError, match=f"the fault {fault} "):
+        fit_scenario(scenario, load_external(file))
 
 
 @pytest.mark.thorough

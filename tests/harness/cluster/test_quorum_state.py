@@ -35,7 +35,11 @@ def schemas() -> RecordSchemas:
 
 @pytest.fixture
 def state(tmp_path: Path, schemas: RecordSchemas) -> QuorumState:
-    return QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas)
+    return QuorumState(lambda: folders(tmp_path), lambda: schemas)
+
+
+def folders(run_dir: Path) -> list[Path]:
+    return [folder(run_dir, node) for node in NODES]
 
 
 def folder(run_dir: Path, node: str) -> Path:
@@ -159,7 +163,7 @@ def test_evidence_has_each_copy_and_what_was_seen_committed(
     tmp_path: Path, schemas: RecordSchemas, log
 ) -> None:
     committed = tmp_path / METADATA_COMMITTED
-    state = QuorumState([folder(tmp_path, node) for node in NODES], lambda: schemas, committed)
+    state = QuorumState(lambda: folders(tmp_path), lambda: schemas, committed)
     store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1))
     assert leader_of(state) == "b2"
     store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
@@ -219,7 +223,7 @@ VOTE = {"leaderId": -1, "leaderEpoch": 2, "votedId": 3, "data_version": 0}
 def test_votes_are_those_of_files_and_of_elected_leaders(tmp_path: Path, log) -> None:
     store(tmp_path, b1=log(1), b2=log(1), b3=log(1))
     file, journal = folder(tmp_path, "b2") / QUORUM_STATE, tmp_path / QUORUM_STATES
-    watch = QuorumWatch({2: file}, journal)
+    watch = QuorumWatch(lambda: {2: file}, journal)
     watch.start()
     for state in (VOTE, VOTE | {"leaderId": 3, "votedId": -1}):
         before = journal.read_text() if journal.exists() else ""

@@ -23,6 +23,7 @@ from urteil.chaos.observations import (
     NodeStatus,
     PartitionView,
 )
+from urteil.chaos.packet_controls import PacketControls
 
 
 class ContainerControls(Protocol):
@@ -248,6 +249,11 @@ class Controls(Protocol):
     @property
     def containers(self) -> ContainerControls:
         """LabFailure if nodes do not run in containers."""
+        ...
+
+    @property
+    def packets(self) -> PacketControls:
+        """LabFailure if nodes do not run on hosts of an inventory."""
         ...
 
     @property

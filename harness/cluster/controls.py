@@ -24,6 +24,7 @@ from urteil.chaos.observations import (
     NotHealthy,
     PartitionView,
 )
+from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Plan
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.cluster_state import ClusterState
@@ -132,6 +133,13 @@ class ClusterControls:
         if containers is None:
             raise LabFailure("this fault acts on containers: use --runtime docker")
         return containers
+
+    @property
+    def packets(self) -> PacketControls:
+        packets = self._runtime.packets
+        if packets is None:
+            raise LabFailure("this fault acts on packets between hosts: use --runtime ssh")
+        return packets
 
     @property
     def zookeeper_admin(self) -> ZooKeeperControls:

@@ -26,6 +26,7 @@ from urteil.chaos.observations import (
     NodeStatus,
     NotHealthy,
 )
+from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.act_log import ActLog
@@ -103,6 +104,7 @@ class NodeCommands:
     """
 
     containers: ContainerControls | None = None
+    packets: PacketControls | None = None
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         """None: the lab does not know the disks."""

@@ -22,6 +22,7 @@ from docker.types import Mount
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
+from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
 from urteil.harness.runtimes.container_disks import REQUIREMENT, ContainerDisks
@@ -105,6 +106,7 @@ class DockerRuntime:
         self._lock = threading.RLock()
         self.programs: Programs = ImagePrograms()
         self.containers: ContainerControls | None = self
+        self.packets: PacketControls | None = None
         began = time.monotonic()
         with _lab_failures("the engine"):
             self._memory = int(self._engine.client.info()["MemTotal"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
+from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.kafka import kafka_classes, kafka_classpath
@@ -77,6 +78,7 @@ class ProcessRuntime(NodeProcesses):
         self.programs: Programs = MachinePrograms()
         self.opening_s = 0.0
         self.containers: ContainerControls | None = None
+        self.packets: PacketControls | None = None
 
     def home(self, directory: Path) -> Path:
         return directory

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import Limits, NodeStatus
+from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Plan
 
 
@@ -52,6 +53,11 @@ class Nodes(Protocol):
     @property
     def containers(self) -> ContainerControls | None:
         """The controls of containers. None where nodes are not containers."""
+        ...
+
+    @property
+    def packets(self) -> PacketControls | None:
+        """The packets between the nodes' hosts. None where nodes are not on hosts."""
         ...
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:

@@ -26,12 +26,14 @@ import msgspec
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
+from urteil.chaos.packet_controls import PacketControls
 from urteil.harness import host_clocks
 from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
 from urteil.harness.runtimes.hosts.host_clock import FIRST_EXCHANGES, HostClock, measure
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
 from urteil.harness.runtimes.hosts.host_files import HostDisks, fetch_folder, replace_folder
+from urteil.harness.runtimes.hosts.host_packets import HostPackets
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
 from urteil.harness.runtimes.hosts.inventory import (
     BROKER,
@@ -143,6 +145,9 @@ class SshRuntime:
             self.close()
             raise
         self.programs: Programs = HostPrograms(self._send)
+        self.packets: PacketControls | None = HostPackets(
+            self.plan, lambda node, *call: self._machine(node).call(*call), self._require_filter
+        )
         for machine in self._machines.values():
             threading.Thread(target=self._stream, args=(machine,), daemon=True).start()
 
@@ -184,6 +189,10 @@ class SshRuntime:
             if all(_at_once(partial(_claim, block), self._in_use())):
                 return HostsPlan(block, self._places(), beside_lab=self._beside_lab.plan)
         raise LabFailure("no block of ports is free on all hosts: end other labs there")
+
+    def _require_filter(self, node: str) -> None:
+        if problem := self._machine(node).facts.packet_filter_problem:
+            raise LabFailure(problem)
 
     def _places(self) -> dict[str, Place]:
         places = {}

@@ -20,6 +20,7 @@ from urteil.chaos.observations import (
     Probe,
     Transfer,
 )
+from urteil.chaos.packet_controls import PacketCount
 
 VIEW = PartitionView(
     topic="t",
@@ -199,6 +200,39 @@ class PaperBoxes:
         return self.limits(node)
 
 
+class PaperPackets:
+    """The packets of the paper cluster, whose nodes have a host each. Each direction has lost seven
+    of nine."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.rules: dict[str, list[Link]] = {}
+
+    def crossing(self, links: Sequence[Link]) -> Sequence[Link]:
+        return [link for link in links if link.src != CLIENT]
+
+    def disturbed_by(self, links: Sequence[Link]) -> Sequence[Link]:
+        return [
+            link
+            for link in self.cluster.net.links()
+            if link in links or Link(link.dst, link.src) in links
+        ]
+
+    def drop(
+        self, links: Sequence[Link], *, percent: int = 100, reject: bool = False, owner: str
+    ) -> None:
+        self.rules[owner] = [*links]
+        if percent == 100:
+            self.cluster.net.cut(self.disturbed_by(links))
+
+    def counts(self, *, owner: str) -> Mapping[str, PacketCount]:
+        lost = 0 if self.cluster.without_effect else 7
+        return {str(link): PacketCount(seen=9, lost=lost) for link in self.rules.get(owner, ())}
+
+    def restore(self, *, owner: str) -> None:
+        self.cluster.net.heal(self.disturbed_by(self.rules.pop(owner, [])))
+
+
 class PaperCluster:
     """Three brokers without elections. With `without_effect` no fault has an effect."""
 
@@ -217,6 +251,7 @@ class PaperCluster:
         self.without_effect = without_effect
         self.net = PaperNet(self)
         self.containers = PaperBoxes(self)
+        self.packets = PaperPackets(self)
         self.disks = PaperDisks(self)
         self.zookeeper_admin = PaperZooKeeperAdmin(self)
         self.commands = PaperCommands(self)

@@ -39,8 +39,9 @@ def check(inventory: Path) -> int:
     return EXIT_UNUSABLE if problems else 0
 
 
-def require_hosts(inventory: Path) -> None:
-    """Raise ClickException with the first problem of the hosts."""
+def require_hosts(inventory: Path, *, filter_packets: bool) -> None:
+    """Raise ClickException with the first problem of the hosts. `filter_packets` is whether faults
+    of packets shall act there."""
     from urteil.chaos.observations import LabFailure
     from urteil.harness.dependencies.installation import MissingDependency
     from urteil.harness.runtimes.hosts.host_check import check_hosts
@@ -48,7 +49,8 @@ def require_hosts(inventory: Path) -> None:
 
     try:
         for check in check_hosts(load_hosts(inventory)):
-            for problem in check.problems:
+            lacks = [check.facts.packet_filter_problem] if check.facts and filter_packets else []
+            for problem in filter(None, [*check.problems, *lacks]):
                 raise click.ClickException(problem)
     except (MissingDependency, LabFailure) as error:
         raise click.ClickException(f"--runtime ssh: {error}") from None

@@ -148,7 +148,7 @@ def run(
     if requested.runtime == "docker":
         _must_have_engine()
     if requested.runtime == "ssh":
-        require_hosts(Path(requested.hosts))
+        require_hosts(Path(requested.hosts), filter_packets=_filters_packets(requested))
     if requested.coverage:
         prepare_coverage()
     try:
@@ -231,6 +231,13 @@ def report(run_dir: str, form: str, out: Path) -> None:
             click.echo((issue if form == "issue" else summary)(folder), nl=False)
     except NoRun as error:
         raise click.UsageError(str(error)) from None
+
+
+def _filters_packets(scenario: Scenario) -> bool:
+    from urteil.chaos.faults import FAULTS
+    from urteil.chaos.faults.base.packet_fault import PacketFault
+
+    return any(issubclass(FAULTS[fault.fault], PacketFault) for fault in scenario.faults)
 
 
 def _must_have_engine() -> None:

@@ -39,6 +39,7 @@ from urteil.harness.runtimes.hosts.messages import (
     Response,
     encode,
 )
+from urteil.harness.runtimes.hosts.packet_tables import PacketRule, PacketTables
 from urteil.harness.runtimes.node_processes import NodeProcesses
 from urteil.harness.runtimes.runtime import NodeSpec
 
@@ -60,6 +61,7 @@ class Agent:
         (self._run / "parts").symlink_to(folder.resolve() / "parts")
         (self._run / "bin" / "python").symlink_to(sys.executable)
         self._nodes = NodeProcesses(self._run / "logs", self._token)
+        self._packets = PacketTables(self._token)
         self._claimed: list[socket.socket] = []
         self._loads: list[host_load.Row] = []
         watch = (self._loads, threading.Event())
@@ -77,6 +79,9 @@ class Agent:
             "write": self.write,
             "replace": self.replace,
             "output": self.output,
+            "filter_packets": self.filter_packets,
+            "packet_counts": self._packets.counts,
+            "restore_packets": self._packets.remove,
             "status": nodes.status,
             "kill": nodes.kill,
             "stop": self.stop,
@@ -160,6 +165,9 @@ class Agent:
             if content:
                 news[node] = content
         return news
+
+    def filter_packets(self, owner: str, rules: list[Any]) -> None:
+        self._packets.add(owner, msgspec.convert(rules, list[PacketRule]))
 
     def pack(self, node: str) -> str:
         """Write the folder of a dead node to a file, and return its path in the run's folder."""

@@ -14,6 +14,7 @@ from urteil.harness.dependencies.java import LOWEST as LOWEST_JAVA
 from urteil.harness.host_clocks import MOST_OFFSET_NS
 from urteil.harness.runtimes.hosts.connection import HostConnection, HostFailure
 from urteil.harness.runtimes.hosts.inventory import Host
+from urteil.harness.runtimes.hosts.packet_tables import EVERY_KIND_OF_RULE
 
 LOWEST_PYTHON = (3, 11)
 LOWEST_FREE = 1 << 30
@@ -31,12 +32,19 @@ if java:
     found = re.search('version "([0-9]+)', said.communicate()[0].decode("utf-8", "replace"))
     version = found.group(1) if found else ""
 parts = os.path.join(folder, "parts")
+path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+nft, filter_problem = shutil.which("nft", path=path), "nft is missing"
+if nft:
+    check = subprocess.Popen([nft, "--check", sys.argv[2]], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    said = check.communicate()[0].decode("utf-8", "replace").splitlines()
+    filter_problem = "nft reports: " + (said or ["a failure"])[0] if check.returncode else ""
 with open("/proc/sys/kernel/random/boot_id") as boot:
     boot_id = boot.read().strip()
 print(json.dumps({
     "python": list(sys.version_info[:3]), "machine": platform.machine(), "boot_id": boot_id,
     "host_name": socket.gethostname(), "java": java, "java_version": version,
-    "free_bytes": shutil.disk_usage(present).free,
+    "filter_problem": filter_problem, "free_bytes": shutil.disk_usage(present).free,
     "parts": sorted(os.listdir(parts)) if os.path.isdir(parts) else [],
 }))
 sys.stdout.flush()
@@ -48,7 +56,8 @@ for line in iter(sys.stdin.readline, ""):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe prints. `java` is a path, `java_version` its major version, or both empty."""
+    """What the probe prints. `java` is a path, `java_version` its major version, or both empty.
+    `filter_problem` is why it cannot filter packets, or empty."""
 
     python: tuple[int, int, int]
     machine: str
@@ -57,6 +66,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     java: str
     java_version: str
     free_bytes: int
+    filter_problem: str
     parts: tuple[str, ...]
 
 
@@ -82,6 +92,16 @@ class HostFacts:
     def shares_clock(self) -> bool:
         """Whether its monotonic clock is the lab's."""
         return BOOT_ID.exists() and BOOT_ID.read_text().strip() == self.found.boot_id
+
+    @property
+    def packet_filter_problem(self) -> str:
+        """Why faults of packets cannot act there: a sentence with the remedy, or empty."""
+        if not self.found.filter_problem:
+            return ""
+        return (
+            f"{self.host} cannot filter packets: {self.found.filter_problem}; install nftables "
+            "there (Linux 5.12 or newer), and name root as its `user`"
+        )
 
     def problems(self) -> list[str]:
         """Why the lab cannot run nodes there: a sentence each, with the remedy."""
@@ -138,7 +158,7 @@ def find_facts(connection: HostConnection) -> HostFacts:
     """Look at the host of an open connection. Raises HostFailure without a usable Python 3."""
     host = connection.host
     try:
-        line, samples = connection.probe(PROBE, [host.folder], SAMPLES)
+        line, samples = connection.probe(PROBE, [host.folder, EVERY_KIND_OF_RULE], SAMPLES)
         found = msgspec.json.decode(line, type=Found)
     except (HostFailure, msgspec.MsgspecError) as failure:
         needed = ".".join(map(str, LOWEST_PYTHON))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.waiting import until
-from urteil.harness.dependencies.ssh_server import sshd_binary
+from urteil.harness.dependencies.host_programs import nft_binary, sshd_binary
 from urteil.harness.runtimes.hosts.agent import SILENCE_S
 
 SSH_PORT = 22
@@ -56,6 +56,16 @@ class Namespace:
         """The command lines of the host's processes, without those of sshd."""
         return [text for pid in self.pids() if (text := _command(pid)) and "sshd" not in text]
 
+    def pids_of(self, program: str) -> list[int]:
+        """The processes with these words in their command line, without those of sshd."""
+        return [
+            pid for pid in self.pids() if program in (text := _command(pid)) and "sshd" not in text
+        ]
+
+    def filter_rules(self) -> str:
+        """The rules of its packet filter."""
+        return _run("ip", "netns", "exec", self.name, nft_binary(), "list", "ruleset")
+
     def set_link(self, *, up: bool) -> None:
         """Connect the host to the bridge, or disconnect it."""
         _ip("-n", self.name, "link", "set", "eth0", "up" if up else "down")
@@ -83,6 +93,7 @@ class Network:
         """Wait until no host has a process or a folder of a run."""
         until(lambda: not self.commands(), lambda: f"{self.commands()}", deadline_s=ENDED_S)
         for host in self.hosts:
+            assert not host.filter_rules()
             runs = host.folder / "runs"
             until(lambda of=runs: not list(of.iterdir()), f"{runs} is empty", deadline_s=ENDED_S)
 
@@ -95,6 +106,7 @@ def network_of_hosts(
     folder.mkdir(parents=True, exist_ok=True)
     token = f"{random.SystemRandom().randrange(1 << 24):06x}"
     bridge = f"ur{token}"
+    nft_binary()
     with ExitStack() as undo:
         network = _free_network()
         _made(undo, ("link", "add", bridge, "type", "bridge"), ("link", "del", bridge))

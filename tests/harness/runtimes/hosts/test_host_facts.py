@@ -29,6 +29,7 @@ FOUND = Found(
     java="/usr/bin/java",
     java_version="17",
     free_bytes=1 << 40,
+    filter_problem="",
     parts=(),
 )
 
@@ -66,6 +67,15 @@ def test_problem_names_the_host_and_the_remedy(found: HostFacts, problem: str) -
     with pytest.raises(HostFailure, match=r"the host alpha \(urteil@198\.18\.0\.1:22\)") as raised:
         require_usable([facts(), found])
     assert problem in str(raised.value)
+
+
+def test_host_without_a_packet_filter_is_usable_and_has_a_remedy() -> None:
+    without = facts(filter_problem="nft is missing")
+    assert not without.problems()
+    assert "(urteil@198.18.0.1:22) cannot filter packets: nft is missing; install nftables" in (
+        without.packet_filter_problem
+    )
+    assert not facts().packet_filter_problem
 
 
 def test_offset_within_its_bound_of_the_limit_is_rejected() -> None:

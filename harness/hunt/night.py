@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -21,7 +23,7 @@ from urteil.harness.hunt.job import Job, Row
 from urteil.harness.hunt.ledger import Ledger
 from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.hunt.night_report import night_text
-from urteil.harness.hunt.run_choice import Candidate, candidates_of, next_of, unsupported_reason
+from urteil.harness.hunt.run_choice import AT, Candidate, candidates_of, next_of, unsupported_reason
 from urteil.harness.hunt.run_process import prune
 from urteil.harness.known_bugs import KnownBug
 from urteil.harness.scenario import Scenario
@@ -31,15 +33,24 @@ REFUSALS = 5
 LEAST_FREE_BYTES = 1 << 30
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """A run that has begun, at `at` as in rows."""
+
+    job: Job
+    at: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Night:
     """One night in a folder.
 
     `ledger.jsonl` and `table.md` are true at any moment. `runs/` holds every run that is not PASS,
     and every run of a mutant or published bug without its expected result. A folder that already
-    has rows is continued. `play` plays a job into a folder. `weights` are as in run_choice.py. With
-    a `history` and an `inspector`, failures with signatures that were not investigated before are
-    investigated, also those of the mutants in `mixed_in`.
+    has rows is continued. `play` plays a job into a folder, up to `at_once` from a thread each;
+    `end_runs` ends those that still play when the night ends early. `weights` are as in
+    run_choice.py. With a `history` and an `inspector`, failures with signatures that were not
+    investigated before are investigated, also those of the mutants in `mixed_in`.
     """
 
     folder: Path
@@ -48,6 +59,9 @@ class Night:
     mutants: Sequence[ExpectedCatch]
     first_seed: int
     play: Callable[[Job, Path], Row]
+    at_once: int = 1
+    end_runs: Callable[[], None] = lambda: None
+    runtime: str = "process"
     report: Callable[[Row], None] = lambda _row: None
     weights: Mapping[str, float] = field(default_factory=dict)
     mixed_in: frozenset[str] = frozenset()
@@ -59,6 +73,7 @@ class Night:
     known: set[str] = field(init=False, default_factory=set)
     ledger: Ledger = field(init=False)
     candidates: list[Candidate] = field(init=False)
+    _playing: dict[Future[Row], Playing] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -71,6 +86,7 @@ class Night:
             seed=self.first_seed,
             mixed_in=self.mixed_in,
             bugs=self.bugs,
+            runtime=self.runtime,
         )
 
     def hunt(self, deadline: float) -> None:
@@ -85,11 +101,39 @@ class Night:
         for row in self.ledger.rows[:played]:
             self._store_run(row)
             self._investigate(row, deadline)
-        while (job := self.next_job()) is not None:
-            if time.monotonic() + self._expected_s(job) > deadline:
-                return
-            self._check(self.ledger.rows[played:][-REFUSALS:])
-            row = self.play(job, self.folder / "runs")
+        with closing(self._play_until(deadline, played)) as ended:
+            self._judge_rows(ended, deadline)
+
+    def _play_until(self, deadline: float, first: int) -> Generator[Row, None, None]:
+        """The rows of runs as they end. The night's own rows begin at `first`."""
+        with ThreadPoolExecutor(self.at_once) as pool:
+            try:
+                while True:
+                    while (job := self._due_job(deadline, first)) is not None:
+                        playing = Playing(job=job, at=time.strftime(AT))
+                        self._playing[pool.submit(self.play, job, self.folder / "runs")] = playing
+                    if not self._playing:
+                        return
+                    ended, _ = wait(self._playing, return_when=FIRST_COMPLETED)
+                    for run in ended:
+                        del self._playing[run]
+                        yield run.result()
+            finally:
+                if self._playing:
+                    self.end_runs()
+
+    def _due_job(self, deadline: float, first: int) -> Job | None:
+        """The job to begin now; None while enough play, and when none would end in time."""
+        if len(self._playing) >= self.at_once:
+            return None
+        job = self.next_job()
+        if job is None or time.monotonic() + self._expected_s(job) > deadline:
+            return None
+        self._check(self.ledger.rows[first:][-REFUSALS:])
+        return job
+
+    def _judge_rows(self, rows: Iterable[Row], deadline: float) -> None:
+        for row in rows:
             row = prune(row) if self._is_expected(row) else row
             self.ledger.add(row)
             self.write()
@@ -108,7 +152,7 @@ class Night:
 
         Otherwise the candidate that is due most, under the first seed that was not played here.
         """
-        played = {row.job for row in self.ledger.rows}
+        played = {run.job for run in self._begun()}
         for row in filter(self._is_caught, self.ledger.rows):
             if (twin := self._twin_of(row.job)) not in played:
                 return twin
@@ -124,11 +168,14 @@ class Night:
         target = next((bug.fixed_target for bug in self.bugs if bug.name == job.bug), job.target)
         return msgspec.structs.replace(job, mutant=None, target=target)
 
+    def _begun(self) -> list[Row | Playing]:
+        return [*self.ledger.rows, *self._playing.values()]
+
     def _plays(self, candidate: Candidate) -> int:
-        return sum(row.job == candidate.job(row.job.seed) for row in self.ledger.rows)
+        return sum(run.job == candidate.job(run.job.seed) for run in self._begun())
 
     def _last_played(self, candidate: Candidate) -> str:
-        times = [row.at for row in self.ledger.rows if row.job == candidate.job(row.job.seed)]
+        times = [run.at for run in self._begun() if run.job == candidate.job(run.job.seed)]
         before = self.history.last_played(candidate.job(0)) if self.history else ""
         return max([before, *times])
 
@@ -189,7 +236,7 @@ class Night:
     def unplayed_scenarios(self) -> list[str]:
         """Why scenarios are not played on a target."""
         reasons = [
-            unsupported_reason(scenario, target)
+            unsupported_reason(scenario, target, self.runtime)
             for target in self.targets
             for scenario in self.scenarios
         ]

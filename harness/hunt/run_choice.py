@@ -15,7 +15,7 @@ from urteil.chaos.faults import FAULTS
 from urteil.harness.hunt.job import Job
 from urteil.harness.hunt.matrix import ExpectedCatch
 from urteil.harness.known_bugs import KnownBug
-from urteil.harness.run.playable import NotPlayable, fit_to_releases
+from urteil.harness.run.playable import NotPlayable, fit_to_releases, missing_in_runtime
 from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
@@ -57,6 +57,7 @@ def candidates_of(
     seed: int,
     mixed_in: Container[str] = (),
     bugs: Iterable[KnownBug] = (),
+    runtime: str = "process",
 ) -> list[Candidate]:
     """All playable runs with a positive weight, in an order drawn by the seed.
 
@@ -71,7 +72,7 @@ def candidates_of(
         )
         for target in targets
         for scenario in scenarios
-        if not unsupported_reason(scenario, target)
+        if not unsupported_reason(scenario, target, runtime)
     ]
     candidates += [
         Candidate(
@@ -128,8 +129,8 @@ def seconds_of(at: str) -> float:
     return time.mktime(time.strptime(at, AT))
 
 
-def unsupported_reason(scenario: Scenario, target: str) -> str:
-    """Why a scenario cannot be played on a target, with processes or at an external cluster.
+def unsupported_reason(scenario: Scenario, target: str, runtime: str = "process") -> str:
+    """Why a scenario cannot be played on a target, with this runtime or at an external cluster.
 
     Empty when it can. Raises ValueError as `load_external` does.
     """
@@ -139,10 +140,11 @@ def unsupported_reason(scenario: Scenario, target: str) -> str:
         return _unsupported_there(scenario, target)
     reasons = [
         FAULTS[fault.fault].unsupported_reason(
-            runtime=scenario.runtime, target=target, selector=fault.target, options=fault.options
+            runtime=runtime, target=target, selector=fault.target, options=fault.options
         )
         for fault in scenario.faults
     ]
+    reasons.append(missing_in_runtime(scenario, target, runtime))
     return next(filter(None, reasons), "") or _unfit_reason(scenario, target)
 
 

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from urteil.harness.hunt.host_pool import HostPool
 from urteil.harness.hunt.job import Job, Row, row_of
 from urteil.harness.hunt.shrinking import Report, Rule
 from urteil.harness.reaper import start_reaper
@@ -19,16 +21,26 @@ from urteil.harness.verify.result import load_result
 DEADLINE_S = 900.0
 END_S = 30.0
 _LINES = 5
+_playing: set[subprocess.Popen[str]] = set()
 
 
-def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = DEADLINE_S) -> Row:
-    """Play `job` into a folder under `out`. The row is UNKNOWN when the lab failed.
+def play_run(
+    job: Job,
+    out: Path,
+    *,
+    engine: str = "auto",
+    deadline_s: float = DEADLINE_S,
+    where: Sequence[str] = (),
+) -> Row:
+    """Play `job` into a folder under `out`. The row is UNKNOWN when the lab failed. `where` are the
+    options of the runtime.
 
     The run ends with this process: in order on Ctrl-C, otherwise by its reaper.
     """
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "urteil", *job.arguments(), "--engine", engine, "--json"]
+    argv = [sys.executable, "-m", "urteil", *job.arguments(), *where]
+    argv += ["--engine", engine, "--json"]
     began, at = time.monotonic(), time.strftime("%Y-%m-%d %H:%M:%S")
     process = subprocess.Popen(
         [*argv, "--out", str(out)],
@@ -38,6 +50,7 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
         text=True,
         errors="replace",
     )
+    _playing.add(process)
     try:
         _, output = process.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
@@ -45,7 +58,22 @@ def play_run(job: Job, out: Path, *, engine: str = "auto", deadline_s: float = D
     except BaseException:
         _end_process(process)
         raise
+    finally:
+        _playing.discard(process)
     return _row(job, output.splitlines(), time.monotonic() - began, at)
+
+
+def play_on_hosts(job: Job, out: Path, *, pool: HostPool, engine: str = "auto") -> Row:
+    """As `play_run`, on a group of hosts that is free."""
+    with pool.group() as inventory:
+        where = ("--runtime", "ssh", "--hosts", str(inventory))
+        return play_run(job, out, engine=engine, where=where)
+
+
+def end_runs() -> None:
+    """End the runs that other threads play, in order."""
+    for process in list(_playing):
+        process.terminate()
 
 
 class Shrinking(msgspec.Struct, frozen=True, kw_only=True):

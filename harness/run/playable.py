@@ -22,6 +22,7 @@ from urteil.chaos.capabilities import (
     name_all,
 )
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.faults.base.fault import DOCKER, EXTERNAL, KRAFT, PROCESS, target_kind
 from urteil.harness.bounds import Dimension
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import (
@@ -40,6 +41,22 @@ from urteil.harness.verify.guarantees import GUARANTEES
 
 class NotPlayable(ValueError):
     """The target cannot play the scenario. The text is the reason."""
+
+
+def missing_in_runtime(scenario: Scenario, target: str, runtime: str) -> str:
+    """Why a runtime has not what the scenario needs on a target; empty if it has. Faults give
+    reasons of their own."""
+    kind = target_kind(target)
+    features = (
+        ("KRaft", kind == KRAFT, (PROCESS, DOCKER)),
+        ("a listener for users", scenario.cluster.users, (PROCESS,)),
+        ("a second cluster", scenario.second is not None, (PROCESS,)),
+    )
+    for feature, is_needed, runtimes in features:
+        if is_needed and runtime not in runtimes and kind != EXTERNAL:
+            names = " or ".join(runtimes)
+            return f"{scenario.name}: {feature} is there only with --runtime {names}"
+    return ""
 
 
 def fit_to_releases(scenario: Scenario) -> Scenario:

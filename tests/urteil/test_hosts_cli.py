@@ -61,6 +61,17 @@ def test_bad_inventory_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixt
         ["hosts", "check", str(path)],
         ["run", "demo", "--runtime", "ssh", "--hosts", str(path)],
         ["cluster", "up", "--runtime", "ssh", "--hosts", str(path)],
+        ["night", "--hosts", str(path), "--into", str(tmp_path / "night")],
     ):
         assert exit_code(words) == WRONG_USAGE
         assert "hosts.alpha.address: 'alpha' is no IPv4 address" in capsys.readouterr().err
+
+
+def test_night_rejects_groups_that_the_inventory_does_not_have(
+    inventory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["night", "--into", str(tmp_path / "night"), "--hosts-per-run", "2"]
+    assert exit_code(words) == WRONG_USAGE
+    assert "--hosts-per-run is a part of --hosts hosts.toml: add that" in capsys.readouterr().err
+    assert exit_code([*words, "--hosts", inventory]) == WRONG_USAGE
+    assert "1 host cannot form a group of 2" in capsys.readouterr().err

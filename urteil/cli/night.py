@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,15 @@ from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.archive import Archive, KnownSignature
+    from urteil.harness.hunt.host_pool import HostPool
     from urteil.harness.hunt.investigation import Investigator
+    from urteil.harness.hunt.job import Job, Row
     from urteil.harness.hunt.matrix import ExpectedCatch
     from urteil.harness.hunt.night import Night
 
 
 TARGETS = "urteil,kafka"
+HOSTS_PER_RUN = 3
 
 
 @click.command(short_help="Play scenarios for hours; rerun and shrink failures.")
@@ -102,6 +105,17 @@ TARGETS = "urteil,kafka"
     type=click.Path(dir_okay=False, path_type=Path),
     help="SQLite file with the failures of all nights.  [default: history.db in --out]",
 )
+@click.option(
+    "--hosts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Play with --runtime ssh on these hosts, each group of free ones a run "
+    "(docs/guide/hosts.md).",
+)
+@click.option(
+    "--hosts-per-run",
+    type=click.IntRange(1, 99),
+    help="Number of hosts in a group.  [default: 3, or all if there are fewer]",
+)
 @summary_option("the table")
 @engine_option()
 @campaign_into_option
@@ -144,11 +158,13 @@ def _night(
     history: Path | None,
     into: Path | None,
     out: Path,
+    hosts: Path | None,
+    hosts_per_run: int | None,
     **options: Any,
 ) -> Night:
     """The night that the options describe. Raises UsageError for unknown names."""
     from urteil.harness.hunt.night import Night
-    from urteil.harness.hunt.run_process import play_run
+    from urteil.harness.hunt.run_process import end_runs
     from urteil.harness.scenarios import SCENARIOS
 
     names, target_names = chosen_scenarios(suites, scenarios), _targets(targets, further_targets)
@@ -161,6 +177,8 @@ def _night(
     rest = [*(mutant.name for mutant in mutants), *(bug.name for bug in bugs)]
     weights_by_name = _weights(weights, target_names, rest)
     folder = campaign_folder(into, out, "night")
+    pool = _host_pool(hosts, hosts_per_run, folder / "hosts")
+    play = _player(pool, options["engine"])
     seed, budget_gb = options["first_seed"], options["budget_gb"]
     return Night(
         folder=folder,
@@ -169,12 +187,15 @@ def _night(
         mutants=mutants,
         bugs=bugs,
         first_seed=secrets.randbelow(1_000_000) if seed is None else seed,
-        play=partial(play_run, engine=options["engine"]),
+        play=play,
+        at_once=pool.groups if pool else 1,
+        end_runs=end_runs,
+        runtime="ssh" if pool else "process",
         report=print_row,
         weights=weights_by_name,
         mixed_in=frozenset(mixed_in),
         history=_history(history or out / "history.db"),
-        inspector=_inspector(folder / "failures", **options),
+        inspector=_inspector(folder / "failures", play, **options),
         on_known_signature=_recognise,
         budget_bytes=float("inf") if budget_gb is None else budget_gb * 1e9,
     )
@@ -189,17 +210,48 @@ def _history(path: Path) -> Archive:
         raise click.UsageError(f"--history {path}: {error}; name another file") from None
 
 
+def _host_pool(inventory: Path | None, size: int | None, folder: Path) -> HostPool | None:
+    """The hosts of the night, if any. Raises UsageError for a bad inventory and group size."""
+    from urteil.harness.hunt.host_pool import HostPool
+    from urteil.harness.runtimes.hosts.inventory import load_hosts
+
+    if inventory is None:
+        if size is not None:
+            raise click.UsageError("--hosts-per-run is a part of --hosts hosts.toml: add that")
+        return None
+    try:
+        hosts = load_hosts(inventory)
+        size = size or min(HOSTS_PER_RUN, len(hosts))
+        return HostPool(hosts, size, folder.resolve(), report=_print_indented)
+    except ValueError as error:
+        raise click.UsageError(f"--hosts {inventory}: {error}") from None
+
+
+def _player(pool: HostPool | None, engine: str) -> Callable[[Job, Path], Row]:
+    from urteil.harness.hunt.run_process import play_on_hosts, play_run
+
+    if pool is None:
+        return partial(play_run, engine=engine)
+    return partial(play_on_hosts, pool=pool, engine=engine)
+
+
 def _inspector(
-    folder: Path, *, reruns: int, shrink_minutes: float, engine: str, **_rest: Any
+    folder: Path,
+    play: Callable[[Job, Path], Row],
+    *,
+    reruns: int,
+    shrink_minutes: float,
+    engine: str,
+    **_rest: Any,
 ) -> Investigator | None:
     from urteil.harness.hunt.investigation import Investigator
-    from urteil.harness.hunt.run_process import play_run, shrink
+    from urteil.harness.hunt.run_process import shrink
 
     if not reruns and not shrink_minutes:
         return None
     return Investigator(
         folder=folder,
-        play=partial(play_run, engine=engine),
+        play=play,
         shrink=partial(shrink, engine=engine),
         reruns=reruns,
         shrink_s=60 * shrink_minutes,

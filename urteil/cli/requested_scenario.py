@@ -231,20 +231,11 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
 def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
     """The runtime to use. Raises UsageError if the scenario cannot be played in it."""
     from urteil.chaos.faults import FAULTS
-    from urteil.chaos.faults.base.fault import DOCKER, EXTERNAL, KRAFT, PROCESS, target_kind
+    from urteil.harness.run.playable import missing_in_runtime
 
     runtime: str = arguments or scenario.runtime
-    kind = target_kind(target)
-    features = (
-        ("KRaft", kind == KRAFT, (PROCESS, DOCKER)),
-        ("a listener for users", scenario.cluster.users, (PROCESS,)),
-        ("a second cluster", scenario.second is not None, (PROCESS,)),
-    )
-    for feature, is_needed, runtimes in features:
-        if is_needed and runtime not in runtimes and kind != EXTERNAL:
-            raise click.UsageError(
-                f"{scenario.name}: {feature} is there only with --runtime {' or '.join(runtimes)}"
-            )
+    if why := missing_in_runtime(scenario, target, runtime):
+        raise click.UsageError(why)
     for fault in scenario.faults:
         if why := FAULTS[fault.fault].unsupported_reason(
             runtime=runtime, target=target, selector=fault.target, options=fault.options

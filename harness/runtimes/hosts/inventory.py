@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import getpass
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +31,7 @@ EXAMPLE = "docs/guide/hosts.md has an example"
 Role = Literal["broker", "zookeeper"]
 BROKER: Role = "broker"
 ZOOKEEPER: Role = "zookeeper"
+ROLES: tuple[Role, ...] = (BROKER, ZOOKEEPER)
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,6 +71,20 @@ def load_hosts(path: Path) -> tuple[Host, ...]:
     return hosts
 
 
+def write_hosts(path: Path, hosts: Iterable[Host]) -> None:
+    """Write an inventory of these hosts, with absolute paths."""
+    tables = []
+    for host in hosts:
+        values = {name: value for name, value in msgspec.to_builtins(host).items() if value}
+        lines = [
+            f"{name} = {json.dumps(value, ensure_ascii=False)}"
+            for name, value in values.items()
+            if name != "name"
+        ]
+        tables.append("\n".join([f"[hosts.{json.dumps(host.name, ensure_ascii=False)}]", *lines]))
+    path.write_text("\n\n".join(tables) + "\n")
+
+
 def _read(path: Path, name: str, table: object) -> Host:
     """One host, with its paths relative to the folder of the file."""
     if not isinstance(table, dict):
@@ -104,7 +120,7 @@ def _problems(hosts: Sequence[Host]) -> Iterator[str]:
             yield f"{where}.folder: {host.folder!r} is not an absolute path of a folder of its own"
         if not host.runs:
             yield f"{where}.runs is empty: leave it out, or write runs = ['broker']"
-    for role in (BROKER, ZOOKEEPER):
+    for role in ROLES:
         if not any(role in host.runs for host in hosts):
             yield f"no host runs a {role}: add {role!r} to the `runs` of one"
 
@@ -127,7 +143,7 @@ def place_nodes(hosts: Sequence[Host], roles: Mapping[str, Role]) -> dict[str, H
         racks.setdefault(host.rack, []).append(host)
     in_turn = [host for layer in zip_longest(*racks.values()) for host in layer if host is not None]
     placed: dict[str, Host] = {}
-    counts = dict.fromkeys((BROKER, ZOOKEEPER), 0)
+    counts = dict.fromkeys(ROLES, 0)
     for node, role in roles.items():
         able = [host for host in in_turn if role in host.runs]
         placed[node] = able[counts[role] % len(able)]

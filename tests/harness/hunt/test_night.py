@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from urteil.harness.hunt import Job, Row
 from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of
 from urteil.harness.hunt.night import Night
 from urteil.harness.hunt.night_report import night_text, summary
-from urteil.harness.scenario import FaultSpec, Scenario
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario
 from urteil.harness.verify.rare_states import STATES
 
 CALM = Scenario(name="calm")
@@ -169,3 +171,55 @@ def test_run_that_would_end_too_late_does_not_begin(tmp_path: Path) -> None:
     hunt.hunt(time.monotonic() + 1)
     assert hunt.ledger.rows == []
     assert (tmp_path / "table.md").exists()
+
+
+def test_runs_at_once_are_different_and_stand_in_one_ledger(tmp_path: Path) -> None:
+    """Each run waits until three play, so none of them sees another one's row."""
+    together = threading.Barrier(3)
+    ended: list[str] = []
+
+    def play(job: Job, out: Path) -> Row:
+        with suppress(threading.BrokenBarrierError):
+            together.wait(60)
+        if job.seed > 7:
+            raise Killed
+        return row(job.scenario, job.seed, "PASS", target=job.target, mutant=job.mutant)
+
+    hunt = night(tmp_path, play, at_once=3, end_runs=lambda: ended.append("the others"))
+    with pytest.raises(Killed):
+        hunt.hunt(time.monotonic() + LONG)
+    jobs = [row.job for row in hunt.ledger.rows]
+    assert len(set(jobs)) == len(jobs) == 5
+    assert {job.seed for job in jobs} == {7}
+
+
+def test_runs_that_still_play_are_ended_with_the_night(tmp_path: Path) -> None:
+    second, ends = threading.Event(), threading.Event()
+
+    def play(job: Job, out: Path) -> Row:
+        if not second.is_set():
+            second.set()
+            assert ends.wait(60)
+            return row(job.scenario, job.seed, "PASS")
+        raise LabFailure("too few hosts are left for a run")
+
+    hunt = night(tmp_path, play, at_once=2, end_runs=ends.set)
+    with pytest.raises(LabFailure, match="too few hosts"):
+        hunt.hunt(time.monotonic() + LONG)
+    assert ends.is_set()
+
+
+def test_night_on_hosts_plays_what_hosts_can(tmp_path: Path) -> None:
+    wan = Scenario(name="wan", second=ClusterSpec())
+    shift = Scenario(name="shift", faults=(FaultSpec(fault="clock_shift", at_s=1.0),))
+    hunt = Night(
+        folder=tmp_path,
+        scenarios=[CALM, wan, shift],
+        targets=["urteil", "kafka:4.4.0"],
+        mutants=[],
+        first_seed=1,
+        play=player(0),
+        runtime="ssh",
+    )
+    assert {(one.scenario, one.target) for one in hunt.candidates} == {("calm", "urteil")}
+    assert hunt.unplayed_scenarios()[0].startswith("wan: a second cluster is there only with")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.harness.runtimes.hosts.inventory import Role, load_hosts, place_nodes
+from urteil.harness.runtimes.hosts.inventory import Role, load_hosts, place_nodes, write_hosts
 
 
 def write(folder: Path, text: str) -> Path:
@@ -89,3 +89,15 @@ def test_nodes_go_from_rack_to_rack(tmp_path: Path) -> None:
     assert placed == {
         "b1": "a1", "b2": "b1", "b3": "a2", "b4": "a1", "zk1": "c1", "zk2": "a2", "zk3": "c1"
     }  # fmt: skip
+
+
+def test_written_inventory_reads_alike(tmp_path: Path) -> None:
+    (tmp_path / 'a "key"').write_text("")
+    (tmp_path / "hosts.toml").write_text(
+        '[hosts."rack 1 ü"]\naddress = "198.18.0.1"\nkey = \'a "key"\'\nport = 2222\n'
+        'runs = ["broker"]\n[hosts.b]\naddress = "198.18.0.2"\npython = "python3.11"\n'
+    )
+    hosts = load_hosts(tmp_path / "hosts.toml")
+    (tmp_path / "below").mkdir()
+    write_hosts(tmp_path / "below" / "some.toml", hosts)
+    assert load_hosts(tmp_path / "below" / "some.toml") == hosts

@@ -9,8 +9,8 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS, Fault
 
 FAMILIES = {
-    "network", "process", "container", "disk", "zookeeper", "clock", "clients", "administration",
-    "protocol",
+    "network", "packet", "process", "container", "disk", "zookeeper", "clock", "clients",
+    "administration", "protocol",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ KINDS = {
     "copier": "copier",
     "committer": "committer",
     "share_member": "share_consumer",
+    "list_appender": "list_append",
 }
 
 ROLES = ("app", "worker", "service")
@@ -28,8 +29,8 @@ LEADER = "app_leader"
 
 _NAME = re.compile(r"[a-z]+\d+(\.\d+)?")
 SELECTORS = (
-    "producer, member, share_member, reader, app, worker, service, transactional, copier, "
-    "committer (one, by the seed), producers, members and so on, app_leader, a client"
+    "producer, member, share_member, reader, app, worker, service, transactional, list_appender, "
+    "copier, committer (one, by the seed), producers, members and so on, app_leader, a client"
 )
 
 

@@ -21,6 +21,7 @@ from urteil.harness.bounds import Bounds, Dimension, Place, Value
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.libraries import VERIFIABLE
 from urteil.harness.clients.libraries.verifiable_tool import UNSUPPORTED_EFFECTS
+from urteil.harness.clients.workload_kinds import is_transactional
 from urteil.harness.evidence.fault_effects import named_effects
 from urteil.harness.permits import permits_of
 from urteil.harness.permitted_deviations import Permit
@@ -113,7 +114,7 @@ def _topics(base: TopicSpec, cluster: ClusterSpec, draw: _Draw) -> Iterator[Topi
         replicas = max(replicas, 2) if number == 1 else replicas
         left_for_others = (count - number) * cluster.brokers
         most = max(1, (room - left_for_others) // replicas)
-        least = 2 if number == 1 and of_clients["kind"] == "transactions" else 1
+        least = 2 if number == 1 and is_transactional(str(of_clients["kind"])) else 1
         partitions = max(least, min(fields["partitions"], most))
         room -= partitions * replicas
         config = _texts(draw.of("topic settings", subject=name))
@@ -173,13 +174,13 @@ def _can_act(choice: WeightedFault, scenario: Scenario) -> bool:
 def _judged(scenario: Scenario) -> tuple[str, ...]:
     """Guarantees that the drawn scenario always has occasion to judge."""
     load = scenario.workload
-    is_transactional = load.kind == "transactions"
-    written = load.topics[:1] if is_transactional else load.topics
+    in_transactions = is_transactional(load.kind)
+    written = load.topics[:1] if in_transactions else load.topics
     plain = [topic for topic in written if "compact" not in cleanup_policy(topic, scenario)]
     if not plain:
         return ()
     return (
         *(("lost_write",) if load.acks != 0 else ()),
         *(("replica_divergence",) if any(topic.replication_factor > 1 for topic in plain) else ()),
-        *(("torn_txn",) if is_transactional else ()),
+        *(("torn_txn",) if in_transactions else ()),
     )

@@ -19,6 +19,7 @@ from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients
 from urteil.harness.clients.run_specs import RunSpecs
 from urteil.harness.clients.spec import FinalPass, Goal
+from urteil.harness.clients.workload_kinds import is_transactional
 from urteil.harness.evidence.journal import JournalReader, PassBegin, PassEnd
 
 SETTLE_FIRST_S = 10.0
@@ -116,7 +117,7 @@ class FinalRounds:
         """The readers of a round and their isolation levels: with transactions, both."""
         place = "" if self._cluster == EAST else f"{self._cluster}-"
         name = f"{self._kind.prefix}{place}{number}"
-        if self._load.kind != "transactions":
+        if not is_transactional(self._load.kind):
             return {name: ""}
         return {name: "read_uncommitted", f"{name}-committed": "read_committed"}
 

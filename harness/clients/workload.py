@@ -35,7 +35,7 @@ from urteil.harness.clients.spec import own_id, transaction_timeout_ms
 from urteil.harness.clients.transactions.delayed_requests import check_partitions
 from urteil.harness.clients.transactions.open_transactions import await_no_open_transactions
 from urteil.harness.clients.transactions.transactional_id_probe import initialise_ids
-from urteil.harness.clients.workload_kinds import check_workload_kind
+from urteil.harness.clients.workload_kinds import check_workload_kind, is_transactional
 from urteil.harness.dependencies.java_client import java_classes
 from urteil.harness.dependencies.kafka import kafka_classpath
 from urteil.harness.evidence.journal import JournalReader, Right
@@ -231,7 +231,7 @@ class Workload:
         transactional id once more, which would end an open transaction. `hanging_txn` judges
         transactions that remain open."""
         load = self._scenario.workload
-        if load.kind != "transactions":
+        if not is_transactional(load.kind):
             return
         self._terminate(self._names(Stage.COPIES), "copier", TXN_END_S)
         timeout_ms = transaction_timeout_ms(load)
@@ -261,7 +261,8 @@ class Workload:
         """Let live readers and the group read to the end, unless they get nothing more, which
         `no_delivery` judges. Bulk loads and transactions have ends of their own."""
         running = self._client_controls.names("consumer"), self._client_controls.names("group")
-        if self._scenario.workload.kind in ("bulk", "transactions") or not any(running):
+        kind = self._scenario.workload.kind
+        if kind == "bulk" or is_transactional(kind) or not any(running):
             return
         for cluster in (EAST, WEST):
             consumer = self._kinds["consumer"]

@@ -16,12 +16,14 @@ from urteil.harness.scenario import WorkloadSpec
 
 class WorkloadKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of workload: what its producers send and what consumes the records. With
-    `has_tombstones` producers send tombstones to compacted topics."""
+    `has_tombstones` producers send tombstones to compacted topics; if it `is_transactional`, every
+    producer writes in transactions."""
 
     name: str
     producers: str
     consumers: str
     has_tombstones: bool = False
+    is_transactional: bool = False
 
 
 PIPELINE, APPLICATION = "pipeline", "application"
@@ -62,6 +64,13 @@ WORKLOAD_KINDS = {
             name="transactions",
             producers="records and reads in transactions",
             consumers="readers of committed records, and with a second topic a copying group",
+            is_transactional=True,
+        ),
+        WorkloadKind(
+            name="list-append",
+            producers="appends to several partitions and reads of several, in transactions",
+            consumers="the same transactions, and readers of committed records",
+            is_transactional=True,
         ),
         WorkloadKind(
             name="commits",
@@ -86,6 +95,11 @@ WORKLOAD_KINDS = {
 def has_tombstones(kind: str) -> bool:
     """Whether producers of this kind of workload send tombstones; False for an unknown kind."""
     return kind in WORKLOAD_KINDS and WORKLOAD_KINDS[kind].has_tombstones
+
+
+def is_transactional(kind: str) -> bool:
+    """Whether every producer of this kind of workload writes in transactions."""
+    return kind in WORKLOAD_KINDS and WORKLOAD_KINDS[kind].is_transactional
 
 
 def check_workload_kind(kind: str) -> None:

@@ -66,7 +66,8 @@ TABLES = (
             text(
                 "kind",
                 "Client kind: `producer`, `consumer`, `group`, `copier`, `offsets`, `committer`, "
-                "`txn`, `share_consumer`, `probe`, `visitor`, `final`, or one that no check uses.",
+                "`txn`, `list_append`, `share_consumer`, `probe`, `visitor`, `final`, or one that "
+                "no check uses.",
             ),
             ACKS,
             IDEMPOTENT,

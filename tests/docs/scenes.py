@@ -236,6 +236,36 @@ p1 = T2* T1*""",
 3 T1 sends b to p1
 5.5 T1>T2 reads b
 7.5 T2 polls p0, no a*""",
+    "g1b": """T1, p0, T2
+p0 = T1 T3 T1
+0.5 T2 reads p0 to offset 0
+3-9 p0 T3 is open
+5.5 T2 has not seen offset 2*""",
+    "lost_update": """T1, p0, T2
+p0 = a T2* T1
+0.5 T1 reads p0 to offset 0
+3 T2>p0 append
+6 T1>p0 append""",
+    "fractured_read": """T1, p0, p1, reader
+0.5 T1>p0 append a
+2 T1>p1 append b
+4 p0>reader a
+6 p1>reader the record after b*""",
+    "stale_end": """T1, p0, reader
+0.5 T1>p0 append a at 7, commit
+3.5 T1>p0 next transaction: accepted
+5.5 reader>p0 end of committed records?
+7.5 p0>reader 7*""",
+    "g1c_realtime": """T1, between, T2
+0.5-4 T1 begin to end
+5.5-10 T2 begin to end
+3 T1 reads b*
+6.5 T2 sends b""",
+    "g2_item": """T1, between, T2
+0.5 T1 reads p0
+0.5 T2 reads p1
+3.5 T1 sends a to p1: T2 has not seen it*
+5.5 T2 sends b to p0: T1 has not seen it*""",
     "latest_went_back": """client, leader
 1 leader>client latest 9, epoch 4
 6 leader>client latest 7, epoch 4*""",

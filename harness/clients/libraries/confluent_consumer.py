@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import (
@@ -161,11 +162,13 @@ class Journal:
 class Reader:
     """Follows every partition from its start, pass by pass, as `consumer` does."""
 
-    def __init__(self, spec: ClientSpec, journal: JournalWriter) -> None:
+    def __init__(
+        self, spec: ClientSpec, journal: JournalWriter, settings: Mapping[str, Any] = {}
+    ) -> None:
         self._isolation = spec.isolation
         self._partitions = spec.partitions()
         self._journal = Journal(spec, journal)
-        self._kafka = Consumer(consumer_config(spec) | fetch_limits(spec))
+        self._kafka = Consumer({**consumer_config(spec), **fetch_limits(spec), **settings})
         self._next_pass = 0
 
     def start(self, stop: Stop) -> None:
@@ -184,11 +187,16 @@ class Reader:
         messages = self._kafka.consume(1, wait_s)
         if messages:  # `consume` waits for as many records as it may return
             messages += self._kafka.consume(RECORDS - 1, 0)
+        messages = self._without_ends(messages)
         self._journal.poll(invoke_ns, messages, txn)
         for message in messages:
             error = message.error()
             if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
                 self._reset(_slot(message), stop)
+
+    def _without_ends(self, messages: list[Message]) -> list[Message]:
+        """The messages that are records or errors, where ends of partitions are messages, too."""
+        return messages
 
     def close(self) -> None:
         """End every pass at its position."""

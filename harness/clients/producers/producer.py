@@ -33,7 +33,7 @@ from urteil.harness.clients.producers.delivery_attempts import AttemptRecorder
 from urteil.harness.clients.producers.produced_records import Records
 from urteil.harness.clients.spec import ClientSpec, producer_config
 from urteil.harness.clients.stop import Stop
-from urteil.harness.clients.workload_kinds import has_tombstones
+from urteil.harness.clients.workload_kinds import has_tombstones, is_transactional
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 from urteil.harness.scenario import Scenario
 
@@ -209,7 +209,7 @@ def produce(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
 
 def _count(scenario: Scenario) -> int:
     load = scenario.workload
-    return 0 if load.kind == "transactions" else load.producers
+    return 0 if is_transactional(load.kind) else load.producers
 
 
 KIND = ClientKind(

@@ -3,8 +3,11 @@
 Keys number the partitions; a value is the client's number * 10^9 + its sequence. Each client
 session is one process. A producer's concurrent sends are spread over several processes, since a
 Jepsen process does one thing at a time, and a process whose operation ended `:info` is not used
-again. A reader assigns, a group member subscribes. A pass of a final reader begins with an assign
-that seeks to the beginning; after a complete one, `:debug-topic-partitions` has the end it reached.
+again. The polls of a committed transaction are steps of its operation. Those of another one are an
+operation of their own, which succeeded: Jepsen ignores what a failed operation read, and would miss
+it between the polls around. A reader assigns, a group member subscribes. A pass of a final reader
+begins with an assign that seeks to the beginning; after a complete one,
+`:debug-topic-partitions` has the end it reached.
 
 Records without a value of this run are left out, since Jepsen takes every value to have been sent.
 So are readers of uncommitted records in a run with transactions, since Jepsen takes all reads for
@@ -27,6 +30,13 @@ from urteil.harness.imports.jepsen.edn import Keyword, to_edn
 
 Row = dict[str, Any]
 SPREAD = 10**9
+Txn = tuple[str, int, int]
+"""Client, session, number."""
+_Step = tuple[int, list[Any], list[Any]]
+"""Time, invocation and completion of a step of an operation."""
+_READ_COLUMNS = (
+    "client session pass poll position_in_poll read_ns topic topic_id partition offset value_id"
+)
 _TXN_TYPES = {"committed": "ok", "aborted": "fail", "fenced": "fail"}
 
 
@@ -87,12 +97,17 @@ class _Names:
         )
 
 
-def _rows(run_dir: Path, table: str, columns: str) -> list[Row]:
+def _rows(
+    run_dir: Path, table: str, columns: str, *, within_transactions: bool | None = None
+) -> list[Row]:
+    """The rows of a table; all of them, or only those within transactions or outside."""
     paths = sorted((run_dir / "evidence" / table).glob("*.parquet"))
     if not paths:
         return []
     dataset = ds.dataset([str(part) for part in paths], schema=SCHEMAS[table])
-    rows: list[Row] = dataset.to_table(columns=columns.split()).to_pylist()
+    outside = ds.field("txn").is_null()
+    chosen = {None: None, True: ~outside, False: outside}[within_transactions]
+    rows: list[Row] = dataset.to_table(columns=columns.split(), filter=chosen).to_pylist()
     return rows
 
 
@@ -104,7 +119,7 @@ def _sends(run_dir: Path, names: _Names) -> Iterator[_Op]:
     """Every send alone, or all sends of a transaction together with its polls."""
     columns = "client session op invoke_ns complete_ns outcome topic_id topic partition txn"
     sends = _rows(run_dir, "sends", f"{columns} partition_intended offset value_id")
-    in_txn: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+    in_txn: dict[Txn, list[Row]] = defaultdict(list)
     for row in sorted(sends, key=lambda row: int(row["invoke_ns"])):
         if not _is_complete_id(row["value_id"]):
             continue
@@ -121,25 +136,78 @@ def _sends(run_dir: Path, names: _Names) -> Iterator[_Op]:
     yield from _transactions(run_dir, names, in_txn)
 
 
-def _transactions(
-    run_dir: Path, names: _Names, sent: dict[tuple[str, int, int], list[Row]]
-) -> Iterator[_Op]:
+def _transactions(run_dir: Path, names: _Names, sent: dict[Txn, list[Row]]) -> Iterator[_Op]:
+    """An operation of each transaction, with its sends and polls in order. A reader assigns before
+    the transaction that begins a pass."""
+    polled = _polls_in_transactions(run_dir)
     known = _rows(run_dir, "txns", "client session txn begin_ns end_ns outcome")
-    for row in known:
-        mine = sent.get((row["client"], row["session"], row["txn"]), [])
-        if not mine:
-            continue
-        steps = [(names.key(send), names.value(send["value_id"]), send) for send in mine]
-        times = [send["complete_ns"] or send["invoke_ns"] for send in mine]
+    passes: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+    for row in sorted(known, key=lambda row: int(row["begin_ns"])):
+        whose = row["client"], row["session"]
+        mine, reads = sent.get((*whose, row["txn"]), []), polled.get((*whose, row["txn"]), {})
+        sends = [(send["invoke_ns"], *_send_step(names, send)) for send in mine]
+        polls = [(rows[0]["read_ns"], *_poll_step(names, rows)) for rows in reads.values()]
+        times = [row["begin_ns"], *(send["complete_ns"] or send["invoke_ns"] for send in mine)]
+        times += [at_ns for at_ns, *_ in polls]
         end_ns = max(times) if row["end_ns"] is None else row["end_ns"]
-        send = Keyword("send")
-        yield _Op(owner=(row["client"], row["session"]), f="txn", begin_ns=row["begin_ns"],
-                  end_ns=end_ns, type=_TXN_TYPES.get(row["outcome"], "info"),
-                  invocation=[[send, key, value] for key, value, _ in steps],
-                  completion=[
-                      [send, key, [row["offset"], value] if row["outcome"] == "ok" else value]
-                      for key, value, row in steps
-                  ])  # fmt: skip
+        begun = {names.key(read): read["pass"] for rows in reads.values() for read in rows}
+        if any(passes[whose].get(key) != number for key, number in begun.items()):
+            passes[whose] |= begun
+            keys = sorted(passes[whose])
+            yield _Op(owner=whose, f="assign", begin_ns=row["begin_ns"], end_ns=row["begin_ns"],
+                      type="ok", invocation=keys, completion=keys)  # fmt: skip
+        if row["outcome"] == "committed":
+            yield _steps(whose, "txn", row["begin_ns"], end_ns, "ok", sends + polls)
+            continue
+        if polls:
+            yield _steps(whose, "poll", row["begin_ns"], max(at for at, *_ in polls), "ok", polls)
+        if sends:
+            outcome = _TXN_TYPES.get(row["outcome"], "info")
+            yield _steps(whose, "txn", row["begin_ns"], end_ns, outcome, sends)
+
+
+def _steps(
+    owner: tuple[str, int], f: str, begin_ns: int, end_ns: int, outcome: str, steps: list[_Step]
+) -> _Op:
+    ordered = sorted(steps, key=lambda step: step[0])
+    return _Op(
+        owner=owner, f=f, begin_ns=begin_ns, end_ns=end_ns, type=outcome,
+        invocation=[invoked for _, invoked, _ in ordered],
+        completion=[completed for _, _, completed in ordered],
+    )  # fmt: skip
+
+
+def _send_step(names: _Names, row: Row) -> tuple[list[Any], list[Any]]:
+    send, key, value = Keyword("send"), names.key(row), names.value(row["value_id"])
+    is_placed = row["outcome"] == "ok" and row["offset"] is not None
+    return [send, key, value], [send, key, [row["offset"], value] if is_placed else value]
+
+
+def _poll_step(names: _Names, rows: list[Row]) -> tuple[list[Any], list[Any]]:
+    poll = Keyword("poll")
+    records: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        records[names.key(row)].append([row["offset"], names.value(row["value_id"])])
+    return [poll], [poll, dict(records)]
+
+
+def _polls_in_transactions(run_dir: Path) -> dict[Txn, dict[int, list[Row]]]:
+    """The records of readers of committed records by transaction and poll."""
+    hasty = {
+        (row["client"], row["session"])
+        for row in _rows(run_dir, "clients", "client session isolation")
+        if row["isolation"] == "read_uncommitted"
+    }
+    columns = f"{_READ_COLUMNS} txn"
+    polled: dict[Txn, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in _rows(run_dir, "reads", columns, within_transactions=True):
+        whose = row["client"], row["session"]
+        if whose not in hasty and _is_complete_id(row["value_id"]) and row["offset"] is not None:
+            polled[*whose, row["txn"]][row["poll"]].append(row)
+    for polls in polled.values():
+        for rows in polls.values():
+            rows.sort(key=lambda row: row["position_in_poll"] or 0)
+    return polled
 
 
 def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
@@ -157,8 +225,7 @@ def _polls(run_dir: Path, names: _Names) -> Iterator[_Op]:
             events[place].append(row)
     passes = _rows(run_dir, "passes", "client session pass topic topic_id partition from_offset "
                    "to_offset begin_ns end_ns final complete")  # fmt: skip
-    reads = _rows(run_dir, "reads", "client session pass poll position_in_poll read_ns topic "
-                  "topic_id partition offset value_id")  # fmt: skip
+    reads = _rows(run_dir, "reads", _READ_COLUMNS, within_transactions=False)
     by_owner: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in reads:
         if _is_complete_id(row["value_id"]) and row["offset"] is not None:

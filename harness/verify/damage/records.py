@@ -192,12 +192,12 @@ def hide_from_one_pass(copy: Copy) -> Row:
 
 @damage("drop a read of a consumer", "poll_skip", "gap", tail=True)
 def skip_in_tail(copy: Copy) -> Row:
-    victim = copy.take(lambda victim: bool(_reads_amid_others(copy, victim)))
-    copy.rows("reads").remove(_reads_amid_others(copy, victim)[0])
+    victim = copy.take(lambda victim: bool(reads_amid_others(copy, victim)))
+    copy.rows("reads").remove(reads_amid_others(copy, victim)[0])
     return victim
 
 
-def _reads_amid_others(copy: Copy, victim: Row) -> list[Row]:
+def reads_amid_others(copy: Copy, victim: Row) -> list[Row]:
     """Its reads by consumers with others of their sweep right before and after, by one owner."""
     return [
         read

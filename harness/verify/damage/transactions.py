@@ -8,12 +8,14 @@ from urteil.harness.evidence.acts import INITIALISE
 from urteil.harness.verify.damage.added_topics import COMPACTED
 from urteil.harness.verify.damage.compaction_and_retention import EACH, clone
 from urteil.harness.verify.damage.copy import Copy, S, damage, first
+from urteil.harness.verify.damage.records import reads_amid_others
 from urteil.harness.verify.evidence import Row
 
 READER = "made up committed"
 LIVE_READER = "made up live reader"
 ABORTED = 7 * EACH
 """The record of the compacted topic that is aborted: the first one of a key."""
+NEWEST_EPOCH = 1_000
 FIRST = 1_000_000
 """Numbers of made-up transactions; those of a run's own clients are far below."""
 
@@ -153,6 +155,67 @@ def read_half(copy: Copy) -> None:
     _read(copy, _txn(copy, [], like=before), before)
 
 
+@damage("read an intermediate state of a transaction", "g1b", "g1b")
+def read_intermediate_state(copy: Copy) -> None:
+    """A transaction read the first record of another one in a partition, and not its last."""
+    before, after = _pair(copy)
+    _txn(copy, [before, after])
+    _read(copy, _txn(copy, [], like=before), before)
+
+
+@damage("append behind an unread record", "lost_update", "lost_update")
+def lose_update(copy: Copy) -> None:
+    """A transaction read a record and appended, and another one had appended in between."""
+    read, between, own = _three_in_a_partition(copy)
+    _txn(copy, [between])
+    _read(copy, _txn(copy, [own]), read)
+
+
+@damage("let two transactions miss each other", "g2_item", "g2_item")
+def miss_each_other(copy: Copy) -> None:
+    """Two transactions read the same record and append, and neither reads what the other wrote."""
+    read, left, right = _three_in_a_partition(copy)
+    for own in (left, right):
+        _read(copy, _txn(copy, [own]), read)
+
+
+@damage("read a transaction that begins later", "g1c_realtime", "g1c realtime")
+def read_the_future(copy: Copy) -> None:
+    """A transaction read a record of another one, which began when it had ended."""
+    victim = copy.take()
+    begin_ns = _txn(copy, [victim])["begin_ns"]
+    times = {"begin_ns": begin_ns - 3 * S, "commit_invoke_ns": begin_ns - 2 * S}
+    _read(copy, _txn(copy, [], like=victim, end_ns=begin_ns - S, **times), victim)
+
+
+@damage("pass over a record of a transaction", "fractured_read", "passed over", tail=True)
+def pass_over_record(copy: Copy) -> Row:
+    """A consumer received one record of a transaction and passed over another one."""
+    victim = copy.take(lambda victim: bool(reads_amid_others(copy, victim)))
+    read = reads_amid_others(copy, victim)[0]
+    copy.rows("reads").remove(read)
+    seen = first(
+        other
+        for other in copy.victims
+        if _session_of(other) == _session_of(victim)
+        and any(_session_of(row) == _session_of(read) for row in copy.of("reads", other))
+    )
+    copy.victims.remove(seen)
+    _txn(copy, [victim, seen])
+    return victim
+
+
+@damage("answer an end before a complete transaction", "stale_end", "end")
+def answer_stale_end(copy: Copy) -> None:
+    """Readers of committed records receive an end at a record of a transaction, after a later one
+    of its client has written."""
+    victim, later = _pair(copy)
+    _txn(copy, [victim])
+    _txn(copy, [later])
+    at_ns = max(_times(copy)) + S
+    _answer(copy, victim, "stable", victim["offset"], at_ns, leader_epoch=NEWEST_EPOCH)
+
+
 @damage("leave a transaction open", "hanging_txn", "open")
 def leave_open(copy: Copy) -> None:
     """Long after everything the last stable offset lies below the end."""
@@ -181,6 +244,19 @@ def _pair(copy: Copy) -> tuple[Row, Row]:
     other = first(row for row in copy.victims if _session_of(row) == _session_of(victim))
     del copy.victims[: copy.victims.index(other) + 3]
     return victim, other
+
+
+def _three_in_a_partition(copy: Copy) -> tuple[Row, Row, Row]:
+    """Three victims in the order of one partition."""
+    victim = copy.take()
+    others = [
+        row for row in copy.victims
+        if (row["topic_id"], row["partition"]) == (victim["topic_id"], victim["partition"])
+    ]  # fmt: skip
+    left, middle, right = sorted([victim, *others[:2]], key=lambda row: int(row["offset"]))
+    for row in others[:2]:
+        copy.victims.remove(row)
+    return left, middle, right
 
 
 def _session_of(row: Row) -> tuple[str, int]:
@@ -237,11 +313,14 @@ def _committed_pass(copy: Copy, victim: Row) -> None:
     )
 
 
-def _answer(copy: Copy, victim: Row, query: str, offset: int, at_ns: int) -> None:
+def _answer(
+    copy: Copy, victim: Row, query: str, offset: int, at_ns: int, leader_epoch: int | None = None
+) -> None:
     copy.rows("offset_answers").append(
         {name: victim[name] for name in ("topic_id", "topic", "partition")}
         | {"node": 1, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "query": query}
-        | {"offset": offset, "api_version": None, "leader_epoch": None, "timestamp_ms": None}
+        | {"offset": offset, "api_version": None, "leader_epoch": leader_epoch}
+        | {"timestamp_ms": None}
         | {"error": None}
     )
 

@@ -1,30 +1,29 @@
-"""Cycles of dependencies among transactions: rows of the derived tables `cycles` and `graph`.
+"""Anomalies of isolation as cycles of dependencies: rows of the tables `cycles` and `graph`.
 
-There are three kinds of edges, reduced to the next neighbour:
-- `ww`: the next record of another transaction in a partition.
-- `wr`: a transaction read what another one wrote. It is `early` if the reader reads uncommitted
-  records: the other transaction may have committed later.
-- `rw`: the first record of another transaction behind the last one that a transaction read.
-
-A record whose send has no offset, or no known outcome, lies where readers received it. Aborted
-transactions are left out. Source: Adya, Liskov, O'Neil, Generalized Isolation Level Definitions
-(2000).
+A cycle of `ww` edges is G0, one of `wr` edges G1c, one with a single `rw` edge G-single, and one
+with several G2-item. Two transactions form a cycle by their positions in single partitions, too:
+a lost update, an intermediate read (G1b) and a fractured read. With the order in time (`rt`: the
+commit of one was acknowledged before the other began) a cycle of reads is `g1c realtime`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from urteil.harness.verify import evidence
+from urteil.harness.verify.derived.dependency_graph import (
+    KINDS,
+    Graph,
+    History,
+    Place,
+    read_history,
+    transaction_of,
+)
 from urteil.harness.verify.derived.digraph import (
     Edge,
     Node,
@@ -35,181 +34,85 @@ from urteil.harness.verify.derived.digraph import (
     successors,
 )
 from urteil.harness.verify.evidence import Row
-from urteil.harness.verify.part_cache import once_a_version_of_any_size
 
-Txn = tuple[str, int, int]
-"""Client, session, number. A node of the graph is its place among all sorted transactions."""
-Place = tuple[int, int]
-UNCOMMITTED = "read_uncommitted"
 TRIED = 4_000
 """So many `rw` edges are tried for a path back, in the order of their transactions."""
 REPORTED = 500
-"""So many read skews are reported at most."""
+"""So many anomalies of a kind are reported at most."""
 VISITED = 100_000
 """The search for the paths of read skews ends at so many visits of transactions."""
+COMPARED = 1_000_000
+"""So many partitions of pairs of transactions are compared at most."""
 SHOWN = 40
 """A longer cycle is shown by its first and last transactions."""
+ORDER = "rt"
+EDGES = {
+    "g0": ("ww",),
+    "g1c": ("wr",),
+    "g1c uncommitted": ("wr", "early"),
+    "g1c with writes": ("wr", "early", "ww"),
+    "g_single": ("wr", "early", "ww"),
+    "g2_item": ("wr", "early", "ww", "rw"),
+}
+"""The edges of a kind of cycle. Between two transactions the first that there is counts."""
+MISSED = ("g_single", "g2_item")
+"""Kinds whose first edge is an `rw` edge."""
+
+Step = tuple[str, Place | None]
+"""An edge of a cycle: its kind, and the place that shows it."""
 
 
-KINDS = ("ww", "wr", "early", "rw")
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Transactions in order, the first one repeated at the end, and the edges between them."""
 
-
-@dataclass(slots=True)
-class Graph:
-    """Edges by kind: from, to, and a place in a log that shows the edge."""
-
-    ww: dict[Edge, Place] = field(default_factory=dict)
-    early: dict[Edge, Place] = field(default_factory=dict)
-    wr: dict[Edge, Place] = field(default_factory=dict)
-    rw: dict[Edge, Place] = field(default_factory=dict)
+    kind: str
+    way: Sequence[Node]
+    place: Place
+    steps: Sequence[Step]
 
 
 def cycle_rows(
-    run_dir: Path, txns: Iterable[Row], numbers: Mapping[tuple[str, int], int]
+    run_dir: Path,
+    txns: Iterable[Row],
+    numbers: Mapping[tuple[str, int], int],
+    names: Mapping[int, str],
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of `cycles`, and of `graph`: how many edges of each kind there are."""
-    alive = {_transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
+    """Rows of `cycles`, and of `graph`: how many edges of each kind there are. `numbers` gives each
+    partition its number, `names` each number the partition's name."""
+    alive = {transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
     if not alive:
         return [], []
     order = [alive[txn] for txn in sorted(alive)]
-    graph = _graph(run_dir, order, numbers)
-    edges = [{"kind": kind, "edges": len(getattr(graph, kind))} for kind in KINDS]
+    history = read_history(run_dir, order, numbers)
+    edges = [{"kind": kind, "edges": len(getattr(history.graph, kind))} for kind in KINDS]
     described: dict[tuple[Node, ...], Row] = {}
-    cycles = []
-    for kind, cycle, (p, off) in _cycles(_edges_against_time(graph, order)):
-        nodes = tuple(cycle)
+    rows = []
+    for cycle in _anomalies(history, order):
+        nodes = tuple(cycle.way)
         if nodes not in described:
             described[nodes] = _description([order[node] for node in nodes])
-        cycles.append({"kind": kind, "p": p, "off": off, **described[nodes]})
-    return cycles, edges
+        p, off = cycle.place
+        steps = {"edges": _steps_text(cycle.steps, names)}
+        rows.append({"kind": cycle.kind, "p": p, "off": off, **described[nodes], **steps})
+    return rows, edges
 
 
-def _transaction_of(row: Row) -> Txn:
-    return row["client"], row["session"], row["txn"]
+def _anomalies(history: History, txns: Sequence[Row]) -> Iterator[Cycle]:
+    graph = history.graph
+    for kind, way, place in _cycles(_edges_against_time(graph, txns)):
+        yield Cycle(kind, way, place, [*_steps(graph, kind, way)])
+    yield from _reads_against_time(graph.wr, txns)
+    yield from _lost_updates(history)
+    yield from _partial_reads(history)
 
 
-def _graph(run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]) -> Graph:
-    nodes = {_transaction_of(txn): node for node, txn in enumerate(txns)}
-    writes: dict[int, list[tuple[int, Node]]] = defaultdict(list)
-    wrote: dict[str, Node] = {}
-    unplaced: dict[str, Node] = {}
-    for txn, partition, offset, value_id, outcome in _rows(run_dir, "sends", "outcome"):
-        node = nodes.get(txn)
-        if node is not None and outcome != "fail":
-            wrote[value_id] = node
-            if outcome != "ok" or offset is None:
-                unplaced[value_id] = node
-            elif partition in numbers:
-                writes[numbers[partition]].append((offset, node))
-    hasty = _uncommitted_sessions(run_dir)
-    for value_id, (partition, offset) in _places(run_dir, unplaced, txns, hasty).items():
-        if partition in numbers:
-            writes[numbers[partition]].append((offset, unplaced[value_id]))
-    graph, read = Graph(), dict[tuple[Node, int], int]()
-    for p, partition_writes in sorted(writes.items()):
-        partition_writes.sort()
-        for (_, before), (offset, after) in pairwise(partition_writes):
-            if before != after:
-                graph.ww.setdefault((before, after), (p, offset))
-    for txn, partition, offset, value_id in _rows(run_dir, "reads"):
-        reader = nodes.get(txn)
-        if reader is None or partition not in numbers:
-            continue
-        p = numbers[partition]
-        if offset >= read.get((reader, p), -1):
-            read[reader, p] = offset
-        writer = wrote.get(value_id)
-        if writer is not None and writer != reader:
-            seen = graph.early if hasty and txn[:2] in hasty else graph.wr
-            seen.setdefault((writer, reader), (p, offset))
-    _add_reads_before_writes(graph, writes, read)
-    return graph
-
-
-def _places(
-    run_dir: Path,
-    unplaced: Mapping[str, Node],
-    txns: Sequence[Row],
-    hasty: Set[tuple[str, int]],
-) -> dict[str, tuple[tuple[str, int], int]]:
-    """Partition and first offset at which readers received these values. Of a transaction of
-    unknown end, a reader of uncommitted records may have received what was aborted later."""
-    places: dict[str, tuple[tuple[str, int], int]] = {}
-    if not unplaced:
-        return places
-    value_ids = pa.array(unplaced, pa.string())
-    columns = ["client", "session", "topic_id", "partition", "offset", "value_id"]
-    for part in evidence.files(run_dir, "reads"):
-        for batch in pq.ParquetFile(part).iter_batches(columns=columns):
-            rows = batch.filter(pc.is_in(batch["value_id"], value_ids))
-            for client, session, topic, number, offset, value_id in zip(
-                *(evidence.column_values(rows[name]) for name in columns), strict=True
-            ):
-                if offset is None:
-                    continue
-                fate = txns[unplaced[value_id]]["fate"]
-                if fate == "committed" or (client, session) not in hasty:
-                    place = (topic, number), offset
-                    places[value_id] = min(place, places.get(value_id, place))
-    return places
-
-
-def _uncommitted_sessions(run_dir: Path) -> set[tuple[str, int]]:
-    """Sessions that say that they read uncommitted records."""
-    rows = evidence.rows(run_dir, "clients")
-    return {(row["client"], row["session"]) for row in rows if row["isolation"] == UNCOMMITTED}
-
-
-def _add_reads_before_writes(
-    graph: Graph, writes: dict[int, list[tuple[int, Node]]], read: Mapping[tuple[Node, int], int]
-) -> None:
-    by_partition: dict[int, list[tuple[int, Node]]] = defaultdict(list)
-    for (reader, p), last in read.items():
-        by_partition[p].append((last, reader))
-    for p, reads in sorted(by_partition.items()):
-        left = deque(writes.get(p, ()))
-        for last, reader in sorted(reads):
-            while left and left[0][0] <= last:
-                left.popleft()
-            following = next(
-                ((o, next_reader) for o, next_reader in left if next_reader != reader), None
-            )
-            if following is not None:
-                graph.rw.setdefault((reader, following[1]), (p, following[0]))
-
-
-def _rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
-    """Transaction, partition, offset, value and `more` of the rows within transactions.
-
-    Read piece by piece: memory does not follow a part's length.
-    """
-    columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
-    for part in evidence.files(run_dir, table):
-        if not (groups := _transactional_row_groups(part)):
-            continue
-        for batch in pq.ParquetFile(part).iter_batches(row_groups=groups, columns=columns):
-            rows = batch.filter(batch["txn"].is_valid())
-            cells = [evidence.column_values(rows[name]) for name in columns]
-            txns, partitions = (zip(*of, strict=True) for of in (cells[:3], cells[3:5]))
-            yield from zip(txns, partitions, *cells[5:], strict=True)
-
-
-@once_a_version_of_any_size
-def _transactional_row_groups(part: Path) -> list[int]:
-    """The row groups that may have rows within transactions, by their statistics."""
-    metadata = evidence.footer(part)
-    if "txn" not in metadata.schema.names:
-        return []
-    column = metadata.schema.names.index("txn")
-    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-    statistics = [group.column(column).statistics for group in groups]
-    return [
-        n
-        for n, (group, group_statistics) in enumerate(zip(groups, statistics, strict=True))
-        if group_statistics is None
-        or not group_statistics.has_null_count
-        or group_statistics.null_count < group.num_rows
-    ]
+def _steps(graph: Graph, cycle_kind: str, way: Sequence[Node]) -> Iterator[Step]:
+    """The edges between the transactions of a cycle."""
+    for n, edge in enumerate(pairwise(way)):
+        kinds = ("rw",) if n == 0 and cycle_kind in MISSED else EDGES[cycle_kind]
+        kind = next(kind for kind in kinds if edge in getattr(graph, kind))
+        yield kind, getattr(graph, kind)[edge]
 
 
 def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
@@ -271,23 +174,163 @@ def _within(graph: Graph, part: Mapping[Node, int] | Sequence[int]) -> Graph:
 
 
 def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
-    """One pass over the graph finds the edges that close a cycle; the shortest paths are searched
+    """An edge that one path without another `rw` edge closes is `g_single`. Of the others, which
+    lie on a cycle as all edges here do, one for each component of all edges is `g2_item`.
+
+    One pass over the graph finds the edges that close a cycle; the shortest paths are searched
     as long as `VISITED` permits."""
     tried = sorted(graph.rw)[:TRIED]
     if not tried:
         return
     after = successors({*graph.ww, *graph.early, *graph.wr})
     leads = reachable_ends(after, components(after), [left for left, _ in tried])
+    others = []
     reported = visited = 0
     for n, (left, right) in enumerate(tried):
         bit = 1 << n
         if not leads.get(right, 0) & bit:
+            others.append((left, right))
+        elif reported < REPORTED and visited <= VISITED:
+            way, seen = path(after, right, left, leads, bit.__and__)
+            reported, visited = reported + 1, visited + seen
+            yield "g_single", [left, *way], graph.rw[left, right]
+    yield from _write_skews(graph, others)
+
+
+def _write_skews(graph: Graph, edges: Sequence[Edge]) -> Iterator[tuple[str, list[Node], Place]]:
+    """A cycle of several `rw` edges through each component that has one of these edges."""
+    if not edges:
+        return
+    after = successors({*_all_edges(graph)})
+    component, reported = components(after), set[int]()
+    for left, right in edges:
+        number = component[left]
+        if number not in reported and len(reported) < REPORTED:
+            reported.add(number)
+            way, _ = path(after, right, left, component, number.__eq__)
+            yield "g2_item", [left, *way], graph.rw[left, right]
+
+
+def _reads_against_time(reads: Mapping[Edge, Place], txns: Sequence[Row]) -> Iterator[Cycle]:
+    """Cycles of reads of committed records and the order in time.
+
+    A transaction requests its commit after it began and before that is acknowledged. So along both
+    kinds of edges commits are requested later and later, and only a read of what was not requested
+    to commit closes a cycle. The order in time goes over a chain of moments: a transaction leads to
+    the moment of its end, each moment to the next one, and one to the transactions that begin then.
+    """
+
+    def commit_ns(node: Node) -> int:
+        return int(txns[node]["commit_ns"] or txns[node]["begin_ns"])
+
+    part = intervals(reads, sorted(range(len(txns)), key=commit_ns))
+    inner = {edge: place for edge, place in reads.items() if part[edge[0]] == part[edge[1]]}
+    if not inner:
+        return
+    sizes: dict[int, int] = defaultdict(int)
+    for number in part:
+        sizes[number] += 1
+    over_time = _moments(txns, [node for node, number in enumerate(part) if sizes[number] > 1])
+    after = successors({*inner, *over_time})
+    component, reported = components(after), set[int]()
+    by_reads = components(successors(inner))
+    for left, right in sorted(inner):
+        number = component[left]
+        is_closed = number == component[right] and by_reads[left] != by_reads[right]
+        if is_closed and number not in reported:
+            reported.add(number)
+            way, _ = path(after, right, left, component, number.__eq__)
+            nodes = [left, *(node for node in way if node < len(txns))]
+            steps = [("wr", inner[e]) if e in inner else (ORDER, None) for e in pairwise(nodes)]
+            yield Cycle("g1c realtime", nodes, inner[left, right], steps)
+
+
+def _moments(txns: Sequence[Row], nodes: Sequence[Node]) -> Iterator[Edge]:
+    """Edges over moments that lead from each committed transaction to those that began after its
+    end. The moments are nodes behind those of all transactions."""
+    events = [(int(txns[node]["begin_ns"]), 0, node) for node in nodes]
+    events += [
+        (int(txns[node]["end_ns"]), 1, node)
+        for node in nodes
+        if txns[node]["outcome"] == "committed" and txns[node]["end_ns"] is not None
+    ]
+    moment = len(txns)
+    for _, is_end, node in sorted(events):
+        if not is_end:
+            yield moment, node
             continue
-        way, seen = path(after, right, left, leads, bit.__and__)
-        reported, visited = reported + 1, visited + seen
-        yield "g_single", [left, *way], graph.rw[left, right]
-        if reported == REPORTED or visited > VISITED:
+        yield node, moment + 1
+        yield moment, moment + 1
+        moment += 1
+
+
+def _lost_updates(history: History) -> Iterator[Cycle]:
+    """One for a partition that a transaction read up to a position, and appended to behind a record
+    of another one that it had not read."""
+    own_last = {
+        (node, p): offset
+        for p, writes in history.writes.items()
+        for offset, node in writes
+        if (node, p) in history.read
+    }
+    reported = 0
+    for (reader, p), appended in sorted(own_last.items()):
+        missed = _first_of_others(history.writes[p], history.read[reader, p], reader)
+        if missed is not None and missed[0] < appended:
+            yield Cycle(
+                "lost_update", [reader, missed[1], reader], (p, missed[0]),
+                [("rw", (p, missed[0])), ("ww", (p, appended))],
+            )  # fmt: skip
+            reported += 1
+            if reported == REPORTED:
+                return
+
+
+def _first_of_others(
+    writes: Sequence[tuple[int, Node]], last: int, own: Node
+) -> tuple[int, Node] | None:
+    """The first record behind an offset that another transaction wrote."""
+    for n in range(bisect_right(writes, last, key=itemgetter(0)), len(writes)):
+        if writes[n][1] != own:
+            return writes[n]
+    return None
+
+
+def _partial_reads(history: History) -> Iterator[Cycle]:
+    """Pairs of which the second read a record of the first, and in one partition stands before
+    another record of it: `g1b` if it has passed a record there, else `fractured`."""
+    written = _extents(history)
+    positions: dict[Node, dict[int, int]] = defaultdict(dict)
+    for (node, p), last in history.read.items():
+        positions[node][p] = last
+    counts = dict.fromkeys(("g1b", "fractured"), 0)
+    compared = 0
+    graph = history.graph
+    for (writer, reader), place in chain(graph.wr.items(), graph.early.items()):
+        kind_of_read = "wr" if (writer, reader) in graph.wr else "early"
+        by_writer, by_reader = written.get(writer, {}), positions[reader]
+        compared += min(len(by_writer), len(by_reader))
+        if compared > COMPARED or min(counts.values()) == REPORTED:
             return
+        for p in sorted(by_writer.keys() & by_reader.keys()):
+            first, last = by_writer[p]
+            if by_reader[p] < last:
+                kind = "g1b" if first <= by_reader[p] else "fractured"
+                missed = (p, last if kind == "g1b" else first)
+                if counts[kind] < REPORTED:
+                    counts[kind] += 1
+                    steps = [(kind_of_read, place), ("rw", missed)]
+                    yield Cycle(kind, [writer, reader, writer], missed, steps)
+
+
+def _extents(history: History) -> dict[Node, dict[int, tuple[int, int]]]:
+    """The first and the last offset of each transaction in each partition that it wrote to."""
+    extents: dict[Node, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for p, writes in history.writes.items():
+        for offset, node in writes:
+            first, _ = extents[node].get(p, (offset, offset))
+            extents[node][p] = (first, offset)
+    return extents
 
 
 def _description(cycle: list[Row]) -> Row:
@@ -306,3 +349,13 @@ def _shortened_names(cycle: list[Row]) -> list[str]:
         return names
     half = SHOWN // 2
     return [*names[:half], f"({len(names) - SHOWN} more)", *names[-half:]]
+
+
+def _steps_text(steps: Sequence[Step], names: Mapping[int, str]) -> str:
+    """Kind and place of each edge; none of a cycle whose names are shortened."""
+    if len(steps) >= SHOWN:
+        return ""
+    return ", ".join(
+        kind if place is None else f"{kind} {names.get(place[0], place[0])}@{place[1]}"
+        for kind, place in steps
+    )

@@ -62,6 +62,7 @@ from urteil.harness.verify.derived.small_evidence import (
     read,
     sort_passes,
 )
+from urteil.harness.verify.derived.stale_ends import stale_end_rows
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.static_rejoins import rejoin_rows
 from urteil.harness.verify.derived.tables import DERIVED, Derived
@@ -256,7 +257,16 @@ def _add_clients(
     tables["group_positions"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
     tables["mirrors"] = mirror_rows(facts.topics, small.numbers)
     tables["translations"] = translation_rows(run_dir, tables["mirrors"], small.numbers)
-    tables["cycles"], tables["graph"] = cycle_rows(run_dir, tables["txn_p"], small.numbers)
+    partition_names = {
+        p: f"{small.topics[topic_id].name if topic_id in small.topics else topic_id}-{partition}"
+        for (topic_id, partition), p in small.numbers.items()
+    }
+    tables["cycles"], tables["graph"] = cycle_rows(
+        run_dir, tables["txn_p"], small.numbers, partition_names
+    )
+    tables["stale_ends"] = stale_end_rows(
+        run_dir, tables["answers"], small.spans, small.numbers, partition_names
+    )
 
 
 def _add_settings(tables: dict[str, list[Row]], small: SmallEvidence, scenario: Scenario) -> None:

@@ -148,12 +148,18 @@ DERIVED: dict[str, DerivedTable] = {
         "grp:s p:l position:l asked_ns:l",
     ),
     "cycles": DerivedTable(
-        "a cycle of transactions",
-        "kind:s p:l off:l at_ns:l until_ns:l n:i txns:s",
+        "a cycle of transactions, with its edges",
+        "kind:s p:l off:l at_ns:l until_ns:l n:i txns:s edges:s",
     ),
     "graph": DerivedTable(
         "a kind of dependency between transactions, with its number of edges",
         "kind:s edges:l",
+    ),
+    "stale_ends": DerivedTable(
+        "an end for readers of committed records that lies at a complete transaction",
+        "p:l off:l at_ns:l until_ns:l node:i leader_epoch:i known_ns:l client:s session:i txn:l "
+        "txns:s edges:s",
+        made_of=("offset_answers", "states"),
     ),
     "commit_breaks": DerivedTable(
         "a violation of the order of commits and their reads",

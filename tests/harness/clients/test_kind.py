@@ -40,6 +40,7 @@ TWO_TOPICS = (TopicSpec(), TopicSpec(name="copies"))
         (WorkloadSpec(kind="commits", consumers=2), "k1 k2 o1 p1 p2 probe"),
         (WorkloadSpec(kind="pipeline", options={"apps": "1"}), "c1 a1 p1 p2 probe"),
         (WorkloadSpec(kind="transactions"), "c1 t1 t2 probe"),
+        (WorkloadSpec(kind="list-append"), "c1 l1 l2 probe"),
         (
             WorkloadSpec(kind="transactions", topics=TWO_TOPICS, options={"copiers": "2"}),
             "c1 o1 x1 x2 t1 t2 probe",
@@ -80,6 +81,7 @@ def test_each_workload_kind_starts_clients() -> None:
     [
         ("p1", "producer", -1, True),
         ("t1", "txn", -1, True),
+        ("l1", "list_append", -1, True),
         ("x1", "copier", -1, True),
         ("raw1", "raw", -1, False),
         ("repeater1", "repeater", -1, True),
@@ -95,7 +97,9 @@ def test_first_entry_has_acks_and_idempotence_of_the_kind(
     entry = begin(spec_of(client, kind), client_kinds()[kind])
     assert (entry.kind, entry.acks, entry.idempotent) == (kind, acks, idempotent)
     assert (entry.isolation is None) is (kind in ("producer", "raw", "repeater"))
-    assert (entry.transactional_id is None) is (kind not in ("txn", "copier", "late"))
+    assert (entry.transactional_id is None) is (
+        kind not in ("txn", "list_append", "copier", "late")
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,14 @@ writes."""
 from __future__ import annotations
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, Occasion, place
-from urteil.harness.verify.guarantees.transactions.g0 import NOT_ISOLATED, cycles, edges
+from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, Occasion
+from urteil.harness.verify.guarantees.transactions.g0 import (
+    ADYA,
+    NOT_ISOLATED,
+    cycles,
+    edges,
+    explain_cycle,
+)
 
 GUARANTEE = Guarantee(
     name="g1c",
@@ -17,7 +23,7 @@ GUARANTEE = Guarantee(
     about="transactions read each other's records in a cycle",
     promise="In read_committed mode a transaction reads only what was committed before, so that "
     "information flows one way.",
-    source="Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (2000): G1c; KIP-98",
+    source=f"{ADYA}: G1c; KafkaConsumer, Reading Transactional Messages",
     sub_kinds={
         "g1c": "a cycle of reads of committed records",
         "g1c uncommitted": "a cycle in which a reader of uncommitted records takes part",
@@ -39,12 +45,7 @@ GUARANTEE = Guarantee(
             reason="readers of uncommitted records are promised no more",
         ),
     ),
-    explain=lambda row: (
-        f"Each was read, or overwritten, by the next one: {row['txns']}; one such place is "
-        f"{place(row)}."
-        if row["sub_kind"] == "g1c with writes"
-        else f"Each was read by the next one: {row['txns']}; one such place is {place(row)}."
-    ),
+    explain=explain_cycle,
     tie="finding.txns",
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),

@@ -6,15 +6,8 @@ counted and never a failure."""
 from __future__ import annotations
 
 from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import (
-    ALWAYS,
-    DERIVED,
-    Excuse,
-    Guarantee,
-    Occasion,
-    place,
-)
-from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges
+from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
+from urteil.harness.verify.guarantees.transactions.g0 import SLICES, cycles, edges, explain_cycle
 
 GUARANTEE = Guarantee(
     name="g_single",
@@ -32,11 +25,8 @@ GUARANTEE = Guarantee(
     occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("rw"),
     violations=cycles("cycles.kind = 'g_single'"),
-    excuses=(Excuse(when=ALWAYS, reason="polls are slices of a log, not snapshots"),),
-    explain=lambda row: (
-        f"The first did not see what the second wrote at {place(row)}, yet depends on it: "
-        f"{row['txns']}."
-    ),
+    excuses=(SLICES,),
+    explain=explain_cycle,
     tie="finding.txns",
     needs=("txns", "sends", "reads"),
     reads=("cycles", "graph"),

@@ -48,8 +48,9 @@ WHERE answers.kind = 'stable' AND answers.error IS NULL AND answers.offset >= 0
 def _explain(row: Mapping[str, Any]) -> str:
     whose = f"transaction {row['txn']} of {row['client']} ({row['tid']})"
     if row["sub_kind"] == "end":
+        broker = "A broker" if row["reader"] is None else f"Broker {row['reader']}"
         return (
-            f"Broker {row['reader']} returned {row['told']} as the end for readers of committed "
+            f"{broker} returned {row['told']} as the end for readers of committed "
             f"records, beyond {place(row)} of {whose}, whose commit was requested later."
         )
     return (

@@ -18,7 +18,7 @@ from urteil.harness.verify.plurals import count_text, times
 from urteil.harness.verify.rare_states.counts import load_counts
 from urteil.harness.verify.result import Finding, GuaranteeResult, Result, Status, Verdict
 from urteil.reports.evidence_views import NS, open_evidence
-from urteil.reports.finding_subjects import cycle_of, record_of
+from urteil.reports.finding_subjects import cycle_text, record_of
 from urteil.reports.log_excerpts import LogExcerpt, excerpts, stacks
 from urteil.reports.repeated_runs import repeats
 from urteil.reports.run_loading import LoadedRun
@@ -172,7 +172,7 @@ def _environment(origin_ns: int) -> jinja2.Environment:
         "groups": _groups,
         "reasons": _reasons,
         "record": record_of,
-        "cycle": lambda finding: " -> ".join(cycle_of(finding)),
+        "cycle": cycle_text,
         "percent": partial("{:.1%}".format),
         "counted": count_text,
         "times": times,

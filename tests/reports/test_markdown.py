@@ -60,3 +60,15 @@ def test_each_cycle_is_drawn_once() -> None:
                              violations=3, findings=findings)  # fmt: skip
     drawn = graphs(replace(example_run.result(), guarantees=[judged]))
     assert list(drawn) == ["t1/1 -> t2/1 -> t1/1"]
+
+
+def test_cycle_is_drawn_with_its_edges() -> None:
+    ways = {"txns": "t1/1 -> t2/1 -> t1/1"}
+    findings = [Finding(guarantee="g1c", sentence="", records=[ways | {"edges": edges}])
+                for edges in ("wr p-0@1, wr p-0@2", "wr p-0@1, rt", "wr p-0@1")]  # fmt: skip
+    judged = GuaranteeResult(name="g1c", status=Status.VIOLATED, promise="", source="",
+                             violations=3, findings=findings)  # fmt: skip
+    drawn = graphs(replace(example_run.result(), guarantees=[judged]))
+    cycle = "t1/1 -> t2/1 -> t1/1"
+    assert list(drawn) == [f"{cycle}, wr p-0@1, wr p-0@2", f"{cycle}, wr p-0@1, rt", cycle]
+    assert "wr p-0@2" in drawn[f"{cycle}, wr p-0@1, wr p-0@2"][0]

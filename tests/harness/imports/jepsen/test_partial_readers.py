@@ -284,8 +284,7 @@ def test_write_cycle_counts_records_with_places_from_reads(tmp_path: Path) -> No
     (g0,) = (guarantee for guarantee in judged(tmp_path, ops).guarantees if guarantee.name == "g0")
     assert (g0.permitted, g0.findings[0].sentence) == (
         1,
-        "Each writes before the next one in some partition: j0/1 -> j1/2 -> j0/1; one such place "
-        "is kx-0@1.",
+        "j0/1 wrote before j1/2, at kx-0@1; j1/2 wrote before j0/1, at ky-0@1.",
     )
 
 

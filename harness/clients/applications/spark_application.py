@@ -130,7 +130,8 @@ def lacking_batch(
 
 def newest_commit_ns(checkpoint: Path) -> int:
     """When the last batch was committed, by the clock of the file system; 0 before the first."""
-    return max((path.stat().st_mtime_ns for path in checkpoint.glob(COMMITS)), default=0)
+    newest = max(checkpoint.glob(COMMITS), key=lambda path: int(path.name), default=None)
+    return newest.stat().st_mtime_ns if newest else 0
 
 
 def remove_checkpoints(folder: Path, queries: Sequence[Query]) -> None:

@@ -17,6 +17,11 @@ def test_scenario_in_containers(play: Play, scenario: str) -> None:
     assert_expected(SCENARIOS[scenario], [result])
 
 
+def test_demo_without_zookeeper_in_containers(play: Play) -> None:
+    result = require_verdict(play("demo", target="kafka:4.4.0", runtime="docker"))
+    assert_expected(SCENARIOS["demo"], [result])
+
+
 @pytest.mark.parametrize(
     "name", ["ack_before_replication", "dedup_state_lost_on_restart", "elect_any_replica"]
 )

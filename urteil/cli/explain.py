@@ -1,4 +1,4 @@
-"""`urteil explain`: the history of one record of a run."""
+"""`urteil explain`: the history of one record of a run, or the findings of one guarantee."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from urteil.cli.options import json_option, out_option, run_argument
 
 
-@click.command(short_help="Show the history of one record.")
+@click.command(short_help="Show the history of one record, or findings.")
 @run_argument("run")
 @click.argument("record")
 @out_option()
@@ -20,12 +20,14 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
     RECORD is RUN/CLIENT/SEQUENCE as in findings, CLIENT/SEQUENCE, or TOPIC-PARTITION@OFFSET. The
     output shows its send and outcome, the leaders of its partition, the active faults, its
     readers, and what each replica's log holds in the end. For an offset it shows every record
-    that a client or a replica reported there.
+    that a client or a replica reported there. RECORD may also be the name of a guarantee: then
+    its findings are shown, of a cycle of transactions each edge.
     """
     import msgspec
     import pyarrow as pa
 
     from urteil.cli.run_lookup import readable_run
+    from urteil.harness.verify.guarantees import GUARANTEES
     from urteil.harness.verify.record_timeline import (
         UnknownRecord,
         life_of,
@@ -33,6 +35,9 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
         timeline_lines,
     )
 
+    if record in GUARANTEES:
+        _explain_guarantee(run, record, out, as_json=as_json)
+        return
     folder = readable_run(run, out, "run.json")
     try:
         lives = lives_at(folder, record) if "@" in record else [life_of(folder, record)]
@@ -47,3 +52,24 @@ def explain(run: str, record: str, out: Path, as_json: bool) -> None:
     for n, life in enumerate(lives):
         for line in ([""] if n else []) + list(timeline_lines(life)):
             click.echo(line)
+
+
+def _explain_guarantee(run: str, name: str, out: Path, *, as_json: bool) -> None:
+    import msgspec
+
+    from urteil.cli.finding_text import finding_lines
+    from urteil.cli.run_lookup import readable_run
+    from urteil.harness.verify.result import load_result
+
+    folder = readable_run(run, out, "result.json")
+    result = load_result(folder)
+    judged = next((one for one in result.guarantees if one.name == name), None)
+    if judged is None:
+        raise click.UsageError(
+            f"{folder.name} was judged before {name} existed: urteil verify {run}"
+        )
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(judged), indent=2).decode())
+        return
+    for line in finding_lines(judged):
+        click.echo(line)

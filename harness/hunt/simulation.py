@@ -18,11 +18,12 @@ MODULE = "urteil.suites.simulation.play"
 
 class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated seed. `findings` has the first sentence of each violated guarantee. `seconds` is
-    processor time. `bug_ran`: the line of the drawn bug ran."""
+    processor time, `virtual_s` what passed in it. `bug_ran`: the line of the drawn bug ran."""
 
     seed: int
     findings: dict[str, str] = {}
     seconds: float
+    virtual_s: float = 0.0
     bug_ran: bool = False
 
 

@@ -31,17 +31,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+
+class MissingColumn(KeyError, AttributeError):
+    """A row of evidence has no such column."""
 
 
 class Row(dict[str, Any]):
-    """A row of evidence: `row.offset` is `row["offset"]`."""
+    """A row of evidence: `row.offset` is `row["offset"]`. Raises MissingColumn."""
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"the row has no column {name}: {dict(self)}") from None
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
+        __getattr__ = dict.__getitem__
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingColumn(f"the row has no column {name}: {dict(self)}")
 
 
 class Violation(NamedTuple):

@@ -8,7 +8,9 @@ Of simloop come the asyncio surface, virtual time, transports and latencies. Cha
   never runs again, not even its `finally` blocks; its kernel resets connections, unless the machine
   went with it, which is silence until it is back.
 - A cut has a direction. A stream's packets wait for its end, as retransmission has it.
-- The trace is hashed as it grows instead of kept.
+- The trace is hashed as it grows instead of kept, and has no more than the loop's steps and what
+  the simulation notes.
+- The paths that every packet and callback takes are written out here, for speed.
 
 The attributes with an underscore are those of simloop 0.2.2, which the lock pins.
 """
@@ -19,16 +21,18 @@ import asyncio
 import hashlib
 import heapq
 from collections import deque
+from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
 import simloop._net as simloop_net
 from simloop import SimLoop, SimNetwork
-from simloop._net import DRIVER, _current_host
+from simloop._net import DRIVER, WIRE, _current_host
 from simloop._transports import _SimStreamTransport
 
 _BLOCK = 4096
 _AT_ONCE = -1
+UNWIND_S = 60.0
 
 
 class Trace:
@@ -36,26 +40,69 @@ class Trace:
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
-        self._events: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
         self.count = 0
 
     def add(self, *event: object) -> None:
-        self._events.append(event)
-        if len(self._events) >= _BLOCK:
-            self._flush()
+        self.events.append(event)
 
-    def _flush(self) -> None:
-        self.count += len(self._events)
-        self._digest.update(repr(self._events).encode())
-        self._events.clear()
+    def flush(self) -> None:
+        """Hash what has gathered, if it is enough."""
+        if len(self.events) >= _BLOCK:
+            self._hash()
+
+    def _hash(self) -> None:
+        self.count += len(self.events)
+        self._digest.update(repr(self.events).encode())
+        self.events.clear()
 
     def hash(self) -> str:
-        self._flush()
+        self._hash()
         return self._digest.hexdigest()
 
     def record(self, kind: str, when: float, seq: int, label: str, host: str = "") -> None:
-        """The state of simloop's network."""
-        self.add(when, kind, seq, label)
+        """Simloop's own events add nothing: a packet is a step of the loop when it arrives."""
+
+
+class _Handle:
+    """A callback that is due: what asyncio's own handles do, without what debugging needs."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled")
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = context
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.args = ()
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+
+class _Timer(_Handle):
+    __slots__ = ("_when",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context,
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = context
+        self.is_cancelled = False
+        self._when = when
+
+    def when(self) -> float:
+        return self._when
 
 
 class _Transport(_SimStreamTransport):
@@ -63,6 +110,12 @@ class _Transport(_SimStreamTransport):
 
     def writelines(self, buffers: Any) -> None:
         self.write(b"".join(buffers))
+
+    def write(self, data: Any) -> None:
+        if self._eof_sent or self._closing or self._closed:
+            raise RuntimeError("Cannot write to closing transport")
+        if data:
+            self._send("data", bytes(data))
 
 
 simloop_net._SimStreamTransport = _Transport
@@ -79,6 +132,7 @@ class Network(SimNetwork):
         self._silent: set[str] = set()
         self.dead: set[str] = set()
         self._held: list[Any] = []
+        self._wire = loop.context_of(WIRE)
         super().__init__(loop)
 
     def born(self, process: str) -> str:
@@ -130,17 +184,36 @@ class Network(SimNetwork):
         return self._rng.uniform(low, high)
 
     def _trace_fault(self, what: str) -> None:
-        self._loop._recorder.record("net", self._loop._now, 0, what)
+        self._loop.note("net", what)
 
     # what simloop asks itself
+
+    def _transmit(self, packet: Any) -> None:
+        ends = (self._process[packet.src], self._process[packet.dst])
+        if ends in self._blocked:
+            self._blackhole(packet)
+            return
+        low, high = self._slow.get(ends) or self._default_latency
+        loop = self._loop
+        delay = low + (high - low) * self._rng.random()
+        loop.call_at(loop._now + delay, self._deliver, packet, context=self._wire)
+
+    def _deliver(self, packet: Any) -> None:
+        if self._blocked and self._is_cut(packet.src, packet.dst):
+            self._blackhole(packet)
+            return
+        token = _current_host.set(packet.dst)
+        try:
+            self._dispatch_stream(packet)
+        finally:
+            _current_host.reset(token)
+
+    def _trace(self, verb: str, packet: Any) -> None:
+        """Nothing: see `Trace.record`."""
 
     def _is_cut(self, a: str, b: str) -> bool:
         blocked = self._blocked
         return bool(blocked) and (self._process[a], self._process[b]) in blocked
-
-    def _resolved(self, src: str, dst: str) -> tuple[tuple[float, float], float, float]:
-        slow = self._slow and self._slow.get((self._process[src], self._process[dst]))
-        return (slow or self._default_latency, 0.0, 0.0)
 
     def _resolve(self, host: Any) -> str:
         lives = self._lives.get(host)
@@ -187,10 +260,11 @@ class SimulatedLoop(SimLoop):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self._ready: deque[tuple[Any, asyncio.Handle]] = deque()
+        self._ready: deque[_Handle] = deque()
         self._now: float
-        self._timers: list[tuple[float, int, Any, asyncio.TimerHandle]]
+        self._timers: list[tuple[float, int, _Timer]]
         self.trace_of_all = Trace()
+        self._events = self.trace_of_all.events
         self._recorder = self.trace_of_all
         self._network = Network(self)
         self._net = self._network
@@ -223,10 +297,9 @@ class SimulatedLoop(SimLoop):
     def call_soon(
         self, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        self._check_closed()
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append((callback, handle))
-        return handle
+        handle = _Handle(callback, args, context or copy_context())
+        self._ready.append(handle)
+        return handle  # type: ignore[return-value]
 
     def call_later(
         self, delay: float, callback: Any, *args: Any, context: Context | None = None
@@ -236,35 +309,43 @@ class SimulatedLoop(SimLoop):
     def call_at(
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        self._check_closed()
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = _Timer(when, callback, args, context or copy_context())
         self._next_seq += 1
-        heapq.heappush(self._timers, (when, self._next_seq, callback, timer))
-        return timer
+        heapq.heappush(self._timers, (when, self._next_seq, timer))
+        return timer  # type: ignore[return-value]
 
     def _step(self) -> None:
+        """Run the oldest callback that is due, unless its host is dead."""
         if not self._ready:
             self._advance_clock()
-        callback, handle = self._ready.popleft()
-        if handle._cancelled:
+        handle = self._ready.popleft()
+        if handle.is_cancelled:
             return
-        host = handle._context.get(_current_host, DRIVER)  # type: ignore[attr-defined]
+        context, callback = handle.context, handle.callback
+        host = context.get(_current_host, DRIVER)
         if host in self._dead:
             return
         name = getattr(callback, "__qualname__", None) or type(callback).__name__
-        self.trace_of_all.add(self._now, host, name)
-        handle._run()
+        self._events.append((self._now, host, name))
+        try:
+            context.run(callback, *handle.args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.call_exception_handler(
+                {"message": f"Exception in callback {name}", "exception": error, "handle": handle}
+            )
 
     def _advance_clock(self) -> None:
+        self.trace_of_all.flush()
         timers, ready = self._timers, self._ready
-        while timers and timers[0][3]._cancelled:
+        while timers and timers[0][2].is_cancelled:
             heapq.heappop(timers)
         if not timers:
             raise RuntimeError("nothing left to run: no callback is ready and no timer pending")
-        self._now = max(self._now, timers[0][0])
-        while timers and timers[0][0] <= self._now:
-            _, _, callback, timer = heapq.heappop(timers)
-            ready.append((callback, timer))
+        now = self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= now:
+            ready.append(heapq.heappop(timers)[2])
 
     def end(self) -> None:
         """Let every task unwind, those of the dead too, and close."""
@@ -274,5 +355,15 @@ class SimulatedLoop(SimLoop):
         for task in tasks:
             task.cancel()
         if tasks:
-            self.run_until_complete(asyncio.wait(tasks, timeout=60))
+            self._run_until_done(self.create_task(asyncio.wait(tasks, timeout=UNWIND_S)))
         self.close()
+
+    def _run_until_done(self, task: asyncio.Task[Any]) -> None:
+        """Without simloop's search for failed tasks that nobody awaits."""
+        set_running: Callable[[Any], None] = asyncio._set_running_loop  # type: ignore[attr-defined]
+        set_running(self)
+        try:
+            while not task.done():
+                self._step()
+        finally:
+            set_running(None)

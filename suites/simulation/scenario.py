@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import random
@@ -89,6 +90,7 @@ def simulate(seed: int, scale: Scale | None = None, draws: random.Random | None 
     errors = _Tracebacks()
     logger = logging.getLogger()
     logger.addHandler(errors)
+    _keep_modules()
     gc.disable()  # when a cycle is collected must not matter, and it is quicker so
     try:
         evidence = loop.run_until_complete(_play(loop, seed, scale or Scale(), run, draws))
@@ -104,6 +106,13 @@ def simulate(seed: int, scale: Scale | None = None, draws: random.Random | None 
         gc.enable()
     run.real_s = time.process_time() - began
     return run
+
+
+@functools.cache
+def _keep_modules() -> None:
+    """What is imported stays: collections of later garbage need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Tracebacks(logging.Handler):

@@ -13,10 +13,13 @@ import pytest
 from urteil.suites.simulation.scenario import Run, Scale
 
 ONCE = """
-import sys
+import hashlib, sys
+from urteil.suites.simulation.draws import Draws
 from urteil.suites.simulation.scenario import Scale, simulate
-run = simulate(int(sys.argv[1]), Scale(sends=300, faults_s=20.0))
-print(run.trace, run.events)
+seed = int(sys.argv[1])
+run = simulate(seed, Scale(sends=300, faults_s=20.0), Draws(seed))
+evidence = hashlib.sha256(repr(run.rows).encode()).hexdigest()
+print(run.trace, run.events, evidence, min(map(len, run.rows.values())))
 """
 
 
@@ -31,7 +34,7 @@ def test_a_seed_keeps_every_guarantee(
 
 @pytest.mark.parametrize("which", [3, pytest.param(4, marks=pytest.mark.thorough)])
 def test_the_same_seed_is_the_same_run(which: int) -> None:
-    """In two processes whose sets of strings have different orders."""
+    """In two processes whose sets of strings have different orders: events and evidence."""
     playing = [
         subprocess.Popen(
             [sys.executable, "-c", ONCE, str(which)],
@@ -44,3 +47,4 @@ def test_the_same_seed_is_the_same_run(which: int) -> None:
     first, other = (process.communicate(timeout=200)[0].split() for process in playing)
     assert first == other
     assert int(first[1]) > 5_000
+    assert int(first[3]) > 0, "a table of evidence is empty"

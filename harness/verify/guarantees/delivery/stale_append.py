@@ -4,7 +4,10 @@ With acks=all in one partition, over all clients."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from urteil.harness.verify.guarantees.base import Guarantee, count_records, place
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
@@ -18,16 +21,23 @@ _SENDS = (
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No record lies below the offset of one that was acknowledged before its send began."""
+    """No record lies below the offset of one that was acknowledged before its send began.
+
+    From the highest offset down, `above_ns` is the first acknowledgement above.
+    """
     for partition in history.partitions:
         acked = [
-            (send.invoke_ns, send.complete_ns, offset, send.value_id)
+            (offset, send.invoke_ns, send.complete_ns, send.value_id)
             for send in partition.sends
             if send.acks == -1 and (offset := acknowledged_offset(send)) is not None
         ]
-        for invoke_ns, _, offset, value in acked:
-            if any(done_ns < invoke_ns and at > offset for _, done_ns, at, _ in acked):
-                yield partition.violation("real-time order", offset, value)
+        above_ns = math.inf
+        for offset, sends in groupby(sorted(acked, reverse=True), key=itemgetter(0)):
+            records = list(sends)
+            for _, invoke_ns, _, value in records:
+                if above_ns < invoke_ns:
+                    yield partition.violation("real-time order", offset, value)
+            above_ns = min(above_ns, *(done_ns for _, _, done_ns, _ in records))
 
 
 GUARANTEE = Guarantee(

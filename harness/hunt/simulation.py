@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from urteil.harness.reaper import start_reaper
-
-MODULE = "urteil.suites.simulation.play"
+from urteil.harness.simulation_process import Child, run_child, seed_arguments
 
 
 class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,57 +38,49 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoSimulation(Exception):
-    """The simulation has no Python, or the bug is one of other source."""
+    """The simulation has no Python, does not know a name, or the bug is one of other source."""
 
 
 def simulate(
     seeds: Sequence[int],
     *,
     limit_s: float,
+    mixes: Sequence[str] = (),
+    mutant: str | None = None,
     lines: Path | None = None,
     bug: Path | None = None,
     draws: Sequence[Path] = (),
     processor_s: float | None = None,
 ) -> Simulation:
-    """Play `seeds`, with the executed lines in the folder `lines`, on brokers with a drawn `bug`.
-    Files of `draws` describe further runs, and are replaced by their results (guided_draws.py).
+    """Play `seeds` in all mixes of clients, or in `mixes`, with the executed lines in the folder
+    `lines`, on brokers with a `mutant` or a drawn `bug`. Files of `draws` describe further runs,
+    and are replaced by their results (guided_draws.py).
 
     With a bug, the child stops at the first seed with a finding. It is killed after `limit_s`
     seconds or `processor_s` of processor time, and when this process ends. Raises NoSimulation.
     """
     start_reaper()
-    argv = [sys.executable, "-m", MODULE, *(f"--seed={seed}" for seed in seeds)]
-    argv += [] if lines is None else [f"--lines={lines.resolve()}"]
-    argv += [] if bug is None else [f"--bug={bug.resolve()}"]
-    argv += [f"--draws={file.resolve()}" for file in draws]
-    argv += [] if processor_s is None else [f"--processor-s={processor_s:.0f}"]
-    began = time.monotonic()
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace",
-    )  # fmt: skip
-    try:
-        output, errors = process.communicate(timeout=limit_s)
-        code: int | None = process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        output, errors = process.communicate()
-        code = None
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    if code == _CANNOT_PLAY:
-        raise NoSimulation(errors.strip())
+    arguments = seed_arguments(seeds, mixes, mutant)
+    arguments += [] if lines is None else [f"--lines={lines.resolve()}"]
+    arguments += [] if bug is None else [f"--bug={bug.resolve()}"]
+    arguments += [f"--draws={file.resolve()}" for file in draws]
+    arguments += [] if processor_s is None else [f"--processor-s={processor_s:.0f}"]
+    return simulation_of(run_child(arguments, limit_s=limit_s))
+
+
+def simulation_of(child: Child) -> Simulation:
+    """What the child printed. Raises NoSimulation."""
+    if child.exit_code == _CANNOT_PLAY:
+        raise NoSimulation(child.errors.strip())
     return Simulation(
         runs=[
             msgspec.json.decode(line, type=SimulatedRun)
-            for line in output.splitlines()
+            for line in child.output.splitlines()
             if line.startswith("{") and line.endswith("}")
         ],
-        exit_code=code,
-        output="\n".join(errors.splitlines()[-_LINES:]),
-        seconds=round(time.monotonic() - began, 1),
+        exit_code=child.exit_code,
+        output="\n".join(child.errors.splitlines()[-_LINES:]),
+        seconds=round(child.seconds, 1),
     )
 
 

@@ -21,7 +21,6 @@ EARLIEST = -2
     models="KAFKA-5522: ListOffsets ignored the last stable offset",
     scenario="transactions",
     guarantee="precommitted_read",
-    unsimulated="the simulation has no transactions",
 )
 def list_offsets_ignores_lso(mark: Mark) -> None:
     """Uses the high watermark for every isolation level."""

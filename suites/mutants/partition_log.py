@@ -17,7 +17,6 @@ HEAD = struct.Struct(">q15xi")
     models="Redpanda #3036: a record at the last stable offset was readable",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated="the simulation has no transactions",
 )
 def lso_off_by_one(mark: Mark) -> None:
     """Adds one to the last stable offset, up to the high watermark."""
@@ -96,7 +95,6 @@ def truncated_batch_remembered(mark: Mark) -> None:
     models="a search of the transaction index by first offset",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="the simulation has no transactions",
 )
 def aborted_transactions_omitted(mark: Mark) -> None:
     """Removes aborted transactions that began before the fetch offset from the answer."""

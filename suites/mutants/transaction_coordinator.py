@@ -22,7 +22,6 @@ BEFORE = 60
     models="a marker that is not sent again after its request failed",
     scenario="transactions",
     guarantee="torn_txn",
-    unsimulated="the simulation has no transactions",
 )
 def abort_marker_on_some_partitions(mark: Mark) -> None:
     """Omits the first partition when the markers of an abort are sent."""

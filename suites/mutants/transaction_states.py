@@ -16,7 +16,6 @@ SHARE = 16
     models="KIP-98: the zombie producer",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="the simulation has no transactions",
 )
 def zombie_not_fenced(mark: Mark) -> None:
     """Bumps no epoch, neither for a new producer nor when its predecessor's transaction ends."""

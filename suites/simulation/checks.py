@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from urteil.broker.wire.batches import iter_records, parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
-from urteil.suites.simulation.client import History, Read, Send, records_of
+from urteil.suites.simulation.client import Answer, History, Read, Send, Txn, batch_records
 from urteil.suites.simulation.cluster import BROKERS
 from urteil.suites.simulation.storage import Disk
 from urteil.suites.simulation.zookeeper import Change
 
 Place = tuple[str, int]
 
-_STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
-_PRODUCER = struct.Struct(">qhii")
-_SEGMENT = re.compile(r"/data/(.+)-(\d+)/(\d{20})\.log")
+_STATE = re.compile(r"/brokers/topics/(?!__)([^/]+)/partitions/(\d+)/state")
+_SEGMENT = re.compile(r"/data/(?!__)(.+)-(\d+)/(\d{20})\.log")
+"""Topics of the brokers' own are not judged."""
+_MARKERS = ("abort", "commit")
+_READ_COMMITTED = "read_committed"
+_DAY_NS = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class Evidence:
     glimpses: list[Glimpse]
     min_isr: int
     troubles: list[str] = field(default_factory=list)
+    committed: dict[Place, tuple[list[Read], int]] = field(default_factory=dict)
+    """The log as readers of committed records got it in the end, and where it ended for them."""
+    txns_over_s: float | None = None
+    """When every transaction had to have ended."""
 
     def acked(self) -> Iterator[Send]:
         return (send for send in self.history.sends if send.outcome == "ok")
@@ -107,6 +114,7 @@ REFERENCES = (
     *("duplicate", "inconsistent_offset", "misplaced_ack", "reordered_send", "sequence_gap"),
     *("stale_append", "causal_loss", "hole", "replica_divergence", "epoch_lineage"),
     *("two_leaders", "epoch_went_back", "unclean_leader"),
+    *("torn_txn", "precommitted_read", "zombie_write", "hanging_txn"),
 )
 """The guarantees whose reference checks a simulation can feed. `ack_below_min_isr` needs to know
 which faults hid an ISR from its leader; here the leader's own memory is known instead."""
@@ -146,6 +154,9 @@ def small_history(evidence: Evidence) -> SmallHistory:
     tables: dict[str, list[dict[str, Any]]] = {
         "sends": [row for n, send in enumerate(evidence.history.sends) for row in _sends(n, send)],
         "reads": [_read(read, read.client, 0) for read in evidence.history.reads],
+        "txns": [_txn(txn) for txn in evidence.history.txns],
+        "clients": [_reader(name) for name in evidence.history.readers_of_committed],
+        "offset_answers": [_answer(answer) for answer in evidence.history.answers],
         "states": [_state(*state) for state in states_of(evidence.changes)],
     }
     for name in ("passes", "logs", "replicas"):
@@ -153,6 +164,9 @@ def small_history(evidence: Evidence) -> SmallHistory:
     for place, reads in evidence.final.items():
         tables["reads"] += [_read(read, "final", place[1]) for read in reads]
         tables["passes"].append(_pass(evidence, place, reads))
+    for place, (reads, end) in evidence.committed.items():
+        tables["reads"] += [_read(read, COMMITTED, place[1]) for read in reads]
+        tables["passes"].append(_pass_of(COMMITTED, place, _READ_COMMITTED, end))
     for place, replicas in evidence.replicas.items():
         for replica in replicas:
             rows = [row for base, batch in replica.batches for row in _records(base, batch)]
@@ -162,12 +176,36 @@ def small_history(evidence: Evidence) -> SmallHistory:
     lost = leaderless(evidence)
     kept = {
         name: [row for row in rows
-               if name == "states" or (row["topic"], row["partition"]) not in lost]
+               if name in _UNPLACED or (row["topic"], row["partition"]) not in lost]
         for name, rows in tables.items()
     }  # fmt: skip
     settings = {topic: {"min.insync.replicas": str(evidence.min_isr)}
                 for topic, _ in evidence.replicas}  # fmt: skip
-    return SmallHistory.of(kept, settings)
+    return SmallHistory.of(kept, settings, derived=_derived(evidence))
+
+
+_UNPLACED = ("states", "txns", "clients")
+COMMITTED = "final committed"
+
+
+def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
+    """Rows of derived tables that reference checks of transactions read."""
+    over_ns = None if evidence.txns_over_s is None else _ns(evidence.txns_over_s)
+    numbers = {place: p for p, place in enumerate(sorted(evidence.replicas))}
+    return {
+        "settings": [{"txns_over_ns": over_ns}],
+        "partitions": [
+            {"p": p, "topic": topic, "partition": partition, "log_start": 0, "ends_ns": 0,
+             "delete_retention_ns": _DAY_NS, "clock_moved": False}
+            for (topic, partition), p in numbers.items()
+        ],
+        "answers": [
+            {"p": numbers[answer.topic, answer.partition], "kind": answer.query}
+            | _answer(answer)
+            for answer in evidence.history.answers
+            if (answer.topic, answer.partition) in numbers
+        ],
+    }  # fmt: skip
 
 
 def leaderless(evidence: Evidence) -> set[Place]:
@@ -186,14 +224,14 @@ def _sends(number: int, send: Send) -> Iterator[dict[str, Any]]:
     for n, value in enumerate(send.values):
         is_placed = send.outcome == "ok" and send.offset >= 0
         yield {
-            "client": send.client, "session": 0, "op": 1_000 * number + n, "acks": -1,
+            "client": send.client, "session": send.session, "op": 1_000 * number + n, "acks": -1,
             "topic": send.topic, "partition": send.partition, "partition_intended": send.partition,
             "invoke_ns": _ns(send.begin_s), "complete_ns": _ns(send.end_s),
             "outcome": send.outcome, "offset": send.offset + n if is_placed else None,
             "node": send.node if send.node >= 0 else None, "attempts": send.attempts,
             "ambiguous": send.attempts > 1, "idempotent": send.producer_id >= 0,
             "producer_id": send.producer_id, "key": None, "value_id": value, "timestamp_ms": None,
-            "txn": None,
+            "txn": send.txn,
         }  # fmt: skip
 
 
@@ -209,24 +247,59 @@ def _read(read: Read, client: str, number: int) -> dict[str, Any]:
 def _pass(evidence: Evidence, place: Place, reads: list[Read]) -> dict[str, Any]:
     """The final reads of a partition: they had to reach the highest watermark."""
     marks = [replica.watermark for replica in evidence.replicas.get(place, ())]
+    end = max([*marks, *(read.offset + 1 for read in reads)])
+    return _pass_of("final", place, "read_uncommitted", end)
+
+
+def _pass_of(client: str, place: Place, isolation: str, end: int) -> dict[str, Any]:
     return {
-        "client": "final", "session": 0, "pass": place[1], "topic": place[0],
-        "partition": place[1], "isolation": "read_uncommitted", "final": True, "complete": True,
-        "from_offset": 0, "to_offset": max([*marks, *(read.offset + 1 for read in reads)]),
+        "client": client, "session": 0, "pass": place[1], "topic": place[0],
+        "partition": place[1], "isolation": isolation, "final": True, "complete": True,
+        "from_offset": 0, "to_offset": end,
+    }  # fmt: skip
+
+
+def _txn(txn: Txn) -> dict[str, Any]:
+    return {
+        "client": txn.client, "session": txn.session, "txn": txn.number,
+        "transactional_id": txn.transactional_id, "producer_id": txn.producer_id,
+        "epoch": txn.epoch, "begin_ns": _ns(txn.begin_s), "commit_invoke_ns": _ns(txn.commit_s),
+        "end_ns": _ns(txn.end_s), "outcome": txn.outcome, "error": None,
+        "init_invoke_ns": _ns(txn.init_invoke_s), "init_ns": _ns(txn.init_s), "late_end_ns": None,
+    }  # fmt: skip
+
+
+def _reader(name: str) -> dict[str, Any]:
+    return {"client": name, "session": 0, "kind": "consumer", "isolation": _READ_COMMITTED,
+            "group": None, "instance": None}  # fmt: skip
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "client": answer.client, "session": 0, "topic": answer.topic,
+        "partition": answer.partition, "query": answer.query, "offset": answer.offset,
+        "node": answer.node, "invoke_ns": _ns(answer.invoke_s),
+        "complete_ns": _ns(answer.complete_s), "error": None,
     }  # fmt: skip
 
 
 def _records(base: int, batch: bytes) -> Iterator[dict[str, Any]]:
-    """A row for each record of a batch on a disk."""
-    producer_id, producer_epoch, sequence, _ = _PRODUCER.unpack_from(batch, 43)
-    for offset, value, epoch in records_of(batch):
-        yield {
-            "offset": offset, "value_id": value, "leader_epoch": epoch, "batch_base": base,
-            "batch_crc": int.from_bytes(batch[17:21], "big"), "batch_bytes": len(batch),
-            "producer_id": producer_id, "producer_epoch": producer_epoch,
-            "sequence": sequence + offset - base if producer_id >= 0 else -1, "key": None,
-            "control": None, "transactional": False, "intact": True, "timestamp_ms": None,
-        }  # fmt: skip
+    """A row for each record of a batch on a disk, or for its marker."""
+    header = parse_header(batch)
+    row = {
+        "leader_epoch": header.partition_leader_epoch, "batch_base": base, "batch_crc": header.crc,
+        "batch_bytes": len(batch), "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch, "key": None, "control": None,
+        "transactional": header.is_transactional, "intact": True, "timestamp_ms": None,
+    }  # fmt: skip
+    if header.is_control:
+        (marker,) = iter_records(batch)
+        kind = _MARKERS[int.from_bytes((marker.key or b"")[2:4], "big")]
+        yield row | {"offset": base, "value_id": None, "control": kind, "sequence": -1}
+        return
+    for offset, value, _ in batch_records(header, batch):
+        sequence = header.base_sequence + offset - base if header.producer_id >= 0 else -1
+        yield row | {"offset": offset, "value_id": value, "sequence": sequence}
 
 
 def _log(replica: Replica, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -265,10 +338,13 @@ def first_sequence(evidence: Evidence) -> Iterator[str]:
         for replica in replicas:
             producers: set[tuple[int, int]] = set()
             for base, batch in replica.batches:
-                producer_id, epoch, sequence, _ = _PRODUCER.unpack_from(batch, 43)
-                if producer_id >= 0 and (producer_id, epoch) not in producers and sequence != 0:
-                    yield f"{place} on {replica.broker}: {producer_id} begins at {sequence}, {base}"
-                producers.add((producer_id, epoch))
+                header = parse_header(batch)
+                producer, sequence = header.producer_id, header.base_sequence
+                if producer < 0 or header.is_control:
+                    continue
+                if (producer, header.producer_epoch) not in producers and sequence != 0:
+                    yield f"{place} on {replica.broker}: {producer} begins at {sequence}, {base}"
+                producers.add((producer, header.producer_epoch))
 
 
 def ack_below_min_isr(evidence: Evidence) -> Iterator[str]:

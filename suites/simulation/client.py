@@ -7,12 +7,12 @@ import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from urteil.broker.net.channels import Channels, Endpoint
 from urteil.broker.net.host_names import Resolver
-from urteil.broker.wire.batches import build_batch, iter_batches, iter_records
+from urteil.broker.wire.batches import BatchHeader, build_batch, iter_batches, iter_records
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,
@@ -51,6 +51,41 @@ class Send:
     sequence: int = -1
     error: str = ""
     attempts: int = 0
+    session: int = 0
+    txn: int | None = None
+
+
+@dataclass(slots=True)
+class Txn:
+    """One transaction: `committed`, `aborted`, `fenced` before its commit, or `unknown`."""
+
+    client: str
+    session: int
+    number: int
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    begin_s: float
+    init_invoke_s: float
+    init_s: float
+    commit_s: float = -1.0
+    end_s: float = -1.0
+    outcome: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a partition ends: `latest` for readers of all records, `stable` for those of committed
+    ones."""
+
+    client: str
+    topic: str
+    partition: int
+    query: str
+    offset: int
+    node: int
+    invoke_s: float
+    complete_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +108,9 @@ class History:
     sends: list[Send] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     resets: list[tuple[str, str, int, int]] = field(default_factory=list)
+    txns: list[Txn] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    readers_of_committed: list[str] = field(default_factory=list)
 
 
 class Client:
@@ -142,32 +180,76 @@ class Client:
             await self.back_off()
 
     async def fetch(
-        self, node: int, topic: str, partition: int, offset: int, wait_ms: int
-    ) -> tuple[int, int, list[tuple[int, str, int]]]:
-        """Error, high watermark, and records as (offset, value, leader epoch)."""
+        self, node: int, topic: str, partition: int, offset: int, wait_ms: int, *,
+        is_committed: bool = False,
+    ) -> Fetched:  # fmt: skip
         part = FetchRequest.FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=1 << 16
         )
         request = FetchRequest(
             max_wait_ms=wait_ms,
             min_bytes=1,
+            isolation_level=int(is_committed),
             topics=[FetchRequest.FetchTopic(topic=topic, partitions=[part])],
         )
         answer = await self.ask(node, request, 11, wait_ms + CLIENT_TIMEOUT_MS)
         data = answer.responses[0].partitions[0]
-        return data.error_code, data.high_watermark, list(records_of(data.records, offset))
+        aborted = [(each.first_offset, each.producer_id)
+                   for each in data.aborted_transactions or ()]  # fmt: skip
+        batches = visible_batches(data.records, aborted)
+        records = [record for batch in batches for record in batch_records(*batch, offset)]
+        return Fetched(
+            data.error_code,
+            data.last_stable_offset if is_committed else data.high_watermark,
+            records,
+            max([offset, *(header.next_offset for header, _ in stored_batches(data.records))]),
+        )
 
 
-def records_of(data: Any, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """(offset, value, leader epoch) of every record from `start` on."""
+class Fetched(NamedTuple):
+    """An answer: `end` is the high watermark or the last stable offset, `records` are (offset,
+    value, leader epoch), `next_offset` is the offset behind all batches."""
+
+    error: int
+    end: int
+    records: list[tuple[int, str, int]]
+    next_offset: int
+
+
+def stored_batches(data: Any) -> list[tuple[BatchHeader, Any]]:
     if data is None:
-        return
+        return []
     frames = b"".join(data) if isinstance(data, list) else data
-    for header, batch in iter_batches(frames, allow_partial_tail=True):
-        for record in iter_records(batch):
-            if record.offset >= start:
-                value = (record.value or b"").decode().split(" ")[0]
-                yield record.offset, value, header.partition_leader_epoch
+    return list(iter_batches(frames, allow_partial_tail=True))
+
+
+def visible_batches(data: Any, aborted: list[tuple[int, int]]) -> Iterator[tuple[BatchHeader, Any]]:
+    """What a consumer passes on: no markers, and nothing of the aborted transactions, each given as
+    its first offset and its producer."""
+    ahead, open_ids = sorted(aborted, reverse=True), set()
+    for header, batch in stored_batches(data):
+        while ahead and ahead[-1][0] <= header.last_offset:
+            open_ids.add(ahead.pop()[1])
+        if header.is_control:
+            open_ids.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in open_ids):
+            yield header, batch
+
+
+def batch_records(header: BatchHeader, batch: Any, start: int = 0) -> Iterator[
+    tuple[int, str, int]
+]:  # fmt: skip
+    """(offset, value, leader epoch) of every record of a batch from `start` on."""
+    for record in iter_records(batch):
+        if record.offset >= start:
+            value = (record.value or b"").decode().split(" ")[0]
+            yield record.offset, value, header.partition_leader_epoch
+
+
+def records_of(data: Any) -> Iterator[tuple[int, str, int]]:
+    """(offset, value, leader epoch) of every record but markers."""
+    for header, batch in visible_batches(data, []):
+        yield from batch_records(header, batch)
 
 
 class Producer(Client):
@@ -271,6 +353,12 @@ class Producer(Client):
 class Reader(Client):
     """Follows one partition for as long as it is let, and reads it whole in the end."""
 
+    is_committed = False
+
+    @property
+    def reads(self) -> list[Read]:
+        return self._history.reads
+
     async def follow(self, topic: str, partition: int) -> None:
         position = 0
         while True:
@@ -281,15 +369,17 @@ class Reader(Client):
 
     async def _poll(self, topic: str, partition: int, position: int) -> int:
         node = await self.leader(topic, partition)
-        error, watermark, records = await self.fetch(node, topic, partition, position, 500)
-        if error == ErrorCode.OFFSET_OUT_OF_RANGE:
+        fetched = await self.fetch(
+            node, topic, partition, position, 500, is_committed=self.is_committed
+        )
+        if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._history.resets.append((self.name, topic, partition, position))
-            return max(0, watermark)
-        if error:
+            return max(0, fetched.end)
+        if fetched.error:
             await self.forget_leader(topic, partition)
             return position
-        self._keep(topic, partition, records)
-        return records[-1][0] + 1 if records else position
+        self._keep(topic, partition, fetched.records)
+        return fetched.next_offset
 
     def _keep(self, topic: str, partition: int, records: list[tuple[int, str, int]]) -> None:
         now = self._loop.time()
@@ -299,20 +389,33 @@ class Reader(Client):
         ]
 
     async def sweep(self, topic: str, partition: int) -> tuple[int, int]:
-        """Everything from offset 0 to the high watermark: where it ended, and the watermark."""
-        position, watermark = 0, 1
-        while position < watermark:
+        """Everything from offset 0 to the end: where it ended, and the end."""
+        position, end = 0, 1
+        while position < end:
             node = await self.leader(topic, partition)
             try:
-                error, watermark, records = await self.fetch(node, topic, partition, position, 0)
+                fetched = await self.fetch(
+                    node, topic, partition, position, 0, is_committed=self.is_committed
+                )
             except LOST:
-                error, records = ErrorCode.UNKNOWN_SERVER_ERROR, []
-            if error:
-                watermark = position + 1
+                fetched = Fetched(ErrorCode.UNKNOWN_SERVER_ERROR, 0, [], position)
+            if fetched.error:
+                end = position + 1
                 await self.forget_leader(topic, partition)
                 continue
-            if not records:
+            end = fetched.end
+            if fetched.next_offset == position:
                 break
-            self._keep(topic, partition, records)
-            position = records[-1][0] + 1
-        return position, watermark
+            self._keep(topic, partition, fetched.records)
+            position = fetched.next_offset
+        return position, end
+
+
+class CommittedReader(Reader):
+    """Reads under read_committed."""
+
+    is_committed = True
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._history.readers_of_committed.append(self.name)

@@ -123,6 +123,8 @@ class Cluster:
 
     loop: SimulatedLoop
     rng: random.Random
+    properties: dict[str, str] = field(default_factory=dict)
+    """In addition to `PROPERTIES`."""
     ensemble: Ensemble = field(init=False)
     disks: dict[str, Disk] = field(default_factory=dict)
     clocks: dict[int, Clock] = field(default_factory=dict)
@@ -141,10 +143,14 @@ class Cluster:
         name = process(broker_id)
         host = self.loop.network.born(name)
         machine = SimulatedMachine(self, name, host)
-        properties = PROPERTIES | {
-            "broker.id": str(broker_id),
-            "listeners": f"PLAINTEXT://{name}:{PORT}",
-        }
+        properties = (
+            PROPERTIES
+            | self.properties
+            | {
+                "broker.id": str(broker_id),
+                "listeners": f"PLAINTEXT://{name}:{PORT}",
+            }
+        )
         token = _current_host.set(host)
         try:
             broker = Broker(
@@ -215,14 +221,15 @@ class Cluster:
         return list(json.loads(data)["partitions"][str(partition)])
 
     def is_healthy(self, partitions: int) -> bool:
-        """All brokers are up and registered, every partition led and with all replicas in sync."""
+        """All brokers are up and registered, so many partitions are there, and every one is led and
+        has all replicas in sync."""
         states = self.states()
         return (
             len(self.lives) == len(BROKERS)
             and all(life.starting.done() for life in self.lives.values())
             and len(self.ensemble.children("/brokers/ids")) == len(BROKERS)
             and self.controller() is not None
-            and len(states) == partitions
+            and len(states) >= partitions
             and all(
                 state.leader > 0 and len(state.isr) == len(BROKERS) for state in states.values()
             )

@@ -360,7 +360,7 @@ class SimulatedLoop(SimLoop):
 
     def _run_until_done(self, task: asyncio.Task[Any]) -> None:
         """Without simloop's search for failed tasks that nobody awaits."""
-        set_running: Callable[[Any], None] = asyncio._set_running_loop  # type: ignore[attr-defined]
+        set_running: Callable[[Any], None] = asyncio._set_running_loop
         set_running(self)
         try:
             while not task.done():

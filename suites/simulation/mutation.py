@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urteil.chaos import capabilities
+from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
+from urteil.suites.simulation.mixes import REPLICATION, TRANSACTIONS
 from urteil.suites.simulation.scenario import Run, simulate
 
 
@@ -18,11 +21,17 @@ class Count(Mark):
         self.hits += 1
 
 
+def mix_of(name: str) -> str:
+    """The mix that can show the bug: the one with what its guarantee is about."""
+    needs = GUARANTEES[MUTANTS[name].guarantee].requires
+    return TRANSACTIONS if capabilities.TRANSACTIONS in needs else REPLICATION
+
+
 def simulate_mutant(name: str, seed: int) -> tuple[Run, int]:
     """What came of it, and how often the bug acted."""
     count = Count()
     MUTANTS[name].apply(count)
     try:
-        return simulate(seed), count.hits
+        return simulate(seed, mix=mix_of(name)), count.hits
     finally:
         patching.undo()

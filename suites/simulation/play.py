@@ -1,10 +1,11 @@
 """`python -m urteil.suites.simulation.play --seed N ...`: seeds in turn, a JSON line for each.
 
-Another program plays seeds by it: `--lines DIR` records which lines of the broker run, `--bug FILE`
-plays them on brokers with a drawn bug and ends at the first finding. `--draws FILE` plays a seed
-whose faults begin as those of another run, and replaces the file by the run's own draws and its
-rows of evidence. It runs in the environment of
-the simulation, and starts itself again there.
+A seed is played in every mix of clients, or in those of `--mix`; with `--mutant NAME` on brokers
+with a seeded bug. Another program plays seeds by it: `--lines DIR` records which lines of the
+broker run, `--bug FILE` plays them on brokers with a drawn bug and ends at the first finding.
+`--draws FILE` plays a seed whose faults begin as those of another run, and replaces the file by the
+run's own draws and its rows of evidence. It runs in the environment of the simulation, and starts
+itself again there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,13 +29,15 @@ if TYPE_CHECKING:
 
 MODULE = "urteil.suites.simulation.play"
 CANNOT_PLAY = 3
-"""The exit code without a Python for it, and for a bug of other source."""
+"""The exit code without a Python for it, for an unknown name, and for a bug of other source."""
 MEMORY = 3 << 30
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m {MODULE}")
     parser.add_argument("--seed", type=int, action="append", default=[])
+    parser.add_argument("--mix", action="append", default=[])
+    parser.add_argument("--mutant")
     parser.add_argument("--draws", type=Path, action="append", default=[])
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--bug", type=Path)
@@ -52,7 +56,14 @@ def main(arguments: list[str]) -> int:
         _record_lines(options.lines)
     for file in options.draws:
         _play_draws(file)
-    _play(options.seed, _Bug() if drawn is None else _import_with_bug(drawn))
+    bug = _Bug() if drawn is None else _import_with_bug(drawn)
+    try:
+        if options.mutant is not None:
+            _apply_mutant(options.mutant, bug)
+        _play(options.seed, options.mix, bug)
+    except _UnknownName as error:
+        print(error, file=sys.stderr)
+        return CANNOT_PLAY
     return 0
 
 
@@ -110,15 +121,45 @@ def _limit(processor_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def _play(seeds: list[int], bug: _Bug) -> None:
+class _UnknownName(Exception):
+    """There is no mix or mutant of that name."""
+
+
+def _require_known(kind: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise _UnknownName(f"no {kind} is named {name}: there are {', '.join(sorted(known))}")
+
+
+def _apply_mutant(name: str, bug: _Bug) -> None:
+    from urteil.suites.mutants import MUTANTS
+    from urteil.suites.mutants.patching import Mark
+
+    class Hit(Mark):
+        def hit(self) -> None:
+            bug.hit()
+
+    _require_known("mutant", name, MUTANTS)
+    MUTANTS[name].apply(Hit(None))
+
+
+def _play(seeds: list[int], mixes: list[str], bug: _Bug) -> None:
+    """Play the seeds in the mixes. With a drawn bug, end at the first finding."""
+    from urteil.suites.simulation.mixes import MIXES
     from urteil.suites.simulation.scenario import simulate
 
+    for mix in mixes:
+        _require_known("mix", mix, MIXES)
     for seed in seeds:
-        run = simulate(seed)
-        findings = {finding.guarantee: finding.sentence for finding in reversed(run.findings)}
-        row = {"seed": seed, "findings": findings, "seconds": round(run.real_s, 2),
-               "virtual_s": round(run.virtual_s, 1)}  # fmt: skip
-        print(json.dumps(row | {"bug_ran": bug.ran}), flush=True)
+        runs = [simulate(seed, mix=mix) for mix in mixes or MIXES]
+        findings = {
+            finding.guarantee: finding.sentence for run in runs for finding in run.findings[::-1]
+        }
+        row = {
+            "seed": seed, "findings": findings, "bug_ran": bug.ran,
+            "seconds": round(sum(run.real_s for run in runs), 2),
+            "virtual_s": round(sum(run.virtual_s for run in runs), 1),
+        }  # fmt: skip
+        print(json.dumps(row), flush=True)
         if bug.is_there and findings:
             return
 
@@ -127,7 +168,8 @@ def _play_draws(file: Path) -> None:
     """Play the run that a file describes: `seed`, and `draws` with the `first` draws of its faults
     and the `seed` of the further ones."""
     from urteil.suites.simulation.draws import Draws
-    from urteil.suites.simulation.scenario import Scale, simulate
+    from urteil.suites.simulation.mixes import Scale
+    from urteil.suites.simulation.scenario import simulate
 
     request = json.loads(file.read_text())
     first = [draw if isinstance(draw, float) else tuple(draw) for draw in request["first"]]

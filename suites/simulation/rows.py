@@ -8,6 +8,7 @@ from typing import Any
 from urteil.suites.simulation.checks import Evidence, small_history
 
 TABLES = ("sends", "reads", "passes", "states", "logs", "replicas")
+"""Those that runs of the replication mix fill."""
 CONTROLLER, BROKERS = "/controller", "/brokers/ids/"
 
 

@@ -15,28 +15,17 @@ from typing import Any
 
 from urteil.suites.simulation import checks
 from urteil.suites.simulation.checks import Evidence, Finding, Glimpse, Place
-from urteil.suites.simulation.client import Client, History, Producer, Reader
+from urteil.suites.simulation.client import Client, History, Reader
 from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
 from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.mixes import MIXES, PARTITIONS, REPLICATION, TOPIC, Mix, Scale
 from urteil.suites.simulation.rows import rows_of
 from urteil.suites.simulation.schedule import LATENCY_S, Schedule
 from urteil.suites.simulation.waiting import holds_within
 
-TOPIC = "t"
-PARTITIONS = 3
-PRODUCERS = 4
 GLIMPSE_S = 0.2
 SHOWN = 3
 STARTING_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much of everything."""
-
-    sends: int = 1000
-    faults_s: float = 60.0
-    recovery_s: float = 90.0
 
 
 @dataclass(slots=True)
@@ -44,6 +33,7 @@ class Run:
     """What came of a seed."""
 
     seed: int
+    mix: str
     findings: list[Finding] = field(default_factory=list)
     trace: str = ""
     events: int = 0
@@ -59,10 +49,11 @@ class Run:
 
     def __str__(self) -> str:
         lines = [
-            f"seed {self.seed}: {len(self.findings)} findings, {self.virtual_s:.0f} virtual s in "
-            f"{self.real_s:.1f} s, sends {dict(self.outcomes)}, faults {dict(self.played)}",
+            f"seed {self.seed} of {self.mix}: {len(self.findings)} findings, "
+            f"{self.virtual_s:.0f} virtual s in {self.real_s:.1f} s, "
+            f"sends {dict(self.outcomes)}, faults {dict(self.played)}",
             *(f"  {line}" for line in self._told()),
-            f"  again: tox run -e simulation -- -k seeds --first-seed {self.seed} --seeds 1",
+            f"  again: urteil simulate --seeds {self.seed} --mix {self.mix}",
         ]
         return "\n".join(lines)
 
@@ -78,22 +69,29 @@ class Run:
                 yield f"{guarantee}: {len(sentences) - SHOWN} more"
 
 
-def simulate(seed: int, scale: Scale | None = None, draws: random.Random | None = None) -> Run:
-    """Play a seed and judge it. Never raises for what the brokers do.
+def simulate(
+    seed: int,
+    scale: Scale | None = None,
+    draws: random.Random | None = None,
+    mix: str = REPLICATION,
+) -> Run:
+    """Play a seed of a mix and judge it. Never raises for what the brokers do.
 
     The faults are drawn from `draws`, if given; then the run has its rows of evidence.
     """
     began = time.process_time()
     loop = SimulatedLoop(seed)
     loop.network.set_defaults(latency=LATENCY_S)
-    run = Run(seed)
+    run = Run(seed, mix)
     errors = _Tracebacks()
     logger = logging.getLogger()
     logger.addHandler(errors)
     _keep_modules()
     gc.disable()  # when a cycle is collected must not matter, and it is quicker so
     try:
-        evidence = loop.run_until_complete(_play(loop, seed, scale or Scale(), run, draws))
+        evidence = loop.run_until_complete(
+            _play(loop, seed, scale or Scale(), run, draws, MIXES[mix])
+        )
         run.trace, run.events = loop.trace_of_all.hash(), loop.trace_of_all.count
         run.virtual_s = loop.time()
         evidence.troubles += errors.texts
@@ -128,10 +126,15 @@ class _Tracebacks(logging.Handler):
 
 
 async def _play(
-    loop: SimulatedLoop, seed: int, scale: Scale, run: Run, draws: random.Random | None
+    loop: SimulatedLoop,
+    seed: int,
+    scale: Scale,
+    run: Run,
+    draws: random.Random | None,
+    mix: type[Mix],
 ) -> Evidence:
     rng = random.Random(f"{seed}:scenario")
-    cluster, history = Cluster(loop, rng), History()
+    cluster, history = Cluster(loop, rng, mix.properties), History()
     evidence = Evidence(history, cluster.ensemble.history, {}, {}, [], int(
         PROPERTIES["min.insync.replicas"]))  # fmt: skip
     for broker_id in BROKERS:
@@ -142,20 +145,16 @@ async def _play(
         await admin.host.create_task(admin.create_topic(TOPIC, PARTITIONS))
     await _until(lambda: cluster.is_healthy(PARTITIONS), STARTING_S, "a healthy cluster")
     looking = asyncio.ensure_future(_look(loop, cluster, evidence.glimpses))
-    producing = _produce(loop, history, rng, scale)
-    readers = [Reader(loop, f"r{n}", history, rng.getrandbits(64)) for n in range(PARTITIONS)]
-    following = [
-        reader.host.create_task(reader.follow(TOPIC, n)) for n, reader in enumerate(readers)
-    ]
-    names = [*(f"p{n}" for n in range(PRODUCERS)), *(f"r{n}" for n in range(PARTITIONS))]
-    schedule = Schedule(loop, cluster, draws or rng, names)
+    load = mix(loop, history, rng, scale)
+    schedule = Schedule(loop, cluster, draws or rng, load.names)
     schedule.partitions = PARTITIONS
     await schedule.play(scale.faults_s)
     reviving = asyncio.ensure_future(schedule.revive())
-    await _recover(loop, cluster, producing, scale, evidence)
-    for task in (*following, looking, reviving):
+    await _recover(loop, cluster, load.producing, scale, evidence)
+    await load.settle(evidence)
+    for task in (*load.following, looking, reviving):
         task.cancel()
-    await _read_all(loop, cluster, rng, scale, evidence)
+    await _read_all(loop, cluster, load.final_readers(), scale, evidence)
     evidence.troubles += [
         f"a broker could not start: {error!r}"
         for error in schedule.failed_starts
@@ -175,19 +174,6 @@ async def _until(condition: Callable[[], bool], within_s: float, what: str) -> N
 def _registered(cluster: Cluster) -> bool:
     ids = "/brokers/ids"
     return cluster.ensemble.exists(ids) is not None and len(cluster.ensemble.children(ids)) == 3
-
-
-def _produce(
-    loop: SimulatedLoop, history: History, rng: random.Random, scale: Scale
-) -> list[asyncio.Task[None]]:
-    tasks = []
-    for n in range(PRODUCERS):
-        producer = Producer(loop, f"p{n}", history, rng.getrandbits(64), idempotent=n % 2 == 0)
-        share = scale.sends // PRODUCERS
-        pause_s = scale.faults_s / share
-        running = producer.run(TOPIC, PARTITIONS, share, pause_s)
-        tasks.append(producer.host.create_task(running))
-    return tasks
 
 
 async def _look(loop: SimulatedLoop, cluster: Cluster, glimpses: list[Glimpse]) -> None:
@@ -241,21 +227,11 @@ async def _recover(
 
 
 async def _read_all(
-    loop: SimulatedLoop, cluster: Cluster, rng: random.Random, scale: Scale, evidence: Evidence
+    loop: SimulatedLoop, cluster: Cluster, readers: list[Reader], scale: Scale, evidence: Evidence
 ) -> None:
-    final = History()
-    reader = Reader(loop, "final", final, rng.getrandbits(64))
-    for n in range(PARTITIONS):
-        sweeping = reader.host.create_task(reader.sweep(TOPIC, n))
-        await asyncio.wait([sweeping], timeout=scale.recovery_s)
-        if not sweeping.done():
-            sweeping.cancel()
-            evidence.troubles.append(f"partition {n} could not be read")
-        else:
-            position, watermark = sweeping.result()
-            if position < watermark:
-                evidence.troubles.append(f"partition {n} ended at {position} of {watermark}")
-        evidence.final[TOPIC, n] = [read for read in final.reads if read.partition == n]
+    for reader in readers:
+        for n in range(PARTITIONS):
+            await _sweep(reader, n, scale, evidence)
     await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
     for broker_id, life in cluster.lives.items():
         replicas = getattr(life.broker, "replicas", None)
@@ -265,6 +241,25 @@ async def _read_all(
         disk = cluster.disks[process(broker_id)]
         for place, replica in checks.read_replicas(disk, broker_id, watermarks).items():
             evidence.replicas.setdefault(place, []).append(replica)
+
+
+async def _sweep(reader: Reader, n: int, scale: Scale, evidence: Evidence) -> None:
+    """The final pass of a reader over a partition."""
+    reader.reads.clear()
+    sweeping = reader.host.create_task(reader.sweep(TOPIC, n))
+    await asyncio.wait([sweeping], timeout=scale.recovery_s)
+    position = end = 0
+    if not sweeping.done():
+        sweeping.cancel()
+        evidence.troubles.append(f"partition {n} could not be read")
+    else:
+        position, end = sweeping.result()
+        if position < end:
+            evidence.troubles.append(f"partition {n} ended at {position} of {end}")
+    if reader.is_committed:
+        evidence.committed[TOPIC, n] = [*reader.reads], end
+    else:
+        evidence.final[TOPIC, n] = [*reader.reads]
 
 
 def _caught_up(cluster: Cluster) -> bool:

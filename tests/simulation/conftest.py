@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from urteil.suites.simulation.scenario import Run
 
 SEEDS = 6
-IN_DEFAULT = 3
-"""Of these, how many the default tests play; the others are thorough."""
+IN_DEFAULT = {"replication": 3, "transactions": 1}
+"""Of these, how many the default tests play of each mix; the others are thorough."""
+Sound = Callable[[int, str], "Future[Run]"]
 RUNS = pytest.StashKey[list["Run"]]()
 
 if importlib.util.find_spec("simloop") is None:  # the environment of the other tests
@@ -32,12 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames and "name" not in metafunc.fixturenames:
         first = metafunc.config.getoption("--first-seed")
-        if asked := metafunc.config.getoption("--seeds"):
-            metafunc.parametrize("seed", range(first, first + asked))
-        else:
-            seeds = range(first, first + SEEDS)
-            more = [pytest.param(seed, marks=pytest.mark.thorough) for seed in seeds[IN_DEFAULT:]]
-            metafunc.parametrize("seed", [*seeds[:IN_DEFAULT], *more])
+        asked = metafunc.config.getoption("--seeds")
+        cases = [
+            pytest.param(mix, first + n, marks=[pytest.mark.thorough] if n >= default else [])
+            for mix, default in IN_DEFAULT.items()
+            for n in range(asked or SEEDS)
+        ]
+        if asked:
+            cases = [pytest.param(*case.values) for case in cases]
+        metafunc.parametrize(("mix", "seed"), cases)
 
 
 @pytest.fixture(scope="session")
@@ -49,24 +53,23 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.fixture(scope="session")
-def sound(pool: ProcessPoolExecutor) -> Callable[[int], Future[Run]]:
-    """The run of the unmutated broker at a seed: played once, for all who compare with it."""
+def sound(pool: ProcessPoolExecutor) -> Sound:
+    """The run of the unmutated broker at a seed of a mix: played once, for all who compare with
+    it."""
     from urteil.suites.simulation.scenario import simulate
 
-    return functools.cache(lambda seed: pool.submit(simulate, seed))
+    return functools.cache(lambda seed, mix: pool.submit(simulate, seed, mix=mix))
 
 
 @pytest.fixture(scope="session")
-def runs(
-    request: pytest.FixtureRequest, sound: Callable[[int], Future[Run]]
-) -> dict[int, Future[Run]]:
-    """Every seed that a test asked for, under way."""
-    seeds = [
-        item.callspec.params["seed"]
+def runs(request: pytest.FixtureRequest, sound: Sound) -> dict[tuple[str, int], Future[Run]]:
+    """Every seed of a mix that a test asked for, under way."""
+    asked = [
+        (item.callspec.params["mix"], item.callspec.params["seed"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and "runs" in item.fixturenames
     ]
-    return {seed: sound(seed) for seed in seeds}
+    return {(mix, seed): sound(seed, mix) for mix, seed in asked}
 
 
 @pytest.fixture

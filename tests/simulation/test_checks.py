@@ -11,7 +11,7 @@ import pytest
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks
 from urteil.suites.simulation.checks import Evidence, Glimpse, Replica, judge
-from urteil.suites.simulation.client import History, Read, Send
+from urteil.suites.simulation.client import Answer, History, Read, Send, Txn
 from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
@@ -157,6 +157,48 @@ def stall(evidence: Evidence) -> None:
     evidence.troubles.append("nothing moved")
 
 
+def txn(number: int, **other: object) -> Txn:
+    """A transaction of the client p, committed from 100 s on."""
+    given = {"client": "p", "session": 0, "number": number, "transactional_id": "x",
+             "producer_id": PRODUCER, "epoch": 0, "begin_s": 3.0, "init_invoke_s": 1.0,
+             "init_s": 2.0, "commit_s": 100.0, "end_s": 101.0, "outcome": "committed"}  # fmt: skip
+    return Txn(**(given | other))  # type: ignore[arg-type]
+
+
+def with_txn(evidence: Evidence) -> None:
+    """The third record is one of a transaction, which readers of committed records receive."""
+    evidence.history.txns.append(txn(1))
+    evidence.history.sends[3].txn = 1
+    evidence.history.readers_of_committed += ["r", checks.COMMITTED]
+    evidence.committed[PLACE] = [read(n) for n in range(4)], 4
+
+
+def tear(evidence: Evidence) -> None:
+    with_txn(evidence)
+    evidence.committed[PLACE][0].pop()
+
+
+def read_too_early(evidence: Evidence) -> None:
+    with_txn(evidence)
+    evidence.history.reads[3] = replace(read(3), at_s=99.0)
+
+
+def write_after_the_successor(evidence: Evidence) -> None:
+    with_txn(evidence)
+    evidence.history.txns.append(
+        txn(2, session=1, epoch=1, init_invoke_s=2.2, init_s=2.5, outcome="aborted", commit_s=-1.0)
+    )
+
+
+def hold_back(evidence: Evidence) -> None:
+    with_txn(evidence)
+    evidence.txns_over_s = 200.0
+    evidence.history.answers += [
+        Answer("a", *PLACE, "latest", 4, 1, 198.0, 199.0),
+        Answer("a", *PLACE, "stable", 3, 1, 201.0, 202.0),
+    ]
+
+
 DAMAGE: dict[Callable[[Evidence], None], str] = {
     lose: "lost_write",
     take_back: "vanished_read",
@@ -180,11 +222,18 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
     elect_a_stranger: "unclean_leader",
     be_alone: "ack_below_min_isr",
     stall: "no_progress",
+    tear: "torn_txn",
+    read_too_early: "precommitted_read",
+    write_after_the_successor: "zombie_write",
+    hold_back: "hanging_txn",
 }
 
 
 def test_correct_history_passes() -> None:
     assert judge(sound()) == []
+    evidence = sound()
+    with_txn(evidence)
+    assert judge(evidence) == []
 
 
 def test_every_check_is_tried() -> None:

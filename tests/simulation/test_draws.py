@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from urteil.suites.simulation.draws import Draws
-from urteil.suites.simulation.scenario import Scale, simulate
+from urteil.suites.simulation.mixes import Scale
+from urteil.suites.simulation.scenario import simulate
 
 SHORT = Scale(sends=100, faults_s=6.0)
 

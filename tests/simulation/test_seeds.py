@@ -10,12 +10,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from urteil.suites.simulation.scenario import Run, Scale
+from urteil.suites.simulation.mixes import REPLICATION, TRANSACTIONS, Scale
+from urteil.suites.simulation.scenario import Run
 
 ONCE = """
 import hashlib, sys
 from urteil.suites.simulation.draws import Draws
-from urteil.suites.simulation.scenario import Scale, simulate
+from urteil.suites.simulation.mixes import Scale
+from urteil.suites.simulation.scenario import simulate
 seed = int(sys.argv[1])
 run = simulate(seed, Scale(sends=300, faults_s=20.0), Draws(seed))
 evidence = hashlib.sha256(repr(run.rows).encode()).hexdigest()
@@ -23,12 +25,18 @@ print(run.trace, run.events, evidence, min(map(len, run.rows.values())))
 """
 
 
+LEAST_OK = {REPLICATION: Scale().sends // 2, TRANSACTIONS: 50}
+
+
 def test_a_seed_keeps_every_guarantee(
-    seed: int, runs: dict[int, Future[Run]], keep: Callable[[Run], None]
+    mix: str,
+    seed: int,
+    runs: dict[tuple[str, int], Future[Run]],
+    keep: Callable[[Run], None],
 ) -> None:
-    run = runs[seed].result()
+    run = runs[mix, seed].result()
     keep(run)
-    assert run.outcomes["ok"] > Scale().sends / 2, run
+    assert run.outcomes["ok"] > LEAST_OK[mix], run
     assert not run.findings, run
 
 

@@ -28,6 +28,7 @@ from urteil.cli.schedule import schedule
 from urteil.cli.sensitivity import sensitivity
 from urteil.cli.serve import compare, serve
 from urteil.cli.shrink import shrink
+from urteil.cli.simulate import simulate
 from urteil.cli.states import states
 from urteil.cli.tool import tool
 from urteil.cli.wire import wire
@@ -63,6 +64,7 @@ for command in (
     shrink,
     mutants,
     coverage,
+    simulate,
     states,
     sensitivity,
     bugs,

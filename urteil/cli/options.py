@@ -41,6 +41,19 @@ def controllers_option(default: str = "the scenario's") -> Decorator:
     )  # fmt: skip
 
 
+def master_option(about: str) -> Decorator:
+    return click.option("--master", metavar="URL", help=about, callback=_must_have_spark)
+
+
+def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
+    """Reject --master without PySpark before a run begins."""
+    from urteil.harness.dependencies.pyspark import require_pyspark
+
+    if master is not None:
+        require_pyspark()
+    return master
+
+
 def _to_number(_context: Any, _param: Any, value: str | None) -> int | None:
     return None if value is None else int(value)
 

@@ -18,6 +18,7 @@ from urteil.cli.options import (
     engine_option,
     hosts_option,
     json_option,
+    master_option,
     out_option,
     run_argument,
     summary_option,
@@ -42,15 +43,6 @@ _engine = engine_option()
 _result_json = json_option("Print only result.json.")
 
 
-def _must_have_spark(_context: Any, _param: Any, master: str | None) -> str | None:
-    """Reject --master without PySpark before a run begins."""
-    from urteil.harness.dependencies.pyspark import require_pyspark
-
-    if master is not None:
-        require_pyspark()
-    return master
-
-
 def _check_master(engine: str, master: str | None) -> None:
     from urteil.harness.verify.engines.choice import check_master
 
@@ -60,9 +52,7 @@ def _check_master(engine: str, master: str | None) -> None:
         raise click.UsageError(str(error)) from None
 
 
-_master = click.option(
-    "--master", metavar="URL", help="Spark master [default: local[2]]", callback=_must_have_spark
-)
+_master = master_option("Spark master [default: local[2]]")
 
 
 @click.command(short_help="Play a scenario, judge it and write its report.")

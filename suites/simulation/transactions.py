@@ -1,0 +1,281 @@
+"""Clients of transactions: writers that commit, abort, stall and replace each other, and a client
+that asks where partitions end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    FindCoordinatorRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    ProduceRequest,
+)
+from urteil.suites.simulation.client import (
+    ACKED,
+    CLIENT_TIMEOUT_MS,
+    LOST,
+    REQUEST_MS,
+    Answer,
+    Client,
+    Send,
+    Txn,
+)
+from urteil.suites.simulation.cluster import EPOCH_MS
+
+TIMEOUT_MS = 6_000
+CLEANUP_MS = 1_000
+TRANSACTION_KEY = 1
+LATEST = -1
+AGAIN = (
+    *(ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    *(ErrorCode.NOT_COORDINATOR, ErrorCode.CONCURRENT_TRANSACTIONS),
+    *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REQUEST_TIMED_OUT),
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+)
+"""The coordinator does not answer the question yet."""
+SETTLED = (
+    *(ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE),
+    *(ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    *(ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
+)
+"""Sending the batch again changes nothing."""
+FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+
+
+class Refused(Exception):
+    """A request of a transaction was answered with an error that ends the transaction."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class Writer(Client):
+    """Transactions one after another. After an error the producer is initialised again."""
+
+    def __init__(self, *given: Any, transactional_id: str) -> None:
+        super().__init__(*given)
+        self._id = transactional_id
+        self._producer = (-1, -1)
+        self._init_s = (-1.0, -1.0)
+        self._session = self._number = self._next = 0
+        self._sequences: dict[int, int] = {}
+        self._coordinator: int | None = None
+
+    async def run(self, topic: str, partitions: int, transactions: int, pause_s: float) -> None:
+        for _ in range(transactions):
+            await asyncio.sleep(self.rng.expovariate(1 / pause_s))
+            if self._producer[0] < 0:
+                await self._initialise()
+            await self._transaction(topic, partitions)
+
+    async def _initialise(self) -> None:
+        began_s = self._loop.time()
+        request = InitProducerIdRequest(
+            transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS
+        )
+        while True:
+            answer = await self._ask_coordinator(request, 1)
+            if answer.error_code == ErrorCode.NONE:
+                break
+            await self.back_off()
+        self._producer = answer.producer_id, answer.producer_epoch
+        self._init_s = began_s, self._loop.time()
+        self._session += 1
+        self._sequences.clear()
+
+    async def _transaction(self, topic: str, partitions: int) -> None:
+        self._number += 1
+        txn = Txn(
+            self.name, self._session, self._number, self._id, *self._producer,
+            self._loop.time(), *self._init_s,
+        )  # fmt: skip
+        self._history.txns.append(txn)
+        try:
+            await self._write(txn, topic, partitions)
+            await self._end(txn, commits=self.rng.random() < 0.7)
+        except Refused as refused:
+            await self._give_up(txn, refused)
+        txn.end_s = self._loop.time()
+
+    async def _write(self, txn: Txn, topic: str, partitions: int) -> None:
+        chosen = self.rng.sample(range(partitions), self.rng.randint(1, partitions))
+        await self._add(topic, chosen)
+        for partition in [*chosen, *self.rng.choices(chosen, k=self.rng.randint(0, 2))]:
+            await asyncio.sleep(self.rng.choice((0.0, 0.02, 0.3)))
+            await self._send(txn, topic, partition)
+        if self.rng.random() < 0.1:
+            await asyncio.sleep(self.rng.choice((0.5, 1.5)) * TIMEOUT_MS / 1000)
+
+    async def _add(self, topic: str, partitions: list[int]) -> None:
+        topics = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(
+            name=topic, partitions=sorted(partitions)
+        )
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=self._producer[0],
+            v3_and_below_producer_epoch=self._producer[1],
+            v3_and_below_topics=[topics],
+        )
+        while True:
+            answer = await self._ask_coordinator(request, 2)
+            results = answer.results_by_topic_v3_and_below[0].results_by_partition
+            codes = {ErrorCode(result.partition_error_code) for result in results}
+            if codes == {ErrorCode.NONE}:
+                return
+            await self._again_or_refused((codes - {ErrorCode.NONE}).pop())
+
+    async def _end(self, txn: Txn, *, commits: bool) -> None:
+        if commits:
+            txn.commit_s = self._loop.time()
+        request = EndTxnRequest(
+            transactional_id=self._id, producer_id=self._producer[0],
+            producer_epoch=self._producer[1], committed=commits,
+        )  # fmt: skip
+        while True:
+            code = ErrorCode((await self._ask_coordinator(request, 2)).error_code)
+            if code == ErrorCode.NONE:
+                txn.outcome = "committed" if commits else "aborted"
+                return
+            await self._again_or_refused(code)
+
+    async def _give_up(self, txn: Txn, refused: Refused) -> None:
+        """Abort, unless another producer has taken over."""
+        if txn.commit_s < 0:
+            if refused.code in FENCED:
+                txn.outcome = "fenced"
+            else:
+                with contextlib.suppress(Refused):
+                    await self._end(txn, commits=False)
+        self._producer = (-1, -1)
+
+    async def _again_or_refused(self, code: ErrorCode) -> None:
+        if code not in AGAIN:
+            raise Refused(code)
+        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            self._coordinator = None
+        await self.back_off()
+
+    async def _ask_coordinator(self, message: Any, version: int) -> Any:
+        """Until there is an answer."""
+        while True:
+            node = await self._find_coordinator()
+            try:
+                answer = await self.ask(node, message, version, CLIENT_TIMEOUT_MS)
+            except LOST:
+                self._coordinator = None
+                await self.back_off()
+                continue
+            if getattr(answer, "error_code", 0) == ErrorCode.NOT_COORDINATOR:
+                self._coordinator = None
+            return answer
+
+    async def _find_coordinator(self) -> int:
+        request = FindCoordinatorRequest(key=self._id, key_type=TRANSACTION_KEY)
+        while self._coordinator is None:
+            answer = await self.any_node(request, 2)
+            if answer.error_code == ErrorCode.NONE:
+                self._coordinator = answer.node_id
+            else:
+                await self.back_off()
+        return self._coordinator
+
+    async def _send(self, txn: Txn, topic: str, partition: int) -> None:
+        """One batch, again and again until the answer settles it. Raises Refused."""
+        values = tuple(f"{self.name}-{self._next + n}" for n in range(self.rng.choice((1, 1, 2))))
+        self._next += len(values)
+        sequence = self._sequences.get(partition, 0)
+        self._sequences[partition] = sequence + len(values)
+        send = Send(
+            self.name, topic, partition, values, self._loop.time(), producer_id=txn.producer_id,
+            sequence=sequence, session=txn.session, txn=txn.number,
+        )  # fmt: skip
+        self._history.sends.append(send)
+        request = self._produce_request(send, txn)
+        while True:
+            send.attempts += 1
+            code = await self._attempt(send, request)
+            send.end_s = self._loop.time()
+            if code in ACKED:
+                return
+            if code in SETTLED:
+                raise Refused(code)
+            await self.forget_leader(topic, partition)
+
+    def _produce_request(self, send: Send, txn: Txn) -> ProduceRequest:
+        now_ms = EPOCH_MS + int(self._loop.time() * 1000)
+        batch = build_batch(
+            [(None, f"{value} {'x' * 50}".encode(), (), now_ms) for value in send.values],
+            producer_id=txn.producer_id,
+            producer_epoch=txn.epoch,
+            base_sequence=send.sequence,
+            transactional=True,
+        )
+        part = ProduceRequest.PartitionProduceData(index=send.partition, records=batch)
+        return ProduceRequest(
+            transactional_id=self._id,
+            acks=-1,
+            timeout_ms=REQUEST_MS,
+            topic_data=[ProduceRequest.TopicProduceData(name=send.topic, partition_data=[part])],
+        )
+
+    async def _attempt(self, send: Send, request: ProduceRequest) -> ErrorCode:
+        node = await self.leader(send.topic, send.partition)
+        try:
+            answer = await self.ask(node, request, 8, CLIENT_TIMEOUT_MS)
+        except LOST as error:
+            send.error = type(error).__name__
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        response = answer.responses[0].partition_responses[0]
+        code = ErrorCode(response.error_code)
+        if code in ACKED:
+            send.outcome, send.error = "ok", ""
+            send.offset, send.node = response.base_offset, node
+        else:
+            send.error = code.name
+        return code
+
+
+class EndAsker(Client):
+    """Asks leaders for the ends of partitions, as readers of all and of committed records do."""
+
+    async def run(self, topic: str, partitions: int, pause_s: float) -> None:
+        while True:
+            await asyncio.sleep(self.rng.uniform(0.5, 1.5) * pause_s)
+            partition = self.rng.randrange(partitions)
+            await self.ask_end(topic, partition, is_stable=self.rng.random() < 0.7)
+
+    async def ask_end(self, topic: str, partition: int, *, is_stable: bool) -> bool:
+        """Whether there was an answer without an error."""
+        part = ListOffsetsRequest.ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=-1, timestamp=LATEST
+        )
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=int(is_stable),
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[part])],
+        )
+        node = await self.leader(topic, partition)
+        began_s = self._loop.time()
+        try:
+            response = await self.ask(node, request, 4, CLIENT_TIMEOUT_MS)
+        except LOST:
+            await self.forget_leader(topic, partition)
+            return False
+        answer = response.topics[0].partitions[0]
+        if answer.error_code != ErrorCode.NONE:
+            await self.forget_leader(topic, partition)
+            return False
+        kind = "stable" if is_stable else "latest"
+        self._history.answers.append(
+            Answer(self.name, topic, partition, kind, answer.offset, node, began_s,
+                   self._loop.time())
+        )  # fmt: skip
+        return True

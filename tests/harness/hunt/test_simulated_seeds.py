@@ -1,0 +1,103 @@
+"""Seeds spread over processes: what a process that dies costs, and what is reported."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+
+import pytest
+from click.testing import CliRunner
+
+from urteil.cli.main import urteil
+from urteil.cli.simulate import Seeds
+from urteil.harness.hunt.simulated_seeds import (
+    AT_ONCE,
+    CRASH,
+    Batch,
+    Player,
+    play_seeds,
+    spark_player,
+)
+from urteil.harness.hunt.simulation import SimulatedRun, Simulation
+
+SEEDS = range(1, 2 * AT_ONCE + 2)
+
+
+def player(deadly: int, deaths: int, played: list[int]) -> Player:
+    """Plays batches in turn; its process dies so often when it begins the deadly seed."""
+    left = [deaths]
+
+    def play(batches: Sequence[Batch]) -> Iterator[tuple[Batch, Simulation]]:
+        for batch in batches:
+            runs, code = [], 0
+            for seed in batch:
+                played.append(seed)
+                if seed == deadly and left[0]:
+                    left[0] -= 1
+                    code = -signal.SIGKILL
+                    break
+                runs.append(SimulatedRun(seed=seed, seconds=1.0))
+            yield batch, Simulation(runs=runs, exit_code=code, output="", seconds=1.0)
+
+    return play
+
+
+def test_dead_process_costs_the_seeds_that_it_had_not_finished() -> None:
+    played: list[int] = []
+    runs = list(play_seeds(SEEDS, player(2, 1, played)))
+    assert sorted(run.seed for run in runs) == list(SEEDS)
+    assert not any(run.findings for run in runs)
+    assert sorted(played) == sorted([*SEEDS, 2])
+
+
+def test_seed_under_which_processes_die_is_reported() -> None:
+    runs = {run.seed: run for run in play_seeds(SEEDS, player(3, 9, []))}
+    assert sorted(runs) == list(SEEDS)
+    assert list(runs[3].findings) == [CRASH]
+    assert [seed for seed, run in runs.items() if run.findings] == [3]
+
+
+def test_range_of_seeds() -> None:
+    assert Seeds().convert("7", None, None) == range(7, 8)
+    assert Seeds().convert("7..9", None, None) == range(7, 10)
+
+
+@pytest.mark.parametrize("text", ["", "a..b", "5..4", "-1..3", "1..2..3", "0..1000000"])
+def test_invalid_range_of_seeds_is_rejected(text: str) -> None:
+    result = CliRunner().invoke(urteil, ["simulate", "--seeds", text])
+    assert result.exit_code == 2
+    assert "--seeds" in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"),
+    [("--mix", "mix"), pytest.param("--mutant", "mutant", marks=pytest.mark.thorough)],
+)
+def test_unknown_name_is_rejected_with_the_known_ones(option: str, kind: str) -> None:
+    result = CliRunner().invoke(urteil, ["simulate", "--seeds", "1", option, "nothing"])
+    assert result.exit_code == 2
+    assert f"no {kind} is named nothing: there are " in result.output
+
+
+@pytest.mark.thorough
+def test_mutant_is_found_by_its_seed() -> None:
+    arguments = ["--seeds", "1..2", "--mix", "replication", "--mutant", "serve_reads_beyond_hw"]
+    result = CliRunner().invoke(urteil, ["simulate", *arguments, "--json"])
+    rows = json.loads(result.output[result.output.index("[") :])
+    assert [row["seed"] for row in rows] == [1, 2]
+    assert any(row["findings"] for row in rows)
+
+
+@pytest.mark.thorough
+def test_spark_tasks_play_the_same_runs() -> None:
+    """From the shipped package, by two local workers."""
+    spread = play_seeds(range(1, AT_ONCE + 2), spark_player("local[2]", ["transactions"]))
+    local = CliRunner().invoke(
+        urteil, ["simulate", "--seeds", f"1..{AT_ONCE + 1}", "--mix", "transactions", "--json"]
+    )
+    rows = json.loads(local.output[local.output.index("[") :])
+    runs = {run.seed: run for run in spread}
+    assert [(row["virtual_s"], row["findings"]) for row in rows] == [
+        (runs[row["seed"]].virtual_s, runs[row["seed"]].findings) for row in rows
+    ]

@@ -131,7 +131,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     of the scenario as well (harness/drawn_scenario.py). `coverage`: our brokers record which
     of their lines run. `engine` is the engine that `--engine auto` chooses
     (harness/verify/engines/choice.py). `hosts` is the inventory of
-    the runtime ssh.
+    the runtime ssh; with `client_hosts` the lab's clients run on these of its hosts.
     """
 
     name: str
@@ -156,6 +156,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     target: str = "urteil"
     runtime: str = "process"
     hosts: str = ""
+    client_hosts: tuple[str, ...] = ()
     mutant: str | None = None
     coverage: bool = False
     engine: str = "auto"

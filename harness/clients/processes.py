@@ -8,34 +8,71 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import not_
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 import psutil
 
 from urteil.chaos.waiting import until
+from urteil.harness.clients.control_signals import blocked_signals
 from urteil.harness.clients.kind import ClientKind
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.scenario import save
 from urteil.harness.stack_dumps import DumpSource
 
 CHILDREN_POLL_S = 0.05
-CONTROL_SIGNALS = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 STOPPED = psutil.STATUS_STOPPED
 
 
 class Process(Protocol):
-    """The operations of a process that the workload needs; `subprocess.Popen` has them."""
+    """The operations of a process that the workload needs."""
 
     @property
     def pid(self) -> int: ...
     def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
-    def terminate(self) -> None: ...
     def kill(self) -> None: ...
+    def signal_all(self, number: int) -> bool:
+        """Send a signal to the process and its children; 0 sends none. False if none is left."""
+        ...
+
+    def is_stopped(self) -> bool:
+        """Whether a signal has stopped it."""
+        ...
+
+
+class LocalProcess(subprocess.Popen[bytes]):
+    """A process of this machine, in a session of its own."""
+
+    def signal_all(self, number: int) -> bool:
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def is_stopped(self) -> bool:
+        try:
+            return bool(psutil.Process(self.pid).status() == STOPPED)
+        except psutil.NoSuchProcess:
+            return False
+
+
+class ClientPlace(Protocol):
+    """Other machines, on which the lab's own clients run instead of this one."""
+
+    def start(
+        self, name: str, module: str, write_spec: Callable[[str], bytes], *, blocks_signals: bool
+    ) -> Process:
+        """Start a client. `write_spec` returns its SPEC.json for the path of its journal there.
+
+        Journal and log grow in the run's folder, and are complete when `poll` has the exit code.
+        """
+        ...
 
 
 Spawn = Callable[[Sequence[str], Path], Process]
@@ -49,7 +86,7 @@ def spawn_process(argv: Sequence[str], log: Path) -> Process:
     It inherits the lab's environment, including the reaper's mark.
     """
     with log.open("ab") as output:
-        return subprocess.Popen(
+        return LocalProcess(
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -59,23 +96,14 @@ def spawn_process(argv: Sequence[str], log: Path) -> Process:
         )
 
 
-@contextlib.contextmanager
-def _blocked_signals() -> Iterator[None]:
-    """Block the control signals for a child that starts meanwhile: the signal mask is inherited, so
-    that an early signal waits for its handler instead of killing the child."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, CONTROL_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Clients:
     """The client processes of a run by name. None is started twice."""
 
-    def __init__(self, run_dir: Path, spawn: Spawn) -> None:
+    def __init__(self, run_dir: Path, spawn: Spawn, elsewhere: ClientPlace | None = None) -> None:
+        """With `elsewhere`, the lab's own clients run there."""
         self._run_dir = run_dir
         self._spawn = spawn
+        self._elsewhere = elsewhere
         self._processes: dict[str, Process] = {}
         self._stopped: set[str] = set()
         self._killed: set[str] = set()
@@ -83,12 +111,12 @@ class Clients:
 
     def prepare(self, name: str, kind: ClientKind) -> None:
         """Start a client that waits for its SPEC.json, so that `start` is quick later."""
-        if name in self._processes:
+        if name in self._processes or self._elsewhere is not None:
             return
         for folder in ("journal", "logs"):
             (self._run_dir / folder).mkdir(parents=True, exist_ok=True)
         argv = [sys.executable, "-m", kind.module, str(self._spec_path(name))]
-        with _blocked_signals() if kind.handles_signals else contextlib.nullcontext():
+        with blocked_signals() if kind.handles_signals else contextlib.nullcontext():
             self.run(name, argv)
 
     def run(self, name: str, argv: Sequence[str], *, is_finite: bool = False) -> None:
@@ -105,7 +133,15 @@ class Clients:
         prepared."""
         (self._run_dir / "journal").mkdir(parents=True, exist_ok=True)
         save(self._spec_path(spec.client), spec)
-        self.prepare(spec.client, kind)
+        if self._elsewhere is None:
+            self.prepare(spec.client, kind)
+        elif spec.client not in self._processes:
+            self._processes[spec.client] = self._elsewhere.start(
+                spec.client,
+                kind.module,
+                lambda journal: msgspec.json.encode(msgspec.structs.replace(spec, journal=journal)),
+                blocks_signals=kind.handles_signals,
+            )
 
     def discard(self, name: str) -> None:
         """End a prepared client that is not needed."""
@@ -121,11 +157,7 @@ class Clients:
         """Process id, exit code (None while it runs), and whether a signal has stopped it."""
         process = self._processes[name]
         code = process.poll()
-        try:
-            stopped = code is None and psutil.Process(process.pid).status() == STOPPED
-        except psutil.NoSuchProcess:
-            stopped = False
-        return process.pid, code, stopped
+        return process.pid, code, code is None and process.is_stopped()
 
     def kill(self, name: str) -> bool:
         """SIGKILL. Returns when the process is gone; True if the signal ended it."""
@@ -137,11 +169,11 @@ class Clients:
 
     def send_signal(self, name: str, number: int) -> None:
         """Send a signal to a client and all its children: each client is a session of its own."""
-        with contextlib.suppress(ProcessLookupError, PermissionError, KeyError):
-            os.killpg(self._processes[name].pid, number)
+        if name in self._processes:
+            self._processes[name].signal_all(number)
 
     def dump_sources(self, names: Sequence[str]) -> list[DumpSource]:
-        """The running clients, whose stacks the lab may request."""
+        """The running clients of this machine, whose stacks the lab may request."""
         logs = self._run_dir / "logs"
         return [
             DumpSource(
@@ -150,6 +182,7 @@ class Clients:
                 output=partial((logs / f"client-{name}.log").read_text, errors="replace"),
             )
             for name in self.running_clients(names)
+            if isinstance(self._processes[name], LocalProcess)
         ]
 
     @property
@@ -181,11 +214,7 @@ class Clients:
         self.send_signal(name, signal.SIGKILL)
 
     def _has_children(self, name: str) -> bool:
-        try:
-            os.killpg(self._processes[name].pid, 0)
-        except (ProcessLookupError, PermissionError, KeyError):
-            return False
-        return True
+        return name in self._processes and self._processes[name].signal_all(0)
 
     def await_end(self, names: Sequence[str], deadline_s: float) -> list[str]:
         """Wait for clients that end by themselves; SIGKILL the late ones and return their names."""

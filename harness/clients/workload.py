@@ -29,7 +29,7 @@ from urteil.harness.clients.journal_tail import Progress, Tails
 from urteil.harness.clients.kind import Stage, client_kinds, declared_options
 from urteil.harness.clients.libraries import JAVA, VERIFIABLE
 from urteil.harness.clients.options import ShareOptions, check_options, check_protocol
-from urteil.harness.clients.processes import Clients, Spawn, spawn_process
+from urteil.harness.clients.processes import ClientPlace, Clients, Spawn, spawn_process
 from urteil.harness.clients.run_specs import FLUSH_DEADLINE_S, RunSpecs
 from urteil.harness.clients.spec import own_id, transaction_timeout_ms
 from urteil.harness.clients.transactions.delayed_requests import check_partitions
@@ -70,6 +70,15 @@ def check_workload(load: WorkloadSpec) -> None:
     application_of(load)
 
 
+def why_beside_lab(scenario: str, load: WorkloadSpec) -> str:
+    """Why the clients of a workload cannot run on other hosts; empty if they can."""
+    if load.client in (JAVA, VERIFIABLE):
+        return f"clients of --client {load.client} need Java and jars, which hosts do not get"
+    if application_of(load) is not None:
+        return f"the application of {scenario} runs beside the lab"
+    return ""
+
+
 def prepare_workload(scenario: Scenario) -> None:
     """Fetch and compile what the clients need, once a machine. MissingDependency names what cannot
     be installed; ValueError is that of `check_workload`."""
@@ -106,6 +115,7 @@ class Workload:
         wan_bootstrap: Sequence[str] = (),
         user_listeners: Sequence[str] = (),
         spawn: Spawn = spawn_process,
+        elsewhere: ClientPlace | None = None,
     ) -> None:
         """ValueError if the scenario's workload is invalid."""
         prepare_workload(scenario)
@@ -123,7 +133,7 @@ class Workload:
             topics=tuple(topics),
         )
         self._kinds = client_kinds()
-        self._clients = Clients(run_dir, spawn)
+        self._clients = Clients(run_dir, spawn, elsewhere)
         self._application = self._open_application(run_dir)
         self._client_controls = WorkloadClients(
             run_dir, self._clients, self._start_one, self._application

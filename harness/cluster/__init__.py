@@ -29,6 +29,7 @@ def open_cluster(scenario: Scenario, run_dir: Path) -> Cluster | ExternalCluster
         launcher=_launcher(scenario, run_dir),
         runtime=scenario.runtime,
         hosts=scenario.hosts,
+        client_hosts=scenario.client_hosts,
         access=Access(layout=Layout(wan=scenario.second is not None)),
     )
 

@@ -20,6 +20,7 @@ from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs
@@ -78,11 +79,12 @@ class Cluster:
         launcher: Sequence[str] = (),
         runtime: str = "process",
         hosts: str = "",
+        client_hosts: Sequence[str] = (),
         access: Access | None = None,
     ) -> None:
         """`access` has the listeners for users; by default there are none. `hosts` is the
-        inventory of the runtime ssh. `launcher` is a module with its arguments that changes our
-        broker before it starts.
+        inventory of the runtime ssh, of which `client_hosts` run the lab's clients. `launcher` is a
+        module with its arguments that changes our broker before it starts.
 
         Raises ValueError for a mix with another number of brokers than the cluster, and for
         features that the runtime lacks.
@@ -112,7 +114,9 @@ class Cluster:
             later=[kind.previous_release().image for kind in kinds] if spec.older else [],
             layout=self.access.layout,
             hosts=hosts,
+            client_hosts=client_hosts,
         )
+        self.clients_elsewhere: ClientPlace | None = self.runtime.clients_elsewhere
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
         self.nodes = {name: self._kafka_node(name) for name in self.plan.brokers}

@@ -29,6 +29,7 @@ from urteil.chaos.observations import (
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs, Releases
 from urteil.harness.cluster.answered_state import AnsweredState
@@ -302,6 +303,11 @@ class ExternalCluster:
         self._in_use = False
         self._closed = False
         start_reaper()
+
+    @property
+    def clients_elsewhere(self) -> ClientPlace | None:
+        """None: the lab's clients run on this machine."""
+        return None
 
     @property
     def wan_bootstrap(self) -> list[str]:

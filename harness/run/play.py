@@ -162,6 +162,7 @@ class Play:
             second_bootstrap=second,
             wan_bootstrap=first.wan_bootstrap,
             user_listeners=first.user_listeners,
+            elsewhere=first.clients_elsewhere,
         )
         self._stacks.sources.append(workload.dump_sources)
         try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urteil.chaos.nemesis import Injection
 from urteil.harness.clients.client_main import boot_id
 from urteil.harness.clients.leadership_rotation import leadership_rounds
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.clients.workload import Workload
 from urteil.harness.cluster import Cluster, ExternalCluster
 from urteil.harness.scenario import Phase, RunFacts, Scenario, clusters, save
@@ -68,6 +69,7 @@ class Steps:
         second_bootstrap: Sequence[str] = (),
         wan_bootstrap: Sequence[str] = (),
         user_listeners: Sequence[str] = (),
+        elsewhere: ClientPlace | None = None,
     ) -> Workload:
         """The clients of the run, not started yet, on the topics of `facts`."""
         return Workload(
@@ -79,6 +81,7 @@ class Steps:
             second_bootstrap=second_bootstrap,
             wan_bootstrap=wan_bootstrap,
             user_listeners=user_listeners,
+            elsewhere=elsewhere,
         )
 
     def read_finally(

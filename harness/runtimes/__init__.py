@@ -21,11 +21,13 @@ def open_runtime(
     later: Sequence[str] = (),
     layout: Layout = USUAL,
     hosts: str = "",
+    client_hosts: Sequence[str] = (),
 ) -> Runtime:
     """A runtime with room for a cluster. Everything in it ends with its `close`.
 
     `images` are the brokers' images, where nodes run from images, and `later` those that may
-    replace them. `hosts` is the inventory of the runtime ssh. Raises ValueError for an unknown
+    replace them. `hosts` is the inventory of the runtime ssh, `client_hosts` are those of its
+    hosts that run the lab's clients. Raises ValueError for an unknown
     name and a bad inventory, LabFailure for a host that cannot be used, and MissingDependency when
     a requirement is missing.
     """
@@ -56,6 +58,10 @@ def open_runtime(
         if layout != USUAL:
             raise ValueError("hosts have no listeners for users: leave out --runtime ssh")
         return SshRuntime(
-            run_dir, inventory=Path(hosts), brokers=len(images), zookeepers=zookeepers
+            run_dir,
+            inventory=Path(hosts),
+            brokers=len(images),
+            zookeepers=zookeepers,
+            client_hosts=client_hosts,
         )
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

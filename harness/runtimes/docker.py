@@ -24,6 +24,7 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import USUAL, Layout
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
 from urteil.harness.runtimes.container_disks import REQUIREMENT, ContainerDisks
 from urteil.harness.runtimes.containers.engine import connect
@@ -107,6 +108,7 @@ class DockerRuntime:
         self.programs: Programs = ImagePrograms()
         self.containers: ContainerControls | None = self
         self.packets: PacketControls | None = None
+        self.clients_elsewhere: ClientPlace | None = None
         began = time.monotonic()
         with _lab_failures("the engine"):
             self._memory = int(self._engine.client.info()["MemTotal"])

@@ -10,6 +10,7 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import USUAL, Layout
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.kafka import kafka_classes, kafka_classpath
 from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
@@ -79,6 +80,7 @@ class ProcessRuntime(NodeProcesses):
         self.opening_s = 0.0
         self.containers: ContainerControls | None = None
         self.packets: PacketControls | None = None
+        self.clients_elsewhere: ClientPlace | None = None
 
     def home(self, directory: Path) -> Path:
         return directory

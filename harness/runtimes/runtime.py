@@ -11,6 +11,7 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import Limits, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Plan
+from urteil.harness.clients.processes import ClientPlace
 
 
 class Programs(Protocol):
@@ -111,6 +112,11 @@ class Runtime(Nodes, Protocol):
 
     @property
     def plan(self) -> Plan: ...
+
+    @property
+    def clients_elsewhere(self) -> ClientPlace | None:
+        """Other machines for the lab's clients. None: they run on this one."""
+        ...
 
     @property
     def programs(self) -> Programs: ...

@@ -1,7 +1,8 @@
 """Nodes on machines that are reached by ssh, each with its Toxiproxy beside it.
 
 An agent on each host runs its nodes (`hosts/agent.py`). Their files go there with each start and
-come back with `close`. The clients run beside the lab, and so does their Toxiproxy.
+come back with `close`. The clients run beside the lab, and so does their Toxiproxy, unless hosts
+for clients are named.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import json
 import random
 import shutil
+import socket
 import tarfile
 import tempfile
 import threading
@@ -25,9 +27,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from urteil.chaos.controls import ContainerControls, DiskControls
+from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
 from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
 from urteil.harness import host_clocks
+from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
 from urteil.harness.runtimes.hosts.host_clock import FIRST_EXCHANGES, HostClock, measure
@@ -40,11 +44,14 @@ from urteil.harness.runtimes.hosts.inventory import (
     ZOOKEEPER,
     Host,
     Role,
+    find_hosts,
     load_hosts,
     place_nodes,
 )
+from urteil.harness.runtimes.hosts.journal_times import JournalTimes
 from urteil.harness.runtimes.hosts.parts import (
     Part,
+    clients_part,
     java_part,
     kafka_part,
     lab_part,
@@ -52,14 +59,19 @@ from urteil.harness.runtimes.hosts.parts import (
     toxiproxy_part,
     zookeeper_part,
 )
+from urteil.harness.runtimes.hosts.remote_clients import PREFIX as CLIENTS
+from urteil.harness.runtimes.hosts.remote_clients import ClientHost, RemoteClients
 from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
 from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
 T = TypeVar("T")
 R = TypeVar("R")
 OUTPUT_S = 1.0
-CLOCK_ROUNDS = 5
+CLIENT_OUTPUT_S = 0.25
+"""For a host with clients: the lab follows their journals."""
+CLOCK_S = 5.0
 BESIDE = "toxiproxy-"
+CLIENTS_TOXIPROXY, FORWARDS = f"{BESIDE}{CLIENT}", f"{BESIDE}forwards"
 BIN, PARTS = "../../bin", "../../parts"
 """Paths from the folder of a node to programs, the same on every host."""
 
@@ -117,14 +129,25 @@ class SshRuntime:
     Raises ValueError for a bad inventory, and LabFailure for a host that cannot be used.
     """
 
-    def __init__(self, run_dir: Path, *, inventory: Path, brokers: int, zookeepers: int) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        inventory: Path,
+        brokers: int,
+        zookeepers: int,
+        client_hosts: Sequence[str] = (),
+    ) -> None:
         hosts = load_hosts(inventory)
+        self._client_hosts = find_hosts(hosts, client_hosts)
         self._run_dir = run_dir
         self._beside_lab = ProcessRuntime(run_dir, brokers=brokers, zookeepers=zookeepers)
         nodes = self._beside_lab.plan
         roles: dict[str, Role] = dict.fromkeys(nodes.brokers, BROKER)
         roles |= dict.fromkeys(nodes.zookeepers, ZOOKEEPER)
         self._placed = place_nodes(hosts, roles)
+        if self._client_hosts:
+            self._placed[CLIENT] = self._client_hosts[0]
         self.containers: ContainerControls | None = None
         self._folders: dict[str, Path] = {}
         self._sent: set[str] = set()
@@ -132,8 +155,11 @@ class SshRuntime:
         self._connections: list[HostConnection] = []
         self._closing = threading.Event()
         self._lock = threading.RLock()
+        self._claimed_here: socket.socket | None = None
+        self._remote_clients: RemoteClients | None = None
         try:
-            used = list({host.name: host for host in self._placed.values()}.values())
+            chosen = [*self._placed.values(), *self._client_hosts]
+            used = list({host.name: host for host in chosen}.values())
             opened = _at_once(self._open, used)
             require_usable([machine.facts for machine in opened])
             _at_once(self._send_programs, opened)  # an agent would miss the lab meanwhile
@@ -148,6 +174,10 @@ class SshRuntime:
         self.packets: PacketControls | None = HostPackets(
             self.plan, lambda node, *call: self._machine(node).call(*call), self._require_filter
         )
+        if self._client_hosts:
+            places = [self._client_host(self._machines[host.name]) for host in self._client_hosts]
+            self._remote_clients = RemoteClients(places, run_dir)
+        self.clients_elsewhere: ClientPlace | None = self._remote_clients
         for machine in self._machines.values():
             threading.Thread(target=self._stream, args=(machine,), daemon=True).start()
 
@@ -162,7 +192,18 @@ class SshRuntime:
         """Send what every node needs."""
         java = [] if machine.facts.has_java else [java_part()]
         toxiproxy = toxiproxy_part(machine.facts.found.machine)
-        machine.connection.send_parts([lab_part(), packages_part(), toxiproxy, *java])
+        clients = [clients_part()] if machine.connection.host in self._client_hosts else []
+        machine.connection.send_parts([lab_part(), packages_part(), toxiproxy, *java, *clients])
+
+    def _client_host(self, machine: _Machine) -> ClientHost:
+        parts = f"{machine.connection.host.folder}/parts"
+        packages = (lab_part(), packages_part(), clients_part())
+        return ClientHost(
+            connection=machine.connection,
+            python=self.programs.python(),
+            packages=":".join(f"{parts}/{part.name}" for part in packages),
+            times=None if machine.facts.shares_clock else JournalTimes(machine.clock),
+        )
 
     def _start_agent(self, machine: _Machine) -> None:
         """Start the agent, and let the paths of the run's programs lead to what the host has."""
@@ -186,9 +227,22 @@ class SshRuntime:
     def _claim(self) -> HostsPlan:
         """Find a block of ports that is free on all hosts."""
         for block in random.SystemRandom().sample(BLOCKS, len(BLOCKS)):
-            if all(_at_once(partial(_claim, block), self._in_use())):
+            if self._claim_here(block) and all(_at_once(partial(_claim, block), self._in_use())):
                 return HostsPlan(block, self._places(), beside_lab=self._beside_lab.plan)
         raise LabFailure("no block of ports is free on all hosts: end other labs there")
+
+    def _claim_here(self, block: Block) -> bool:
+        """With hosts for clients, reserve the block's loopback network on this machine as well."""
+        if self._claimed_here is not None:
+            self._claimed_here.close()
+        if not self._client_hosts:
+            return True
+        self._claimed_here = socket.socket()
+        try:
+            self._claimed_here.bind((f"127.{block.octet}.0.{CLAIM_INDEX}", CLAIM_PORT))
+        except OSError:
+            return False
+        return True
 
     def _require_filter(self, node: str) -> None:
         if problem := self._machine(node).facts.packet_filter_problem:
@@ -209,7 +263,7 @@ class SshRuntime:
 
     def home(self, directory: Path) -> Path:
         node = directory.name
-        if _runs_beside_lab(node):
+        if self._runs_beside_lab(node):
             return directory
         return Path(self._machine(node).run_folder) / "nodes" / node
 
@@ -231,18 +285,39 @@ class SshRuntime:
     def start(self, node: str, spec: NodeSpec) -> NodeStatus:
         """Start a node. Its first start sends the files of its folder, a later one those directly
         in it: the node keeps its data."""
-        if _runs_beside_lab(node):
+        if self._runs_beside_lab(node):
             argv = [MachinePrograms().toxiproxy(), *spec.argv[1:]]
             return self._beside_lab.start(node, replace(spec, argv=argv))
         first = node not in self._folders
+        if first and node == CLIENTS_TOXIPROXY:
+            self._start_forwards(spec)
         archive = pack_folder(spec.cwd, node, lambda entry: entry, is_complete=first)
         status = self._status(node, "start", list(spec.argv), dict(spec.env), archive)
         with self._lock:
             self._folders[node] = spec.cwd
         return status
 
+    def _start_forwards(self, toxiproxy: NodeSpec) -> None:
+        """Start a Toxiproxy that leads to that of the clients, beside the lab and on each further
+        host for clients."""
+        config = json.dumps([proxy.config() for proxy in self.plan.client_forwards()])
+        port = str(self.plan.toxiproxy_listens(CLIENT)[1])
+        folder = self._run_dir / "nodes" / FORWARDS
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "proxies.json").write_text(config)
+        host, own_port = self._beside_lab.plan.toxiproxy_listens(CLIENT)
+        words = ["-host", host, "-port", str(own_port), "-config", str(folder / "proxies.json")]
+        argv = [MachinePrograms().toxiproxy(), *words]
+        self._beside_lab.start(FORWARDS, replace(toxiproxy, argv=argv, cwd=folder))
+        for host_ in self._client_hosts[1:]:
+            words = ["-host", host_.address, "-port", port, "-config", "proxies.json"]
+            archive = pack_folder(folder, FORWARDS, lambda entry: entry, is_complete=True)
+            machine = self._machines[host_.name]
+            argv = [self.programs.toxiproxy(), *words]
+            machine.call("start", FORWARDS, argv, dict(toxiproxy.env), archive)
+
     def status(self, node: str) -> NodeStatus:
-        if _runs_beside_lab(node):
+        if self._runs_beside_lab(node):
             return self._beside_lab.status(node)
         return self._status(node, "status")
 
@@ -250,7 +325,7 @@ class SshRuntime:
         return self.status(node).state is not NodeState.DEAD
 
     def kill(self, node: str) -> NodeStatus:
-        if _runs_beside_lab(node):
+        if self._runs_beside_lab(node):
             return self._beside_lab.kill(node)
         return self._status(node, "kill")
 
@@ -281,10 +356,11 @@ class SshRuntime:
     def unexpected_ends(self) -> Sequence[NodeStatus]:
         ended = [machine.call("unexpected_ends") for machine in self._in_use()]
         remote = [msgspec.convert(status, NodeStatus) for statuses in ended for status in statuses]
-        return [*self._beside_lab.unexpected_ends(), *remote]
+        nodes = [status for status in remote if not status.node.startswith(CLIENTS)]
+        return [*self._beside_lab.unexpected_ends(), *nodes]
 
     def log(self, node: str) -> str:
-        if not _runs_beside_lab(node):
+        if not self._runs_beside_lab(node):
             self._fetch_output(self._machine(node))
         return self._beside_lab.log(node)
 
@@ -295,10 +371,13 @@ class SshRuntime:
             folders, self._folders = dict(self._folders), {}
             failures: list[str] = []
             _at_once(lambda machine: self._give_back(machine, folders, failures), self._in_use())
+            failures += self._remote_clients.failures() if self._remote_clients else []
             _at_once(lambda connection: connection.close(), self._connections)
             self._beside_lab.close()
             self._machines.clear()
             self._connections.clear()
+            if self._claimed_here is not None:
+                self._claimed_here.close()
         if failures:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
@@ -323,13 +402,18 @@ class SshRuntime:
     def _stream(self, machine: _Machine) -> None:
         """Bring output here while the run goes on, and measure the host's clocks and load. It also
         shows the agent that the lab lives."""
-        rounds = itertools.count(1)
-        while not self._closing.wait(OUTPUT_S):
+        has_clients = machine.connection.host in self._client_hosts
+        pause_s = CLIENT_OUTPUT_S if has_clients else OUTPUT_S
+        for number in itertools.count(1):
+            if self._closing.wait(pause_s):
+                return
             try:
-                if next(rounds) % CLOCK_ROUNDS == 0:
+                if number % round(CLOCK_S / pause_s) == 0:
                     self._measure_clock(machine)
                     self._fetch_loads(machine)
                 self._fetch_output(machine)
+                if self._remote_clients is not None:
+                    self._remote_clients.fetch(machine.connection)
             except LabFailure:
                 return  # whoever calls the host next reports it
 
@@ -376,6 +460,9 @@ class SshRuntime:
     def _machine(self, node: str) -> _Machine:
         return self._machines[self._placed[node.removeprefix(BESIDE)].name]
 
+    def _runs_beside_lab(self, node: str) -> bool:
+        return node == CLIENTS_TOXIPROXY and not self._client_hosts
+
     def _in_use(self) -> list[_Machine]:
         return list(self._machines.values())
 
@@ -383,10 +470,6 @@ class SshRuntime:
 def _claim(block: Block, machine: _Machine) -> bool:
     address = machine.connection.host.address
     return bool(machine.call("claim", block.octet, address, block.first_port, block.size))
-
-
-def _runs_beside_lab(node: str) -> bool:
-    return node == f"{BESIDE}{CLIENT}"
 
 
 def _at_once(act: Callable[[T], R], items: Sequence[T]) -> list[R]:

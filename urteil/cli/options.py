@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +82,13 @@ def hosts_option() -> Decorator:
     )  # fmt: skip
 
 
-def check_hosts(runtime: str | None, hosts: Path | None) -> None:
-    """Raise UsageError for --runtime ssh without a valid inventory, or another one with it."""
-    from urteil.harness.runtimes.hosts.inventory import load_hosts
+def check_hosts(runtime: str | None, hosts: Path | None, client_hosts: Sequence[str] = ()) -> None:
+    """Raise UsageError for --runtime ssh without a valid inventory, or another one with it, and for
+    hosts of clients that the inventory lacks."""
+    from urteil.harness.runtimes.hosts.inventory import find_hosts, load_hosts
+
+    if client_hosts and hosts is None:
+        raise click.UsageError("--client-hosts names hosts of --hosts hosts.toml: add that")
 
     if (hosts is not None) != (runtime == "ssh"):
         raise click.UsageError(
@@ -93,9 +97,13 @@ def check_hosts(runtime: str | None, hosts: Path | None) -> None:
     if hosts is None:
         return
     try:
-        load_hosts(hosts)
+        loaded = load_hosts(hosts)
     except ValueError as error:
         raise click.UsageError(f"--hosts {error}") from None
+    try:
+        find_hosts(loaded, client_hosts)
+    except ValueError as error:
+        raise click.UsageError(f"--client-hosts: {error}") from None
 
 
 def out_option(help_text: str = "The folder of all runs.") -> Decorator:

@@ -34,6 +34,7 @@ def requested_scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     import msgspec
 
+    from urteil.harness.clients.workload import why_beside_lab
     from urteil.harness.drawn_scenario import draw_scenario
     from urteil.harness.scenario import with_duration
     from urteil.harness.scenarios import SCENARIOS
@@ -72,10 +73,16 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         base = _by_file(base, arguments)
     runtime = _runtime(base, target, arguments["runtime"])
     hosts = arguments.get("hosts")
-    check_hosts(arguments["runtime"], hosts)
+    names = arguments.get("client_hosts") or ""
+    client_hosts = tuple(filter(None, (name.strip() for name in names.split(","))))
+    check_hosts(arguments["runtime"], hosts, client_hosts)
+    workload = _workload(base, arguments)
+    if client_hosts and (why := why_beside_lab(base.name, workload)):
+        raise click.UsageError(f"--client-hosts: {why}")
     return replace(
         base,
-        workload=_workload(base, arguments),
+        workload=workload,
+        client_hosts=client_hosts,
         target=target,
         runtime=runtime,
         hosts=str(hosts or ""),

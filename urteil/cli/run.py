@@ -73,6 +73,11 @@ _master = master_option("Spark master [default: local[2]]")
 )
 @hosts_option()
 @click.option(
+    "--client-hosts",
+    metavar="NAME,NAME",
+    help="With --hosts: run the workload's clients on these of its hosts.",
+)
+@click.option(
     "--brokers", type=click.IntRange(1, 9), help="Number of brokers.  [default: the scenario's]"
 )
 @click.option(
@@ -248,6 +253,7 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
     words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
     cluster = ("brokers", "zookeepers", "controllers")
     words += ["--hosts", scenario.hosts] if scenario.hosts else []
+    words += ["--client-hosts", ",".join(scenario.client_hosts)] if scenario.client_hosts else []
     load = ("duration_s", "rate", "records", "client", "app", "promise")
     for key in (*cluster, *load, "mutant", "schedule"):
         if arguments.get(key) is not None:

@@ -21,6 +21,7 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,6 +30,7 @@ import msgspec
 from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
 from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.harness import host_load
+from urteil.harness.clients.control_signals import blocked_signals
 from urteil.harness.reaper import start_reaper, sweep_folder
 from urteil.harness.runtimes.folder_archives import extract
 from urteil.harness.runtimes.hosts.host_clock import read_clocks
@@ -74,6 +76,9 @@ class Agent:
             "claim": self.claim,
             "link": self.link,
             "start": self.start,
+            "start_client": self.start_client,
+            "signal": self.signal,
+            "lines": self.lines,
             "pack": self.pack,
             "read": self.read,
             "write": self.write,
@@ -151,6 +156,23 @@ class Agent:
         extract(io.BytesIO(archive), folder)
         return self._nodes.start(node, NodeSpec(argv=argv, env=env, cwd=folder))
 
+    def start_client(
+        self, node: str, argv: list[str], env: dict[str, str], archive: bytes, blocks_signals: bool
+    ) -> NodeStatus:
+        """As `start`, for a client of the workload."""
+        with blocked_signals() if blocks_signals else nullcontext():
+            return self.start(node, argv, env, archive)
+
+    def signal(self, node: str, number: int) -> bool:
+        """Signal the process group of a node. False if no process is left in it."""
+        pid = self._nodes.status(node).pid
+        try:
+            if pid is not None:
+                os.killpg(pid, number)
+        except ProcessLookupError:
+            return False
+        return pid is not None
+
     def stop(self, node: str, deadline_s: float) -> NodeStatus:
         return self._nodes.stop(node, deadline_s=deadline_s)
 
@@ -183,6 +205,11 @@ class Agent:
                 return file.read(CHUNK_BYTES)
         except FileNotFoundError:
             return b""
+
+    def lines(self, path: str, offset: int) -> bytes:
+        """Complete lines of a growing `LineFile` of the run, a chunk at most."""
+        content = self.read(path, offset).partition(b"\0")[0]
+        return content[: content.rfind(b"\n") + 1]
 
     def write(self, path: str, offset: int, content: bytes) -> None:
         """A chunk of a file of the run. The first one begins it anew."""

@@ -2,8 +2,9 @@
 
 A node binds its host's address, at ports of its own: nodes of one host share that address. On the
 host of node S, `127.N.S.D` is node D as S sees it, where the Toxiproxy beside S listens for D. The
-clients' Toxiproxy runs beside the lab. The lab reaches nodes and Toxiproxies at the addresses of
-their hosts, and probes a link by an entry, a proxy that no fault touches.
+clients' Toxiproxy runs beside the lab, or on the first host for clients. Then the lab and the other
+hosts for clients forward the same addresses to it. The lab reaches nodes and Toxiproxies at the
+addresses of their hosts, and probes a link by an entry, a proxy that no fault touches.
 
 A run has a block of ports on every host, and a loopback network of the same number.
 """
@@ -67,7 +68,8 @@ class Place:
 
 
 class HostsPlan(Plan):
-    """`places` are those of brokers and metadata nodes, `beside_lab` has the clients' addresses."""
+    """`places` are those of brokers and metadata nodes, and that of the clients' Toxiproxy if it
+    does not run beside the lab. `beside_lab` has the clients' addresses otherwise."""
 
     def __init__(
         self, block: Block, places: Mapping[str, Place], *, beside_lab: LoopbackPlan
@@ -92,10 +94,11 @@ class HostsPlan(Plan):
         return self._ports.get(node, self.ports)
 
     def address(self, node: str) -> str:
-        return self._beside_lab.address(node) if node == CLIENT else self._places[node].address
+        place = self._places.get(node)
+        return self._beside_lab.address(node) if place is None else place.address
 
     def address_from(self, src: str, dst: str) -> str:
-        if src == CLIENT:
+        if src not in self._places:
             return self._beside_lab.address_from(src, dst)
         if src == dst:
             return self.address(dst)
@@ -105,7 +108,7 @@ class HostsPlan(Plan):
         return [self._places[node].host_name, *super().own_names(node)]
 
     def toxiproxy_listens(self, node: str) -> Address:
-        if node == CLIENT:
+        if node not in self._places:
             return self._beside_lab.toxiproxy_listens(node)
         return self.address(node), self.ports_at(node).toxiproxy
 
@@ -117,7 +120,7 @@ class HostsPlan(Plan):
 
     def entry_proxies(self, node: str) -> tuple[ProxyPlan, ...]:
         """A proxy for each link of the node, through which the lab probes it."""
-        if node == CLIENT:
+        if node not in self._places:
             return ()
         return tuple(
             ProxyPlan(
@@ -130,11 +133,27 @@ class HostsPlan(Plan):
             if link.src == node
         )
 
+    def client_forwards(self) -> tuple[ProxyPlan, ...]:
+        """The proxies by which the lab, and further hosts for clients, reach the clients' Toxiproxy
+        at the addresses that brokers advertise."""
+        return tuple(
+            ProxyPlan(
+                name=f"forward-{link.dst}",
+                link=None,
+                listen=self._listen(link, self.ports_of(link)[0]),
+                upstream=f"{self.address(CLIENT)}:{self._entry_port(link)}",
+            )
+            for link in self.links()
+            if link.src == CLIENT
+        )
+
     def host_of(self, node: str) -> str:
-        return "" if node == CLIENT else self._places[node].host
+        place = self._places.get(node)
+        return "" if place is None else place.host
 
     def lab_time(self, node: str, at_ns: int) -> tuple[int, int]:
-        clock = None if node == CLIENT else self._places[node].clock
+        place = self._places.get(node)
+        clock = None if place is None else place.clock
         return super().lab_time(node, at_ns) if clock is None else clock.lab_time(at_ns)
 
     def _node_ports(self, node: str) -> Ports:

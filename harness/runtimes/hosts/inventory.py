@@ -7,7 +7,7 @@
     key = "id_ed25519"            # a private key, from this file's folder; default: the user's own
     known_hosts = "known_hosts"   # default: the user's own
     rack = "east"                 # nodes are spread over racks; default: one rack for each host
-    runs = ["broker", "zookeeper"]
+    runs = ["broker", "zookeeper"] # ["client"]: no node, for --client-hosts alone
     folder = "/var/tmp/urteil"    # the lab changes nothing outside of it
     python = "python3"            # 3.11 or newer, of the lab's own minor version
 
@@ -28,7 +28,7 @@ import msgspec
 
 HIGHEST_PORT = 65_535
 EXAMPLE = "docs/guide/hosts.md has an example"
-Role = Literal["broker", "zookeeper"]
+Role = Literal["broker", "zookeeper", "client"]
 BROKER: Role = "broker"
 ZOOKEEPER: Role = "zookeeper"
 ROLES: tuple[Role, ...] = (BROKER, ZOOKEEPER)
@@ -133,6 +133,15 @@ def _file_problems(hosts: Sequence[Host]) -> Iterator[str]:
                     Path(path).read_bytes()
                 except OSError as error:
                     yield f"hosts.{host.name}.{field}: {path} cannot be read: {error.strerror}"
+
+
+def find_hosts(hosts: Iterable[Host], names: Iterable[str]) -> list[Host]:
+    """The hosts with these names. Raises ValueError for a name that the inventory lacks."""
+    by_name = {host.name: host for host in hosts}
+    for name in names:
+        if name not in by_name:
+            raise ValueError(f"no host is named {name}: the inventory has {', '.join(by_name)}")
+    return [by_name[name] for name in names]
 
 
 def place_nodes(hosts: Sequence[Host], roles: Mapping[str, Role]) -> dict[str, Host]:

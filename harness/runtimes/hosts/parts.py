@@ -28,6 +28,19 @@ ARCHIVE, HASH = "part.tar.gz", "part.sha256"
 QUICK = 1
 BROKER_PACKAGES = Path(urteil.__file__).parent / "compose" / "broker" / "requirements.txt"
 AGENT_PACKAGES = ("msgspec", "psutil")
+CLIENT_PACKAGES = (
+    "aiokafka",
+    "async-timeout",
+    "confluent-kafka",
+    "cramjam",
+    "kafka-python",
+    "lz4",
+    "packaging",
+    "python-snappy",
+    "typing_extensions",
+    "zstandard",
+)
+"""What the workload's clients import, besides the packages of the broker."""
 LEFT_OUT = {"__pycache__", "tests", "include", "compose"}
 Files = Iterator[tuple[str, Path]]
 """The names in a part, each with the file of this machine."""
@@ -55,9 +68,19 @@ def lab_part() -> Part:
 @cache
 def packages_part() -> Part:
     """The Python packages of the broker and of the agent, for this Python."""
-    versions = "\n".join(f"{name}=={metadata.version(name)}" for name in _packages())
+    return _part_of_packages("packages", _packages())
+
+
+@cache
+def clients_part() -> Part:
+    """The Python packages of the workload's clients, for this Python."""
+    return _part_of_packages("clients", [*CLIENT_PACKAGES])
+
+
+def _part_of_packages(name: str, packages: list[str]) -> Part:
+    versions = "\n".join(f"{package}=={metadata.version(package)}" for package in packages)
     digest = hashlib.sha256(f"{sys.version_info[:2]}\n{versions}".encode()).hexdigest()[:16]
-    return _part(f"packages-{digest}", _package_files)
+    return _part(f"{name}-{digest}", lambda: _package_files(packages))
 
 
 @cache
@@ -134,8 +157,8 @@ def _packages() -> list[str]:
     return [*pinned, *AGENT_PACKAGES]
 
 
-def _package_files() -> Files:
-    for name in _packages():
+def _package_files(packages: list[str]) -> Files:
+    for name in packages:
         distribution = metadata.distribution(name)
         for file in distribution.files or ():
             path = Path(str(distribution.locate_file(file)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +13,22 @@ import pytest
 
 from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
+from urteil.chaos.links import Links
 from urteil.chaos.observations import CLIENT, Link
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.processes import Clients, spawn_process
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.evidence.journal import Begin, JournalReader
+from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.runtimes.ssh import SshRuntime
 from urteil.harness.scenario import TopicFact, WorkloadSpec
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
+FETCH = (
+    "import sys, urllib.request as u; "
+    "u.build_opener(u.ProxyHandler({})).open(sys.argv[1], timeout=9)"
+)
 TOPIC = TopicFact(name="t", topic_id="", partitions=1, replication_factor=1)
 
 
@@ -96,6 +105,33 @@ def test_client_of_a_lost_host_is_a_problem_that_names_it(network: Network, tmp_
     clients.kill_all()
     with pytest.raises(Exception, match=r"client-p1 did not come back: the host h2 .* is lost"):
         runtime.close()
+
+
+def test_advertised_address_leads_through_the_clients_proxy_on_their_host(
+    runtime: SshRuntime, network: Network, tmp_path: Path
+) -> None:
+    """From the lab and from the host for clients alike. A fault on the link ends both."""
+    address, port = runtime.plan.direct_address("b1")
+    argv = [runtime.programs.python(), "-m", "http.server", "--bind", address, str(port)]
+    folder = tmp_path / "nodes" / "b1"
+    folder.mkdir(parents=True)
+    runtime.start("b1", NodeSpec(argv=argv, cwd=folder))
+    links = Links(runtime.plan, Toxiproxies(runtime, tmp_path))
+    links.start()
+    url = "http://{}:{}/".format(*runtime.plan.lab_client_address("b1"))
+    on_host = ["ip", "netns", "exec", network.hosts[1].name, sys.executable, "-c", FETCH, url]
+
+    def fetches() -> list[bool]:
+        return [
+            subprocess.run(argv, capture_output=True, check=False).returncode == 0
+            for argv in ([sys.executable, "-c", FETCH, url], on_host)
+        ]
+
+    until(lambda: fetches() == [True, True])
+    links.close([Link(CLIENT, "b1")])
+    assert fetches() == [False, False]
+    links.heal([Link(CLIENT, "b1")])
+    assert fetches() == [True, True]
 
 
 def test_links_of_clients_begin_on_their_host(runtime: SshRuntime, network: Network) -> None:

@@ -93,7 +93,7 @@ class ListReader(Reader):
         return kept
 
     def _stable_end(self, slot: Slot) -> int:
-        """The end of committed records, journaled as an answer; 0 if there is none."""
+        """The end of committed records, journaled as an answer; 0 if no leader returned one."""
         asked = {TopicPartition(*slot): OffsetSpec.latest()}  # type: ignore[no-untyped-call]
         committed = IsolationLevel.READ_COMMITTED
         invoke_ns = time.monotonic_ns()
@@ -105,6 +105,8 @@ class ListReader(Reader):
         except (KafkaException, TimeoutError):
             return 0
         offset, epoch = int(answer.offset), answer.leader_epoch
+        if offset < 0:  # librdkafka's result where the partition has no leader
+            return 0
         self._answers.write(
             OffsetAnswer(invoke_ns, time.monotonic_ns(), "stable", *slot, offset, None, None, None,
                          epoch)

@@ -1,4 +1,4 @@
-"""Fixes for six bugs of kafka-python 3.0 that chaos triggers, applied to the instance in use.
+"""Fixes for seven bugs of kafka-python 3.0 that chaos triggers, applied to the instance in use.
 
 No fix changes the requests of a client. Without them, one outage would end a client's load.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import (
     CorruptRecordError,
     LeaderNotAvailableError,
@@ -121,3 +122,23 @@ def finish_joining(coordinator: Any) -> None:
     """
     needed = coordinator.need_rejoin
     coordinator.need_rejoin = lambda: coordinator._join_task is not None or needed()
+
+
+def forget_lost_positions(coordinator: Any) -> None:
+    """Fetch the committed offset of a partition that other members may have owned meanwhile.
+
+    An eager member keeps its positions while it joins. If its JoinGroup gets no answer, the group
+    goes on without it, and its next assignment may have the same partition: it then reads on from
+    its old position, below offsets that others have committed.
+    """
+    complete = coordinator._on_join_complete_async
+    joined: list[int] = []
+
+    async def complete_or_forget(generation: int, *given: Any, **more: Any) -> Any:
+        is_eager = coordinator._rebalance_protocol == RebalanceProtocol.EAGER
+        if is_eager and joined and generation != joined[-1] + 1:
+            coordinator._subscription.assign_from_subscribed([])
+        joined[:] = [generation]
+        return await complete(generation, *given, **more)
+
+    coordinator._on_join_complete_async = complete_or_forget

@@ -107,6 +107,7 @@ KILLED_IN_TRANSACTIONS = kill_scenario(
     cluster=IN_TRANSACTIONS,
     workload=writers(),
     guarantees=ENDS,
+    suites=("protocol",),
 )
 """Markers first: after two kills the broker that did not die leads and coordinates everything, and
 sends markers to no other."""
@@ -122,6 +123,7 @@ KILLED_COPYING = kill_scenario(
     cluster=IN_TRANSACTIONS,
     workload=copiers(),
     guarantees=(*ENDS, *STEPS),
+    suites=("protocol",),
 )
 """A killed client's next session sends InitProducerId. The third is for a slow second kill."""
 
@@ -131,13 +133,12 @@ KILLED_IN_GROUP = kill_scenario(
     "leaves, and before its answer arrives",
     (
         fault("rebalance_storm", "group", 3, 65),
-        *both("LeaveGroup", "SyncGroup", "JoinGroup", "Heartbeat"),
+        *both("Heartbeat", "LeaveGroup", "SyncGroup", "JoinGroup"),
     ),
     workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=80),
     guarantees=("two_owners", "commit_went_back", "poll_skip"),
     others_at_once=1,
 )
-"""Members send heartbeats without the storm, too."""
 
 KILLED_COMMITTING = kill_scenario(
     "protocol-killed-committing",
@@ -152,6 +153,7 @@ KILLED_COMMITTING = kill_scenario(
         options={"deletions": "1"},
     ),
     guarantees=("commit_register", "commit_went_back"),
+    suites=("protocol",),
 )
 
 KILLED_CHANGING_TOPICS = kill_scenario(
@@ -189,7 +191,7 @@ KILLED_CHANGING_RIGHTS = kill_scenario(
     "protocol-killed-changing-rights",
     "a broker dies when a request reaches it that changes ACLs or passwords, and before its answer "
     "arrives: each broker knows the present rights",
-    both("CreateAcls", "DeleteAcls", "AlterUserScramCredentials"),
+    both("AlterUserScramCredentials", "CreateAcls", "DeleteAcls"),
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
     guarantees=("unauthorised",),
 )

@@ -47,6 +47,7 @@ from urteil.harness.clients.kafka_python_fixes import (
     back_off,
     drop_corrupt_response,
     finish_joining,
+    forget_lost_positions,
     retry_missing_partitions,
 )
 from urteil.harness.clients.kind import ClientKind, Stage
@@ -206,6 +207,7 @@ class Member:
         retry_missing_partitions(self._kafka._fetcher)
         drop_corrupt_response(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)
+        forget_lost_positions(self._kafka._coordinator)
         observe_assignments(self._kafka._coordinator, self._note_assignments)
         self._kafka.subscribe([topic.name for topic in spec.topics], listener=_Listener(self))
         self._attempts = CommitAttempts(self._kafka)

@@ -211,6 +211,7 @@ KILLED_COMMANDING = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
+    suites=("protocol",),
 )
 
 KILLED_CHANGING_ISRS = kill_scenario(

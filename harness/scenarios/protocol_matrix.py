@@ -39,8 +39,6 @@ FIRST = {"lose_request": 1, "lose_answer": 1, "duplicate_request": 3, "delay_ans
 """By act, the number of the first frame of a rare API that it hits. The first request is lost, the
 second has no answer, and the third arrives twice and has a late answer, which is the second one. A
 client that repeats its request until it is answered meets all four with one change."""
-UNPLAYED: tuple[str, ...] = ()
-"""The suites of scenarios that have not been PASS yet on both targets."""
 
 
 def by_number(
@@ -116,7 +114,7 @@ MEMBERS = Scenario(
     name="protocol-members",
     about="single requests by which members join and leave a group that rebalances all the time "
     "are lost, repeated, or answered late or never: one owner a partition, nothing skipped",
-    suites=UNPLAYED,
+    suites=("protocol",),
     cluster=BROKERS,
     workload=IMPATIENT_MEMBERS,
     faults=(

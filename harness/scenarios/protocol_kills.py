@@ -175,6 +175,7 @@ KILLED_CHANGING_SETTINGS = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("settings"),
     guarantees=("two_leaders", "epoch_went_back"),
+    suites=("protocol",),
 )
 
 KILLED_REASSIGNING = kill_scenario(

@@ -115,7 +115,7 @@ class Night:
                     if not self._playing:
                         return
                     ended, _ = wait(self._playing, return_when=FIRST_COMPLETED)
-                    for run in ended:
+                    for run in sorted(ended, key=lambda run: run.exception() is not None):
                         del self._playing[run]
                         yield run.result()
             finally:

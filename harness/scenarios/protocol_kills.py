@@ -58,6 +58,7 @@ def kill_scenario(
 ) -> Scenario:
     """Kills in turn, beside so many other faults at once."""
     count = sum(spec.after_event is not None for spec in faults)
+    others_end_s = max(spec.at_s + spec.duration_s for spec in faults if spec.at_s is not None)
     return Scenario(
         name=name,
         about=about,
@@ -67,7 +68,7 @@ def kill_scenario(
         faults=faults,
         at_once=1 + others_at_once,
         guarantees=(*REPLICATION, *guarantees),
-        duration_s=FIRST_S + count * KILL_EVERY_S + LAST_S,
+        duration_s=max(FIRST_S + count * KILL_EVERY_S, others_end_s) + LAST_S,
         recovery_deadline_s=60.0,
     )
 

@@ -82,6 +82,7 @@ class Occasion(Enum):
     WRITABLE = "a partition that nothing hinders for longer than it may stand still"
     LOGS = "the logs of brokers' disks"
     EARLIEST_LOOKUPS = "lookups of a log's start"
+    STABLE_LOOKUPS = "transactions, and lookups of the end for readers of committed records"
     LIMITS = "limits of retention or of segments that are reached"
 
 

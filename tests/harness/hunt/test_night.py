@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from tests.harness.hunt.rows import row
+from tests.waiting import until
 from urteil.chaos.observations import LabFailure
 from urteil.harness.hunt import Job, Row
 from urteil.harness.hunt.matrix import ExpectedCatch, matrix_of
@@ -174,18 +175,19 @@ def test_run_that_would_end_too_late_does_not_begin(tmp_path: Path) -> None:
 
 
 def test_runs_at_once_are_different_and_stand_in_one_ledger(tmp_path: Path) -> None:
-    """Each run waits until three play, so none of them sees another one's row."""
+    """Each run waits until three play, so none of them sees another one's row. The night ends when
+    the rows of the first seed are written."""
     together = threading.Barrier(3)
-    ended: list[str] = []
 
     def play(job: Job, out: Path) -> Row:
         with suppress(threading.BrokenBarrierError):
             together.wait(60)
         if job.seed > 7:
+            until(lambda: len(hunt.ledger.rows) == 5)
             raise Killed
         return row(job.scenario, job.seed, "PASS", target=job.target, mutant=job.mutant)
 
-    hunt = night(tmp_path, play, at_once=3, end_runs=lambda: ended.append("the others"))
+    hunt = night(tmp_path, play, at_once=3, end_runs=together.abort)
     with pytest.raises(Killed):
         hunt.hunt(time.monotonic() + LONG)
     jobs = [row.job for row in hunt.ledger.rows]

@@ -47,7 +47,7 @@ GUARANTEE = Guarantee(
         "Readers' positions: polls may return what was fetched earlier.",
     ),
     requires=(TRANSACTIONS, END_AFTER_WATERMARK),
-    occasion=Occasion.TRANSACTIONS,
+    occasion=Occasion.STABLE_LOOKUPS,
     opportunities="SELECT COUNT(*) AS n FROM answers WHERE answers.kind = 'stable' "
     "AND answers.error IS NULL AND answers.leader_epoch >= 0",
     violations="""

@@ -217,11 +217,23 @@ def list_reassignments(
 
 
 def replicas_are(side: Side, topic: str, *replicas: Sequence[int]) -> bool:
-    """Whether the controller's broker knows of these replicas, all in sync."""
+    """Whether the controller's broker knows of these replicas, all in sync, in the leader epochs
+    that ZooKeeper has: a controller that removes a replica raises the epoch more than once."""
     rows = partitions(side, topic)["partitions"]
-    return [partition["replica_nodes"] for partition in rows] == [
-        list(ids) for ids in replicas
-    ] and all(partition["isr_nodes"] == sorted(partition["replica_nodes"]) for partition in rows)
+    return (
+        [partition["replica_nodes"] for partition in rows] == [list(ids) for ids in replicas]
+        and all(partition["isr_nodes"] == sorted(partition["replica_nodes"]) for partition in rows)
+        and [partition["leader_epoch"] for partition in rows] == leader_epochs(side, topic)
+    )
+
+
+def leader_epochs(side: Side, topic: str) -> list[int]:
+    """Of all partitions, as ZooKeeper has them."""
+    folder = f"/brokers/topics/{topic}/partitions"
+    with side.znodes() as zk:
+        numbers = sorted(map(int, zk.get_children(folder)))
+        states = [json.loads(zk.get(f"{folder}/{number}/state")[0]) for number in numbers]
+    return [state["leader_epoch"] for state in states]
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -334,9 +346,9 @@ def test_reassignments_under_way_are_listed_alike(pair: Pair) -> None:
 
     def replace(side: Side) -> Any:
         answer = alter(side, {(name, 0): (3, 1)})
-        side.until(lambda: replicas_are(side, name, (3, 1), (2, 3)))
         # brokers hear of the end before the controller has done with it
         side.until(lambda: list_reassignments(side, {name: [0]})["topics"] == [])
+        side.until(lambda: replicas_are(side, name, (3, 1), (2, 3)))
         return answer, node(side), list_reassignments(side, {name: [0]}), partitions(side, name)
 
     pair.assert_same(begin)

@@ -164,7 +164,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
     models="KIP-98: cleaning not bounded by the first unstable offset",
     scenario="transactions-held-open",
     guarantee="latest_value_lost",
-    unsimulated="the simulation has no transactions",
+    unsimulated="the simulation has no compaction",
 )
 def open_transactions_cleaned(mark: Mark) -> None:
     """Counts every closed segment as cleanable."""
@@ -276,7 +276,7 @@ def tombstones_not_removed(mark: Mark) -> None:
     models="KIP-534: control batches without a delete horizon",
     scenario="transactions-cleaned",
     guarantee="hanging_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="the simulation has no compaction",
 )
 def markers_cleaned_at_once(mark: Mark) -> None:
     """Retains no control batch in a cleaning."""

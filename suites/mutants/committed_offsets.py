@@ -138,7 +138,7 @@ def failed_commit_is_success(mark: Mark) -> None:
     models="KIP-447: the offsets topic loaded without its markers",
     scenario="exactly-once",
     guarantee="offsets_not_atomic",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def pending_offsets_loaded(mark: Mark) -> None:
     """Stores offsets of open transactions as committed when a partition is loaded."""
@@ -212,7 +212,7 @@ def offset_deletion_not_logged(mark: Mark) -> None:
     models="before KIP-447: offsets of a removed member, from which others continue",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def zombie_txn_offsets_accepted(mark: Mark) -> None:
     """Compares the generation of a TxnOffsetCommit with itself."""

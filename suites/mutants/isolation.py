@@ -17,7 +17,7 @@ KEPT_S = 0.4
     models="the largest instead of the smallest first offset of the open transactions",
     scenario="list-append",
     guarantee="g1c",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def newest_transaction_unstable(mark: Mark) -> None:
     """Takes the largest first offset of the transactions that are not stable."""
@@ -40,7 +40,7 @@ def newest_transaction_unstable(mark: Mark) -> None:
     models="first offsets that are clamped to the fetch on the wrong side",
     scenario="list-append",
     guarantee="fractured_read",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def aborts_from_fetch_offset(mark: Mark) -> None:
     """Lets aborted transactions begin at the fetch offset, so that a reader drops what their
@@ -66,7 +66,7 @@ def aborts_from_fetch_offset(mark: Mark) -> None:
     models="an end for readers of committed records that is cached",
     scenario="list-append",
     guarantee="stale_end",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def stable_end_cached(mark: Mark) -> None:
     """Answers ListOffsets under read_committed from a cache for each leader epoch."""

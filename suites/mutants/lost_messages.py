@@ -74,7 +74,7 @@ def stale_partition_epoch_refused(mark: Mark) -> None:
     models="WriteTxnMarkers applied twice: a count of open transactions that each marker lowers",
     scenario="protocol-markers",
     guarantee="precommitted_read",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def marker_applied_twice(mark: Mark) -> None:
     """Forgets the first open transaction at a marker of a producer that has none."""

@@ -176,7 +176,7 @@ def duplicate_offset_of_newest(mark: Mark) -> None:
     models="producer epochs that only the coordinator checks",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def old_producer_epoch_appended(mark: Mark) -> None:
     """Counts every producer epoch as the current one in an append."""
@@ -199,7 +199,7 @@ def old_producer_epoch_appended(mark: Mark) -> None:
     models="a zombie's marker that ends its successor's transaction",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def old_producer_epoch_marker(mark: Mark) -> None:
     """Counts every producer epoch as the current one in a marker."""
@@ -222,7 +222,7 @@ def old_producer_epoch_marker(mark: Mark) -> None:
     models="KIP-98: zombie coordinators that are not fenced",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def marker_coordinator_epoch_unchecked(mark: Mark) -> None:
     """Skips the comparison of coordinator epochs."""

@@ -16,7 +16,7 @@ CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
     models="KAFKA-9807: a last stable offset computed from a high watermark that moved meanwhile",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def hw_read_twice_in_read_committed(mark: Mark) -> None:
     """Uses the open transactions of the read before with the high watermark of now."""

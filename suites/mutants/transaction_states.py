@@ -47,7 +47,7 @@ def zombie_not_fenced(mark: Mark) -> None:
     models="KIP-98: a coordinator's abort that does not bump the epoch",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def timed_out_keeps_epoch(mark: Mark) -> None:
     """Bumps no epoch when a transaction times out."""
@@ -90,7 +90,7 @@ def transactions_cut_short(mark: Mark) -> None:
     models="KIP-98: EndTxn that compares only the producer id",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def fenced_producer_ends_transaction(mark: Mark) -> None:
     """Compares the epoch of an EndTxn request with itself."""
@@ -112,7 +112,7 @@ def fenced_producer_ends_transaction(mark: Mark) -> None:
     models="transactional.id.expiration.ms compared the wrong way round",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated="the simulation has no transactions",
+    unsimulated="not tried with the transactions of the simulation",
 )
 def transactional_ids_expire_early(mark: Mark) -> None:
     """Reports every transactional id without an open transaction as expired."""

@@ -54,21 +54,17 @@ class Authority:
     """Issues certificates. Its key is never written to disk."""
 
     def __init__(self, name: str = "Urteil test authority") -> None:
-        self._subject = _name(name)
-        self._key: ec.EllipticCurvePrivateKey | None = None
-        self._certificate: x509.Certificate | None = None
+        subject, self._key = _name(name), _new_key()
+        self.certificate = _sign_certificate(
+            subject, self._key, subject, self._key, is_authority=True
+        )
 
     def issue(self, name: Name, *, hosts: Sequence[str] = ()) -> Issued:
         """A certificate for a common name or a name of several parts: of a server at `hosts`, or of
         a client."""
-        authority, by = self._own_certificate()
-        key = _new_key()
-        certificate = _sign_certificate(_name(name), key, authority.subject, by, hosts=hosts)
-        return Issued(certificate, key, authority)
-
-    @property
-    def certificate(self) -> x509.Certificate:
-        return self._own_certificate()[0]
+        key, issuer = _new_key(), self.certificate.subject
+        certificate = _sign_certificate(_name(name), key, issuer, self._key, hosts=hosts)
+        return Issued(certificate, key, self.certificate)
 
     @property
     def pem(self) -> str:
@@ -79,15 +75,6 @@ class Authority:
         trusted = pkcs12.PKCS12Certificate(self.certificate, b"urteil")
         encryption = serialization.BestAvailableEncryption(PASSWORD.encode())
         return pkcs12.serialize_java_truststore([trusted], encryption)
-
-    def _own_certificate(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-        """Made on first use: most clusters have no TLS."""
-        if self._key is None or self._certificate is None:
-            self._key, subject = _new_key(), self._subject
-            self._certificate = _sign_certificate(
-                subject, self._key, subject, self._key, is_authority=True
-            )
-        return self._certificate, self._key
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:

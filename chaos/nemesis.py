@@ -127,7 +127,8 @@ class Nemesis:
         """Play the schedule for at least `duration_s`, and `quiet_s` after the last healing.
 
         Returns when both have passed and every fault has begun and was healed. A fault whose anchor
-        (acknowledgements, an event) does not occur within PATIENCE_S more does not act.
+        (acknowledgements, an event) does not occur within PATIENCE_S more does not act. The time in
+        which other faults kept it from watching for its event does not count.
         """
         began = time.monotonic()
         waiting = [_Waiting(planned) for planned in self.schedule]
@@ -148,9 +149,7 @@ class Nemesis:
                 self._heal_manually(waiting)
                 last = time.monotonic()
                 continue
-            self._resolve_anchors(
-                waiting, began, now, give_up=now > began + duration_s + PATIENCE_S
-            )
+            self._resolve_anchors(waiting, began, now, began + duration_s)
             if self._step(waiting, now):
                 last = time.monotonic()
                 continue
@@ -249,9 +248,10 @@ class Nemesis:
         self.on_manual_heal(failure_text)
 
     def _resolve_anchors(
-        self, waiting: list[_Waiting], began: float, now: float, *, give_up: bool
+        self, waiting: list[_Waiting], began: float, now: float, over_at: float
     ) -> None:
-        """Set `due_at` of the faults whose anchor has occurred."""
+        """Set `due_at` of the faults whose anchor has occurred. Remove those whose anchor has not
+        PATIENCE_S after `over_at`, or after they began to watch for it if that was later."""
         unknown = [fault for fault in waiting if fault.due_at is None]
         acked = (
             self.acked() if any(fault.planned.after_acks is not None for fault in unknown) else 0
@@ -264,7 +264,8 @@ class Nemesis:
                 fault.due_at = began + planned.at_s
             elif acked >= planned.after_acks:
                 fault.due_at = now + planned.at_s
-            if fault.due_at is None and give_up:
+            waits = fault.due_at is None and not self._is_kept_from_watching(fault, waiting)
+            if waits and now > max(over_at, fault.watched_at) + PATIENCE_S:
                 waiting.remove(fault)
                 self._record_unstarted(planned, _describe_missing_anchor(planned, acked))
 
@@ -318,6 +319,9 @@ class Nemesis:
         if (planned.alone and self._active) or any(fault.alone for fault in self._active):
             return False
         return self.at_once is None or len(self._active) < self.at_once
+
+    def _is_kept_from_watching(self, fault: _Waiting, waiting: list[_Waiting]) -> bool:
+        return fault.watch is None and not self._may_watch(fault.planned, waiting)
 
     def _may_watch(self, planned: PlannedFault, waiting: list[_Waiting]) -> bool:
         """A request or answer waits in its proxy until the fault begins. So a fault that may not

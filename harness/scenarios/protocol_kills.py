@@ -128,16 +128,25 @@ KILLED_COPYING = kill_scenario(
 )
 """A killed client's next session sends InitProducerId. The third is for a slow second kill."""
 
+MEMBERS = WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=80)
+OWNERSHIP = ("two_owners", "commit_went_back", "poll_skip")
 KILLED_IN_GROUP = kill_scenario(
     "protocol-killed-in-group",
-    "a group's coordinator dies when a request reaches it by which a member joins, stays or "
-    "leaves, and before its answer arrives",
-    (
-        fault("rebalance_storm", "group", 3, 65),
-        *both("Heartbeat", "LeaveGroup", "SyncGroup", "JoinGroup"),
-    ),
-    workload=WorkloadSpec(kind="group", topics=(DURABLE,), consumers=3, rate_records_per_s=80),
-    guarantees=("two_owners", "commit_went_back", "poll_skip"),
+    "a group's coordinator dies when a request reaches it by which a member stays or leaves, and "
+    "before its answer arrives",
+    (fault("rebalance_storm", "group", 3, 50), *both("Heartbeat", "LeaveGroup")),
+    workload=MEMBERS,
+    guarantees=OWNERSHIP,
+    others_at_once=1,
+)
+
+KILLED_REBALANCING = kill_scenario(
+    "protocol-killed-rebalancing",
+    "a group's coordinator dies when a request reaches it by which a member joins or gets its "
+    "partitions, and before its answer arrives",
+    (fault("rebalance_storm", "group", 3, 50), *both("SyncGroup", "JoinGroup")),
+    workload=MEMBERS,
+    guarantees=OWNERSHIP,
     others_at_once=1,
 )
 
@@ -196,6 +205,7 @@ KILLED_CHANGING_RIGHTS = kill_scenario(
     both("AlterUserScramCredentials", "CreateAcls", "DeleteAcls"),
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
     guarantees=("unauthorised",),
+    suites=("protocol",),
 )
 
 KILLED_COMMANDING = kill_scenario(

@@ -250,6 +250,22 @@ def test_fault_that_may_not_begin_yet_holds_no_frame(tmp_path: Path) -> None:
     assert [row["acted"] for row in rows(tmp_path)] == [True, True]
 
 
+def test_patience_for_a_frame_begins_when_its_fault_may_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers of Apache Kafka that returned slowly used up the patience of the last kills."""
+    monkeypatch.setattr("urteil.chaos.nemesis.PATIENCE_S", 0.1)
+    faults = schedule(
+        FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.5, choice="1"),
+        FaultSpec(fault="crash", target="receiver", at_s=0.1, after_event="link:Fetch:answer:1",
+                  duration_s=0.1, choice="2"),
+    )  # fmt: skip
+    player = nemesis(PaperCluster(), tmp_path, faults)
+    player.at_once = 1
+    player.play(duration_s=0.0)
+    assert [row["acted"] for row in rows(tmp_path)] == [True, True]
+
+
 def test_overdue_faults_await_their_frames_one_after_another(tmp_path: Path) -> None:
     cluster = Looking()
     faults = schedule(

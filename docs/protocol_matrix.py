@@ -20,9 +20,9 @@ import msgspec
 
 from docs.reference_pages import markdown
 from urteil.chaos.node_selectors import LINK_ENDS
-from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
+from urteil.harness.scenarios.protocol_apis import ACTS, KILLS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Schedule
-from urteil.harness.verify.result import Verdict, load_result
+from urteil.harness.verify.result import Result, Verdict, load_result
 
 PLAYS = Path(__file__).parent / "results" / "protocol.jsonl"
 PAGE = PLAYS.with_suffix(".md")
@@ -32,14 +32,19 @@ SHOWN = (Verdict.FAIL, Verdict.PASS, Verdict.UNKNOWN)
 """A cell shows the first of these that a run had: UNKNOWN says nothing against another run."""
 ABOUT = (
     "Every API that changes state, and what happened to one of its requests or answers. A cell has "
-    "the verdict of the runs in which the act hit such a frame; `-` is not played. [Faults of the "
-    "protocol](../guide/faults.md) act. `python -m docs.protocol_matrix RUN...` adds runs."
+    "the verdict of the runs in which the act hit such a frame; `-` is not played, `none` cannot "
+    "be played. [Faults of the protocol](../guide/faults.md) act. `python -m docs.protocol_matrix "
+    "RUN...` adds runs."
+)
+UNPLAYABLE = "Kills that cannot be played: " + "; ".join(
+    f"{change.api}, since {change.no_kills}" for change in STATE_CHANGES.values() if change.no_kills
 )
 
 
-class Play(msgspec.Struct, frozen=True, kw_only=True):
+class Play(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A judged run, as it counts in the table. `run` is its id, `date` that of the verdict. The
-    first day's seeds are not known."""
+    first day's seeds are not known. `cause` says why the verdict is not PASS; people write it into
+    the file."""
 
     run: str
     date: str
@@ -48,6 +53,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None
     verdict: Verdict
     cells: tuple[Cell, ...]
+    cause: str = ""
 
 
 def cell_of(entry: Entry) -> Cell | None:
@@ -77,7 +83,7 @@ def read_play(run_dir: Path) -> Play | None:
     return Play(
         run=result.run,
         date=f"{judged:%Y-%m-%d}",
-        target=result.target,
+        target=_target_with_release(result),
         scenario=result.scenario,
         seed=result.seed,
         verdict=result.verdict,
@@ -85,10 +91,16 @@ def read_play(run_dir: Path) -> Play | None:
     )
 
 
-def _cell_text(verdicts: list[Verdict]) -> str:
+def _target_with_release(result: Result) -> str:
+    """The target; `kafka` is the default release."""
+    release = result.versions.get("kafka")
+    return f"kafka:{release}" if result.target == "kafka" and release else result.target
+
+
+def _cell_text(cell: Cell, verdicts: list[Verdict]) -> str:
     shown = next((verdict for verdict in SHOWN if verdict in verdicts), None)
     if shown is None:
-        return "-"
+        return "none" if STATE_CHANGES[cell[0]].no_kills and cell[1] in KILLS else "-"
     count = verdicts.count(shown)
     return str(shown) if len(verdicts) == 1 else f"{shown} {count} of {len(verdicts)}"
 
@@ -101,7 +113,10 @@ def _table(cells: Mapping[Cell, list[Verdict]]) -> str:
     """The Markdown table of one target."""
     return markdown.table(
         ["API", *ACTS.values()],
-        ([api, *(_cell_text(cells.get((api, act), [])) for act in ACTS)] for api in STATE_CHANGES),
+        (
+            [api, *(_cell_text((api, act), cells.get((api, act), [])) for act in ACTS)]
+            for api in STATE_CHANGES
+        ),
     )
 
 
@@ -113,9 +128,16 @@ def _section(target: str, plays: list[Play]) -> str:
             cells[cell].append(play.verdict)
     acts = sum(map(len, cells.values()))
     runs = markdown.table(
-        ["date", "scenario", "seed", "verdict", "acts"],
+        ["date", "scenario", "seed", "verdict", "acts", "cause"],
         (
-            [play.date, play.scenario, _seed_text(play), str(play.verdict), str(len(play.cells))]
+            [
+                play.date,
+                play.scenario,
+                _seed_text(play),
+                str(play.verdict),
+                str(len(play.cells)),
+                play.cause,
+            ]
             for play in sorted(plays, key=lambda play: (play.date, play.scenario, play.run))
         ),
     )
@@ -128,13 +150,15 @@ def page(plays: Iterable[Play]) -> str:
     for play in plays:
         by_target[play.target].append(play)
     sections = (_section(target, by_target[target]) for target in sorted(by_target, reverse=True))
-    return markdown.page("Requests and answers of all APIs", ABOUT, *sections)
+    return markdown.page("Requests and answers of all APIs", ABOUT, f"{UNPLAYABLE}.", *sections)
 
 
 def add_runs(run_dirs: Iterable[Path], known: Iterable[Play]) -> list[Play]:
-    """The known plays and those of the runs, each run once."""
+    """The known plays and those of the runs, each run once. A known cause stays."""
     plays = {play.run: play for play in known}
-    plays |= {play.run: play for play in map(read_play, run_dirs) if play is not None}
+    for play in filter(None, map(read_play, run_dirs)):
+        cause = plays[play.run].cause if play.run in plays else ""
+        plays[play.run] = msgspec.structs.replace(play, cause=cause)
     return list(plays.values())
 
 

@@ -15,7 +15,7 @@ from urteil.harness.scenarios import (
     protocol_matrix,
     scenarios_of,
 )
-from urteil.harness.scenarios.protocol_apis import ACTS, STATE_CHANGES
+from urteil.harness.scenarios.protocol_apis import ACTS, KILLS, STATE_CHANGES
 from urteil.harness.schedule import Entry, Played, Schedule, settle_schedule
 from urteil.harness.verify.result import Result, Verdict
 
@@ -83,8 +83,6 @@ def test_kill_that_came_late_is_in_its_cell() -> None:
 
 
 def test_scenarios_act_on_every_api_that_changes_state() -> None:
-    """A broker's shutdown is a fault itself, and the nemesis begins one fault at a time: none can
-    begin while the request of another one waits."""
     cells = set()
     modules = protocol, protocol_kills, protocol_matrix, lost_messages
     for scenario in chain.from_iterable(map(scenarios_of, modules)):
@@ -93,7 +91,28 @@ def test_scenarios_act_on_every_api_that_changes_state() -> None:
             fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
             cells.add(cell_of(Entry(**fields, played=played)))
     missing = {(api, act) for api in STATE_CHANGES for act in ACTS} - cells
-    assert missing == {
-        ("ControlledShutdown", "kill request"),
-        ("ControlledShutdown", "kill answer"),
-    }
+    unplayable = {api for api, change in STATE_CHANGES.items() if change.no_kills}
+    assert missing == {(api, act) for api in unplayable for act in KILLS}
+
+
+def test_kill_that_cannot_be_played_is_shown_with_its_reason(tmp_path: Path) -> None:
+    text = page(add_runs([write_run(tmp_path / "a", Verdict.PASS, LOST)], ()))
+    assert "| ControlledShutdown | - | - | - | - | none | none |" in text
+    assert STATE_CHANGES["ControlledShutdown"].no_kills in text
+
+
+def test_default_release_is_in_the_table_of_its_release(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", Verdict.PASS, LOST)
+    file = run / "result.json"
+    result = msgspec.json.decode(file.read_bytes(), type=Result)
+    by_default = msgspec.structs.replace(result, target="kafka", versions={"kafka": "3.9.1"})
+    file.write_bytes(msgspec.json.encode(by_default))
+    assert [play.target for play in add_runs([run], ())] == ["kafka:3.9.1"]
+
+
+def test_cause_of_a_verdict_stays_when_its_run_is_added_again(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", Verdict.FAIL, LOST)
+    (play,) = add_runs([run], ())
+    explained = msgspec.structs.replace(play, cause="a bug of the client")
+    assert add_runs([run], [explained]) == [explained]
+    assert "| s | 1 | FAIL | 1 | a bug of the client |" in page([explained])

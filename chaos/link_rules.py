@@ -19,7 +19,7 @@ from urteil.chaos.message_fields import (
     has_error_code,
     typed_value,
 )
-from urteil.chaos.protocol_names import APIS, ERRORS, find_name
+from urteil.chaos.protocol_names import API_NAMES, APIS, ERRORS, find_name
 
 REQUEST, ANSWER, BOTH = "request", "answer", "both"
 NEWEST = -1
@@ -31,7 +31,7 @@ LINK_EVENTS = "link_events.jsonl"
 class LinkRule:
     """One rule, in the terms of the proxy (`chaos/proxy/rules.go`).
 
-    `api` is Kafka's name, empty for every API. `occurrence` is the first matching frame that is
+    `api` is Kafka's name or the key of the API, empty for every API. `occurrence` is the first matching frame that is
     hit, `times` the number of hits from there on, 0 for all, and `probability` that of each hit,
     from `seed`. `fields` of the message and `request_fields` of its request are values by path
     (`topics[].name`) that it must have; texts may hold `*`. After a dropped frame nothing more
@@ -72,6 +72,8 @@ class LinkRule:
 
     @property
     def _api(self) -> str:
+        if self.api.isdecimal() and int(self.api) < len(API_NAMES):
+            return API_NAMES[int(self.api)]
         return find_name("API", APIS, self.api) if self.api else ""
 
     def _typed_fields(self) -> tuple[dict[str, Value], dict[str, Value], Value | None]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -13,6 +12,7 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.node_selectors import LINK_ENDS, split_cluster
+from urteil.chaos.similar_names import suggest
 
 SHIFT_S = 0.8
 
@@ -135,13 +135,7 @@ def _number(partition: Option) -> int:
 def check_fault(name: str) -> None:
     """ValueError, with similar names, unless a fault has this name."""
     if name not in FAULTS:
-        raise ValueError(f"no fault named {name!r}; {_suggest(name, FAULTS)}")
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+        raise ValueError(f"no fault named {name!r}; {suggest(name, FAULTS)}")
 
 
 def sort_key(request: FaultRequest | PlannedFault) -> tuple[int, float]:

@@ -15,7 +15,7 @@ FAMILIES = {
 
 
 def test_unknown_option_is_rejected() -> None:
-    with pytest.raises(ValueError, match="latency takes no option delay"):
+    with pytest.raises(ValueError, match="latency takes no option delay; known: latency_ms"):
         FAULTS["latency"](arguments("all", delay=3))
 
 

@@ -49,6 +49,17 @@ def test_mistake_in_a_rule_is_named_with_what_there_is(
         FAULTS["answer_error"](FaultArguments(target="client->leader", options=options))
 
 
+def test_api_may_be_its_key_and_versions_a_number() -> None:
+    """Files of schedules have numbers."""
+    given: dict[str, str | float | bool] = {"api": 22.0, "versions": 99.0}
+    with pytest.raises(ValueError, match="InitProducerId has no version 99"):
+        FAULTS["lose_answer"](FaultArguments(target="client->leader", options=given))
+    with pytest.raises(ValueError, match="there is no API 999"):
+        LinkRule(direction=ANSWER, act="drop", api="999")
+    rule = LinkRule(direction=ANSWER, act="drop", api="22")
+    assert rule.body("r", ["p"])["api"] == "22"
+
+
 def test_rewritten_field_needs_a_value_of_its_type() -> None:
     options = {"api": "Fetch", "path": "throttle_time_ms", "value": "soon"}
     with pytest.raises(ValueError, match=r"throttle_time_ms is a number \(int32\)"):

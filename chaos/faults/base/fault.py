@@ -18,6 +18,7 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
 from urteil.chaos.link_rules import RuleHit
 from urteil.chaos.observations import Link, NodeState, NodeStatus, Probe
+from urteil.chaos.similar_names import suggest
 
 T = TypeVar("T")
 
@@ -152,7 +153,8 @@ class Fault:
         have, and for a value that its declaration does not permit."""
         known = {**cls.options, **COORDINATOR_OPTIONS}
         if unknown := sorted(set(given) - set(known)):
-            raise ValueError(f"{cls.name} takes no option {', '.join(unknown)}")
+            hint = suggest(unknown[0], known)
+            raise ValueError(f"{cls.name} takes no option {', '.join(unknown)}; {hint}")
         return {name: known[name].read(value) for name, value in given.items()}
 
     @classmethod

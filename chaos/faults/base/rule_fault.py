@@ -44,7 +44,7 @@ class RuleFault(Fault):
     direction: str = ANSWER
     acts_later = True
 
-    api: str = text("", "name of the API, such as Produce; empty: every API")
+    api: str = text("", "name or key of the API, such as Produce or 0; empty: every API")
     occurrence: int = whole_number(1, "the first matching frame that is hit", least=1)
     times: int = whole_number(1, "frames that are hit from there on, 0: all", least=0)
     client_id: str = text("", "client id of the request, with *")

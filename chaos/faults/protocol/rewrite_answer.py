@@ -16,7 +16,7 @@ class RewriteAnswer(RuleFault):
     name = "rewrite_answer"
     about = "change one field of an answer, to test a client"
     effects = frozenset({Effect.CHANGES_ANSWERS})
-    api: str = text("Fetch", "name of the API")
+    api: str = text("Fetch", "name or key of the API")
     path: str = text("throttle_time_ms", "the field (topics[].partitions[].high_watermark)")
     value: str = text("1", "its value; bytes in hexadecimal")
 

@@ -31,13 +31,13 @@ LINK_EVENTS = "link_events.jsonl"
 class LinkRule:
     """One rule, in the terms of the proxy (`chaos/proxy/rules.go`).
 
-    `api` is Kafka's name or the key of the API, empty for every API. `occurrence` is the first matching frame that is
-    hit, `times` the number of hits from there on, 0 for all, and `probability` that of each hit,
-    from `seed`. `fields` of the message and `request_fields` of its request are values by path
-    (`topics[].name`) that it must have; texts may hold `*`. After a dropped frame nothing more
-    passes on its connection in that direction, unless `goes_on`; with it, later requests pass a
-    held one, which then arrives on a connection of its own. `error` is the name of an error, `path`
-    where it stands; empty: every error code. ValueError for what the API does not have.
+    `api` is Kafka's name or the API's key, empty for every API. `occurrence` is the first matching
+    frame that is hit, `times` the number of hits from there on, 0 for all, and `probability` that
+    of each hit, from `seed`. `fields` of the message and `request_fields` of its request are values
+    by path (`topics[].name`) that it must have; texts may hold `*`. After a dropped frame nothing
+    more passes on its connection in that direction, unless `goes_on`; with it, later requests pass
+    a held one, which then arrives on a connection of its own. `error` is the name of an error,
+    `path` where it stands; empty: every error code. ValueError for what the API does not have.
     """
 
     direction: str

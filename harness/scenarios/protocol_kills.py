@@ -196,6 +196,7 @@ KILLED_REASSIGNING = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("replicas"),
     guarantees=("two_leaders", "epoch_went_back"),
+    suites=("protocol",),
 )
 
 KILLED_CHANGING_RIGHTS = kill_scenario(

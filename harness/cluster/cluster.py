@@ -35,6 +35,7 @@ from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
+from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.runtimes.disks import flush_record
@@ -94,7 +95,7 @@ class Cluster:
             raise ValueError("brokers have clocks of their own as processes: --runtime process")
         self.has_zookeeper = all(kind.has_zookeeper for kind in kinds)
         if not self.has_zookeeper:
-            _check_without_zookeeper(spec, runtime, access)
+            _check_without_zookeeper(spec, access)
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
@@ -319,9 +320,9 @@ class Cluster:
         return quorum_state(self._metadata_dirs, version, self.run_dir)
 
     def _metadata_dirs(self) -> dict[str, Path]:
-        """The log directories of the quorum's voters, as the lab reads them while nodes run."""
+        """The metadata logs of the quorum's voters, as the lab reads them while nodes run."""
         return {
-            node: self.runtime.readable_folder(node, self.log_dirs(node)[0])
+            node: self.runtime.readable_folder(node, self.log_dirs(node)[0] / FOLDER)
             for node in self.plan.voters
         }
 
@@ -474,10 +475,8 @@ class Cluster:
         return f"--- {node}.log\n" + "\n".join(self.runtime.log(node).splitlines()[-lines:])
 
 
-def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | None) -> None:
+def _check_without_zookeeper(spec: ClusterSpec, access: Access | None) -> None:
     """Raise ValueError for what a cluster of KRaft cannot have yet."""
-    if runtime == "ssh":
-        raise ValueError("clusters of KRaft run on this machine: --runtime process or docker")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
     if spec.older:

@@ -31,7 +31,6 @@ from urteil.harness.evidence.readers.metadata_image import (
     Topic,
 )
 from urteil.harness.evidence.readers.metadata_log import (
-    FOLDER,
     MetadataLog,
     RecordSchemas,
     parse_records,
@@ -169,16 +168,12 @@ class QuorumState:
 
 
 def quorum_state(
-    data: Callable[[], Mapping[str, Path]], version: str, run_dir: Path | None = None
+    logs: Callable[[], Mapping[str, Path]], version: str, run_dir: Path | None = None
 ) -> QuorumState:
-    """The state of a cluster of this release. `data` finds the controllers' log directories, which
-    is done once, when they have started. With `run_dir` it leaves evidence of a run there."""
+    """The state of a cluster of this release. `logs` finds the controllers' metadata logs, which is
+    done once, when they have started. With `run_dir` it leaves evidence of a run there."""
     schemas = cache(partial(release_schemas, version))
-
-    @cache
-    def folders() -> dict[str, Path]:
-        return {node: log_dir / FOLDER for node, log_dir in data().items()}
-
+    folders = cache(logs)
     if run_dir is None:
         return QuorumState(lambda: list(folders().values()), schemas)
     watch = QuorumWatch(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.hosts.host_check import HostCheck, check_hosts
-from urteil.harness.runtimes.hosts.inventory import ROLES, Host, write_hosts
+from urteil.harness.runtimes.hosts.inventory import ROLES, Host, Role, write_hosts
 from urteil.harness.verify.plurals import count_text
 
 RETRY_S = 600.0
@@ -38,10 +38,11 @@ class HostPool:
         report: Callable[[str], None] = lambda _problem: None,
     ) -> None:
         """Raises ValueError if the hosts cannot form a group of this size."""
-        if _group_of(hosts, size) is None:
+        self._roles = [role for role in ROLES if any(role in host.runs for host in hosts)]
+        if _group_of(hosts, size, self._roles) is None:
             raise ValueError(
                 f"{count_text(len(hosts), 'host')} cannot form a group of {size} that runs "
-                "brokers and ZooKeeper servers: take fewer with --hosts-per-run, or name more hosts"
+                "all kinds of nodes: take fewer with --hosts-per-run, or name more hosts"
             )
         self._size = size
         self._folder = folder
@@ -82,11 +83,11 @@ class HostPool:
         with self._changed:
             while True:
                 self._take_back()
-                if (hosts := _group_of(self._free, self._size)) is not None:
+                if (hosts := _group_of(self._free, self._size, self._roles)) is not None:
                     self._free = [host for host in self._free if host not in hosts]
                     self._busy += hosts
                     return hosts
-                if _group_of([*self._free, *self._busy], self._size) is None:
+                if _group_of([*self._free, *self._busy], self._size, self._roles) is None:
                     problem = next((text for _, text in self._left_out.values()), "")
                     raise LabFailure(f"too few hosts are left for a run: {problem}")
                 self._changed.wait()
@@ -109,10 +110,10 @@ class HostPool:
             self._report(problem)
 
 
-def _group_of(hosts: Sequence[Host], size: int) -> list[Host] | None:
-    """A group that runs every role, of hosts in their order where possible; None if there is
+def _group_of(hosts: Sequence[Host], size: int, roles: Sequence[Role]) -> list[Host] | None:
+    """A group that runs these roles, of hosts in their order where possible; None if there is
     none."""
-    needed = [next((host for host in hosts if role in host.runs), None) for role in ROLES]
+    needed = [next((host for host in hosts if role in host.runs), None) for role in roles]
     if any(host is None for host in needed):
         return None
     first = list(dict.fromkeys(host for host in needed if host is not None))

@@ -22,7 +22,7 @@ from urteil.chaos.capabilities import (
     name_all,
 )
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.faults.base.fault import DOCKER, EXTERNAL, KRAFT, PROCESS, target_kind
+from urteil.chaos.faults.base.fault import EXTERNAL, PROCESS, target_kind
 from urteil.harness.bounds import Dimension
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import (
@@ -48,7 +48,6 @@ def missing_in_runtime(scenario: Scenario, target: str, runtime: str) -> str:
     reasons of their own."""
     kind = target_kind(target)
     features = (
-        ("KRaft", kind == KRAFT, (PROCESS, DOCKER)),
         ("a listener for users", scenario.cluster.users, (PROCESS,)),
         ("a second cluster", scenario.second is not None, (PROCESS,)),
     )

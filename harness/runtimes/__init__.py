@@ -62,6 +62,7 @@ def open_runtime(
             inventory=Path(hosts),
             brokers=len(images),
             zookeepers=zookeepers,
+            controllers=controllers,
             client_hosts=client_hosts,
         )
     raise ValueError(f"unknown runtime {name!r}: {', '.join(RUNTIMES)}")

@@ -32,8 +32,10 @@ from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, Nod
 from urteil.chaos.packet_controls import PacketControls
 from urteil.harness import host_clocks
 from urteil.harness.clients.processes import ClientPlace
+from urteil.harness.runtimes.disks import path_in_home
 from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
+from urteil.harness.runtimes.hosts.followed_folders import FollowedFolder
 from urteil.harness.runtimes.hosts.host_clock import FIRST_EXCHANGES, HostClock, measure
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
 from urteil.harness.runtimes.hosts.host_files import HostDisks, fetch_folder, replace_folder
@@ -41,6 +43,7 @@ from urteil.harness.runtimes.hosts.host_packets import HostPackets
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
 from urteil.harness.runtimes.hosts.inventory import (
     BROKER,
+    CONTROLLER,
     ZOOKEEPER,
     Host,
     Role,
@@ -136,20 +139,25 @@ class SshRuntime:
         inventory: Path,
         brokers: int,
         zookeepers: int,
+        controllers: int = 0,
         client_hosts: Sequence[str] = (),
     ) -> None:
         hosts = load_hosts(inventory)
         self._client_hosts = find_hosts(hosts, client_hosts)
         self._run_dir = run_dir
-        self._beside_lab = ProcessRuntime(run_dir, brokers=brokers, zookeepers=zookeepers)
+        self._beside_lab = ProcessRuntime(
+            run_dir, brokers=brokers, zookeepers=zookeepers, controllers=controllers
+        )
         nodes = self._beside_lab.plan
         roles: dict[str, Role] = dict.fromkeys(nodes.brokers, BROKER)
         roles |= dict.fromkeys(nodes.zookeepers, ZOOKEEPER)
+        roles |= dict.fromkeys(nodes.controllers, CONTROLLER)
         self._placed = place_nodes(hosts, roles)
         if self._client_hosts:
             self._placed[CLIENT] = self._client_hosts[0]
         self.containers: ContainerControls | None = None
         self._folders: dict[str, Path] = {}
+        self._followed: dict[Path, FollowedFolder] = {}
         self._sent: set[str] = set()
         self._machines: dict[str, _Machine] = {}
         self._connections: list[HostConnection] = []
@@ -268,7 +276,15 @@ class SshRuntime:
         return Path(self._machine(node).run_folder) / "nodes" / node
 
     def readable_folder(self, node: str, folder: Path) -> Path:
-        raise LabFailure(f"the files of {node} are on another machine while it runs")
+        """The folder itself, whose content follows that on the node's host until `close`."""
+        on_host = path_in_home(Path("nodes") / node, node, folder)
+        with self._lock:
+            if folder not in self._followed:
+                call = self._machine(node).call
+                read = partial(call, "changes", str(on_host))
+                self._followed[folder] = FollowedFolder(read, folder)
+                self._followed[folder].start()
+        return folder
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
         return HostDisks(log_dirs, self)
@@ -368,6 +384,9 @@ class SshRuntime:
         """Kill running nodes, copy files and logs back, end the agents. Repeatable."""
         self._closing.set()
         with self._lock:
+            for followed in self._followed.values():
+                followed.close()
+            self._followed.clear()
             folders, self._folders = dict(self._folders), {}
             failures: list[str] = []
             _at_once(lambda machine: self._give_back(machine, folders, failures), self._in_use())

@@ -7,6 +7,7 @@ from pathlib import Path
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
+from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.standing.state_file import StandingCluster
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.mix import kinds_of
@@ -17,6 +18,7 @@ def state_of(cluster: StandingCluster) -> ClusterState:
     if cluster.zookeeper:
         return ZooKeeperState(cluster.zookeeper)
     voters = [node for node in cluster.pids if node.startswith("q")] or list(cluster.pids)
-    data = {node: Path(cluster.directory) / "nodes" / node / "data" for node in voters}
+    nodes = Path(cluster.directory) / "nodes"
+    logs = {node: nodes / node / "data" / FOLDER for node in voters}
     kind, *_ = kinds_of(parse_target(cluster.target), cluster.brokers)
-    return quorum_state(lambda: data, kind.version)
+    return quorum_state(lambda: logs, kind.version)

@@ -84,8 +84,8 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Why a cluster of KRaft is impossible so. Empty for one with ZooKeeper."""
         if self.has_zookeeper:
             return ""
-        if self.runtime != "process":
-            return f"--target {self.target} runs as processes: leave --runtime out"
+        if self.runtime == "docker":
+            return f"--target {self.target} runs as processes or on hosts: leave --runtime out"
         if self.acl or self.sasl == "scram":
             option = "--acl" if self.acl else "--sasl scram"
             return f"{option} needs ZooKeeper: take --target kafka"

@@ -34,7 +34,6 @@ def test_runtime_and_inventory_go_together(
         ("clock-drift", "the fault clock_drift acts only with --runtime process"),
         ("rights", "a listener for users is there only with --runtime process"),
         ("mirror-failover", "a second cluster is there only with --runtime process"),
-        ("quorum-leader", "KRaft is there only with --runtime process or docker"),
     ],
 )
 def test_scenario_that_needs_processes_is_rejected(
@@ -43,6 +42,21 @@ def test_scenario_that_needs_processes_is_rejected(
     words = ["run", scenario, "--runtime", "ssh", "--hosts", inventory]
     assert exit_code(words) == WRONG_USAGE
     assert reason in capsys.readouterr().err
+
+
+def test_inventory_without_a_host_for_a_node_of_the_target_is_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text('[hosts.alpha]\naddress = "198.18.0.1"\nruns = ["broker"]\n')
+    over_hosts = ["--runtime", "ssh", "--hosts", str(path)]
+    for words, role in (
+        (["run", "demo"], "zookeeper"),
+        (["run", "quorum-leader"], "controller"),
+        (["cluster", "up", "--target", "kafka:4.4.0", "--controllers", "1"], "controller"),
+    ):
+        assert exit_code([*words, *over_hosts]) == WRONG_USAGE
+        assert f"no host runs a {role}: add" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [("--port", "9092"), ("--tls",), ("--first-broker-id", "0")])

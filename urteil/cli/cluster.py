@@ -131,7 +131,7 @@ def _request(
         raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
     target = f"{PREFIX}{mix}" if mix else target or "urteil"
     check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
-    check_hosts(runtime, hosts)
+    check_hosts(runtime, hosts, target=target, controllers=controllers or 0)
     brokers = brokers or size_of(target, 3)
     try:
         kinds_of(parse_target(target), brokers)

@@ -82,10 +82,25 @@ def hosts_option() -> Decorator:
     )  # fmt: skip
 
 
-def check_hosts(runtime: str | None, hosts: Path | None, client_hosts: Sequence[str] = ()) -> None:
-    """Raise UsageError for --runtime ssh without a valid inventory, or another one with it, and for
-    hosts of clients that the inventory lacks."""
-    from urteil.harness.runtimes.hosts.inventory import find_hosts, load_hosts
+def check_hosts(
+    runtime: str | None,
+    hosts: Path | None,
+    client_hosts: Sequence[str] = (),
+    *,
+    target: str,
+    controllers: int,
+) -> None:
+    """Raise UsageError for --runtime ssh without a valid inventory, or another one with it, for
+    nodes of the target that no host may run, and for hosts of clients that the inventory lacks."""
+    from urteil.chaos.faults.base.fault import KRAFT, target_kind
+    from urteil.harness.runtimes.hosts.inventory import (
+        BROKER,
+        CONTROLLER,
+        ZOOKEEPER,
+        check_roles,
+        find_hosts,
+        load_hosts,
+    )
 
     if client_hosts and hosts is None:
         raise click.UsageError("--client-hosts names hosts of --hosts hosts.toml: add that")
@@ -96,8 +111,10 @@ def check_hosts(runtime: str | None, hosts: Path | None, client_hosts: Sequence[
         )
     if hosts is None:
         return
+    metadata = ZOOKEEPER if target_kind(target) != KRAFT else CONTROLLER if controllers else BROKER
     try:
         loaded = load_hosts(hosts)
+        check_roles(loaded, (BROKER, metadata))
     except ValueError as error:
         raise click.UsageError(f"--hosts {error}") from None
     try:

@@ -75,7 +75,13 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     hosts = arguments.get("hosts")
     names = arguments.get("client_hosts") or ""
     client_hosts = tuple(filter(None, (name.strip() for name in names.split(","))))
-    check_hosts(arguments["runtime"], hosts, client_hosts)
+    check_hosts(
+        arguments["runtime"],
+        hosts,
+        client_hosts,
+        target=target,
+        controllers=cluster.controllers,
+    )
     workload = _workload(base, arguments)
     if client_hosts and (why := why_beside_lab(base.name, workload)):
         raise click.UsageError(f"--client-hosts: {why}")

@@ -33,6 +33,7 @@ from urteil.harness import host_load
 from urteil.harness.clients.control_signals import blocked_signals
 from urteil.harness.reaper import start_reaper, sweep_folder
 from urteil.harness.runtimes.folder_archives import extract
+from urteil.harness.runtimes.hosts.followed_folders import Change, Version, await_changes
 from urteil.harness.runtimes.hosts.host_clock import read_clocks
 from urteil.harness.runtimes.hosts.messages import (
     CHUNK_BYTES,
@@ -81,6 +82,7 @@ class Agent:
             "lines": self.lines,
             "pack": self.pack,
             "read": self.read,
+            "changes": self.changes,
             "write": self.write,
             "replace": self.replace,
             "output": self.output,
@@ -210,6 +212,10 @@ class Agent:
         """Complete lines of a growing `LineFile` of the run, a chunk at most."""
         content = self.read(path, offset).partition(b"\0")[0]
         return content[: content.rfind(b"\n") + 1]
+
+    def changes(self, path: str, known: dict[str, Any]) -> list[Change]:
+        """What changed in a folder of the run since these versions, as `await_changes`."""
+        return await_changes(self._run / path, msgspec.convert(known, dict[str, Version]))
 
     def write(self, path: str, offset: int, content: bytes) -> None:
         """A chunk of a file of the run. The first one begins it anew."""

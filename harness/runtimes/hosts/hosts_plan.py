@@ -78,12 +78,13 @@ class HostsPlan(Plan):
         if len(places) > MOST_NODES:
             raise LabFailure(
                 f"a cluster over hosts has at most {MOST_NODES} nodes, not {len(places)}: take "
-                "fewer with --brokers and --zookeepers"
+                "fewer with --brokers, --zookeepers and --controllers"
             )
         super().__init__(
             beside_lab.ports,
             brokers=len(beside_lab.brokers),
             zookeepers=len(beside_lab.zookeepers),
+            controllers=len(beside_lab.controllers),
         )
         self._block = block
         self._places = places

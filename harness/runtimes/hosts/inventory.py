@@ -7,7 +7,7 @@
     key = "id_ed25519"            # a private key, from this file's folder; default: the user's own
     known_hosts = "known_hosts"   # default: the user's own
     rack = "east"                 # nodes are spread over racks; default: one rack for each host
-    runs = ["broker", "zookeeper"] # ["client"]: no node, for --client-hosts alone
+    runs = ["broker", "zookeeper", "controller"]  # ["client"]: no node, for --client-hosts alone
     folder = "/var/tmp/urteil"    # the lab changes nothing outside of it
     python = "python3"            # 3.11 or newer, of the lab's own minor version
 
@@ -28,10 +28,12 @@ import msgspec
 
 HIGHEST_PORT = 65_535
 EXAMPLE = "docs/guide/hosts.md has an example"
-Role = Literal["broker", "zookeeper", "client"]
+Role = Literal["broker", "zookeeper", "controller", "client"]
 BROKER: Role = "broker"
 ZOOKEEPER: Role = "zookeeper"
-ROLES: tuple[Role, ...] = (BROKER, ZOOKEEPER)
+CONTROLLER: Role = "controller"
+ROLES: tuple[Role, ...] = (BROKER, ZOOKEEPER, CONTROLLER)
+"""What nodes are. A controller is one of KRaft's quorum with a node of its own."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +46,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     key: str = ""
     known_hosts: str = ""
     rack: str = ""
-    runs: tuple[Role, ...] = (BROKER, ZOOKEEPER)
+    runs: tuple[Role, ...] = ROLES
     folder: str = "/var/tmp/urteil"
     python: str = "python3"
 
@@ -120,9 +122,13 @@ def _problems(hosts: Sequence[Host]) -> Iterator[str]:
             yield f"{where}.folder: {host.folder!r} is not an absolute path of a folder of its own"
         if not host.runs:
             yield f"{where}.runs is empty: leave it out, or write runs = ['broker']"
-    for role in ROLES:
+
+
+def check_roles(hosts: Sequence[Host], roles: Iterable[Role]) -> None:
+    """Raise ValueError for a role that no host may run."""
+    for role in roles:
         if not any(role in host.runs for host in hosts):
-            yield f"no host runs a {role}: add {role!r} to the `runs` of one"
+            raise ValueError(f"no host runs a {role}: add {role!r} to the `runs` of one")
 
 
 def _file_problems(hosts: Sequence[Host]) -> Iterator[str]:
@@ -146,7 +152,8 @@ def find_hosts(hosts: Iterable[Host], names: Iterable[str]) -> list[Host]:
 
 def place_nodes(hosts: Sequence[Host], roles: Mapping[str, Role]) -> dict[str, Host]:
     """The host of each node. The nodes of a role go to the hosts that may run it in turn, and from
-    rack to rack."""
+    rack to rack. Raises ValueError for a role that none may run."""
+    check_roles(hosts, roles.values())
     racks: dict[str, list[Host]] = {}
     for host in hosts:
         racks.setdefault(host.rack, []).append(host)

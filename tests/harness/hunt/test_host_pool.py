@@ -97,7 +97,8 @@ def test_group_runs_brokers_and_zookeeper(machines: Machines, tmp_path: Path) ->
     brokers = [Host(name=f"b{n}", address=f"198.18.1.{n}", runs=("broker",)) for n in range(3)]
     with machines.pool(tmp_path, [*brokers, *KEEPERS], 2).group() as inventory:
         assert names(inventory) == ["b0", "zk"]
-    with pytest.raises(ValueError, match="3 hosts cannot form a group of 2"):
-        machines.pool(tmp_path, brokers)
+    two_keepers = [*KEEPERS, Host(name="q", address="198.18.0.8", runs=("controller",))]
+    with pytest.raises(ValueError, match="5 hosts cannot form a group of 2"):
+        machines.pool(tmp_path, [*brokers, *two_keepers])
     with pytest.raises(ValueError, match="6 hosts cannot form a group of 7"):
         machines.pool(tmp_path, HOSTS, 7)

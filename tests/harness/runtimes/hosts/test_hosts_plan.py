@@ -85,6 +85,18 @@ def test_metadata_is_reached_by_name_and_the_ports_of_each_node() -> None:
     assert one.zookeeper_direct() == f"198.18.0.1:{ports['zk1']},198.18.0.2:{ports['zk2']}"
 
 
+def test_quorum_is_reached_by_name_and_the_port_of_each_controller() -> None:
+    beside_lab = LoopbackPlan(77, LAB_PORTS, brokers=2, zookeepers=0, controllers=1)
+    places = {
+        node: Place(host="h1", address="198.18.0.1", host_name="alpha")
+        for node in beside_lab.nodes
+        if node != CLIENT
+    }
+    one = HostsPlan(Block(2), places, beside_lab=beside_lab)
+    assert one.quorum_voters() == f"1001@q1:{one.ports_at('q1').controller}"
+    assert one.direct_address("q1") == ("198.18.0.1", one.ports_at("q1").controller)
+
+
 def test_too_many_nodes_are_rejected() -> None:
     with pytest.raises(LabFailure, match="at most 15 nodes, not 16"):
         plan({f"b{n}": "198.18.0.1" for n in range(1, 17)})

@@ -14,6 +14,9 @@ import pytest
 
 from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
+from urteil.harness.evidence.journal import QUORUM_STATES
+from urteil.harness.evidence.readers.metadata_log import FOLDER
+from urteil.harness.evidence.readers.quorum_votes import QUORUM_STATE
 from urteil.harness.verify.result import Result
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -42,6 +45,20 @@ def test_healthy_cluster_passes(scenario: str, network: Network, tmp_path: Path)
     result = play(network, scenario, tmp_path)
     assert (result.verdict, result.reasons) == ("PASS", [])
     assert (tmp_path / "latest" / "logs" / "zk1.log").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("scenario", "nodes"), [("combined-leaders", ("b1",)), ("quorum-follower", ("b1", "q1"))]
+)
+def test_kraft_passes(
+    scenario: str, nodes: tuple[str, ...], network: Network, tmp_path: Path
+) -> None:
+    result = play(network, scenario, tmp_path)
+    assert (result.verdict, result.reasons) == ("PASS", [])
+    run = tmp_path / "latest"
+    for node in nodes:
+        assert (run / "nodes" / node / "data" / FOLDER / QUORUM_STATE).exists()
+    assert len((run / QUORUM_STATES).read_text().splitlines()) > len(nodes)
 
 
 def test_mutant_fails_by_its_own_guarantee(network: Network, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def write(folder: Path, text: str) -> Path:
 def test_address_alone_is_enough(tmp_path: Path) -> None:
     (host,) = load_hosts(write(tmp_path, '[hosts.a]\naddress = "198.18.0.1"\n'))
     assert (host.name, host.user, host.port, host.rack) == ("a", getpass.getuser(), 22, "a")
-    assert host.runs == ("broker", "zookeeper")
+    assert host.runs == ("broker", "zookeeper", "controller")
     assert (host.key, host.known_hosts) == ("", "")
 
 
@@ -46,7 +46,6 @@ def test_key_is_relative_to_the_file(tmp_path: Path) -> None:
         ('[hosts.a]\naddress = "198.18.0.1"\nfolder = "/"', "hosts.a.folder: '/' is not"),
         ('[hosts.a]\naddress = "198.18.0.1"\nruns = []', "hosts.a.runs is empty"),
         ('[hosts.a]\naddress = "198.18.0.1"\nruns = ["kraft"]', "Invalid enum value 'kraft'"),
-        ('[hosts.a]\naddress = "198.18.0.1"\nruns = ["broker"]', "no host runs a zookeeper"),
         (
             '[hosts.a]\naddress = "198.18.0.1"\n[hosts.b]\naddress = "198.18.0.1"',
             "hosts.b.address: 198.18.0.1 is that of hosts.a already",
@@ -89,6 +88,12 @@ def test_nodes_go_from_rack_to_rack(tmp_path: Path) -> None:
     assert placed == {
         "b1": "a1", "b2": "b1", "b3": "a2", "b4": "a1", "zk1": "c1", "zk2": "a2", "zk3": "c1"
     }  # fmt: skip
+
+
+def test_role_that_no_host_runs_is_named(tmp_path: Path) -> None:
+    runs = '[hosts.a]\naddress = "198.18.0.1"\nruns = ["broker"]'
+    with pytest.raises(ValueError, match="no host runs a controller: add 'controller' to the"):
+        place_nodes(load_hosts(write(tmp_path, runs)), {"b1": "broker", "q1": "controller"})
 
 
 def test_written_inventory_reads_alike(tmp_path: Path) -> None:

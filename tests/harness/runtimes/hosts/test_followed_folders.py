@@ -1,0 +1,82 @@
+"""Copies of folders that grow elsewhere: appended, truncated, replaced and removed files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from urteil.harness.runtimes.hosts.followed_folders import (
+    TAIL_BYTES,
+    FollowedFolder,
+    await_changes,
+)
+from urteil.harness.runtimes.hosts.messages import CHUNK_BYTES
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return tmp_path / "source"
+
+
+@pytest.fixture
+def copy(tmp_path: Path, source: Path) -> Iterator[Path]:
+    followed = FollowedFolder(partial(await_changes, source), tmp_path / "copy")
+    followed.start()
+    yield tmp_path / "copy"
+    followed.close()
+    assert not (tmp_path / "copy").exists()
+
+
+def await_equal(copy: Path, source: Path) -> None:
+    until(lambda: contents(copy) == contents(source), lambda: f"{contents(copy)}")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = [file for file in folder.glob("*") if file.suffix not in (".index", ".part")]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_copy_follows_a_log(source: Path, copy: Path) -> None:
+    source.mkdir()
+    log = source / "0.log"
+    log.write_bytes(b"first")
+    (source / "0.index").write_bytes(bytes(10))
+    await_equal(copy, source)
+    with log.open("ab") as file:
+        file.write(bytes(3 * CHUNK_BYTES))
+    await_equal(copy, source)
+    os.truncate(log, 2)
+    await_equal(copy, source)
+    log.unlink()
+    await_equal(copy, source)
+
+
+def test_copy_follows_a_replaced_file(source: Path, copy: Path) -> None:
+    source.mkdir()
+    for text in ("epoch 1", "epoch 2", "epoch 10"):
+        (source / "part").write_text(text)
+        (source / "part").replace(source / "quorum-state")
+        await_equal(copy, source)
+
+
+def test_log_that_was_truncated_and_grew_again_is_sent_anew(source: Path) -> None:
+    source.mkdir()
+    log = source / "0.log"
+    log.write_bytes(bytes(TAIL_BYTES) + b"old epoch")
+    (first,) = await_changes(source, {})
+    assert first.version is not None
+    known = {first.name: first.version}
+    with log.open("ab") as file:
+        file.write(b", and more")
+    (appended,) = await_changes(source, known)
+    assert (appended.start, appended.content) == (TAIL_BYTES + 9, b", and more")
+    os.truncate(log, TAIL_BYTES)
+    with log.open("ab") as file:
+        file.write(b"new epoch, which is longer")
+    (anew,) = await_changes(source, known)
+    assert (anew.start, anew.content) == (0, log.read_bytes())

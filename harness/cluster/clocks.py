@@ -1,77 +1,20 @@
-"""Wall clocks of brokers that faults can set: libfaketime, controlled by a file that it rereads.
-
-Implements `chaos.controls.ClockControls`. Only the wall clock is false: monotonic clocks, times of
-files and durations of waits stay true.
-"""
+"""Wall clocks of brokers that faults can set. Implements `chaos.controls.ClockControls`."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-import psutil
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.chaos.observations import LabFailure
-from urteil.harness.dependencies.faketime import faketime_library
+from urteil.harness.runtimes.false_clocks import FalseClocks
 
 TOPIC = "urteil-clocks"
-FILE = "faketime"
-FOLDER = "clock"
-SLEEP_FILE = "sitecustomize.py"
-"""Written at every start."""
-CACHE_S = 1
-SHARED = Path("/dev/shm")
 ANSWER_S = 10.0
-TRUE_SLEEP = """# libfaketime takes clock_nanosleep on the monotonic clock for a faked one.
-import select
-import time
-
-
-def sleep(seconds):
-    select.select([], [], [], seconds)
-
-
-time.sleep = sleep
-"""
-
-
-def clock_env(node_dir: Path) -> dict[str, str]:
-    """The environment of a broker with a clock of its own. Writes the files for it, set to true
-    time."""
-    folder = node_dir / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SLEEP_FILE).write_text(TRUE_SLEEP)
-    _write(node_dir / FILE, "+0")
-    remove_dead_clocks()
-    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        "LD_PRELOAD": str(faketime_library()),
-        "FAKETIME_TIMESTAMP_FILE": str(node_dir / FILE),
-        "FAKETIME_CACHE_DURATION": str(CACHE_S),
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # or a JVM's waits on the monotonic clock end at once
-        "NO_FAKE_STAT": "1",
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-
-
-def remove_dead_clocks() -> None:
-    """Remove libfaketime's shared memory of processes that were killed.
-
-    A later process with the same number would find it.
-    """
-    for file in SHARED.glob("*faketime_s[eh]m_*"):
-        pid = file.name.rpartition("_")[2]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)):
-            with contextlib.suppress(OSError):  # of another user, or just removed
-                file.unlink()
 
 
 class Clocks:
@@ -79,18 +22,18 @@ class Clocks:
 
     def __init__(
         self,
-        node_dir: Callable[[str], Path],
+        clocks: FalseClocks,
         bootstrap: Callable[[], Sequence[str]],
         brokers: Sequence[str],
     ) -> None:
-        self._node_dir = node_dir
+        self._clocks = clocks
         self._bootstrap = bootstrap
         self._brokers = brokers
         self._lock = threading.Lock()
         self._made = False
 
     def set_offset(self, node: str, *, offset_s: float) -> None:
-        _write(self._node_dir(node) / FILE, f"{offset_s:+.3f}s")
+        self._clocks.set_offset(node, offset_s)
 
     def clock_offset_s(self, node: str) -> float:
         self._make()
@@ -124,9 +67,3 @@ class Clocks:
             finally:
                 admin.close()
             self._made = True
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.{threading.get_ident()}.part")
-    part.write_text(text + "\n")
-    part.replace(path)

@@ -24,7 +24,7 @@ from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.cluster.access import Access
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.admin_acts import AdminActs
-from urteil.harness.cluster.clocks import Clocks, clock_env
+from urteil.harness.cluster.clocks import Clocks
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
@@ -32,7 +32,6 @@ from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
-from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.evidence.readers.metadata_log import FOLDER
@@ -91,8 +90,10 @@ class Cluster:
         features that the runtime lacks.
         """
         kinds = kinds_of(target, spec.brokers)
-        if spec.own_clocks and runtime != "process":
-            raise ValueError("brokers have clocks of their own as processes: --runtime process")
+        if spec.own_clocks and runtime == "docker":
+            raise ValueError(
+                "brokers in containers have no clocks of their own: --runtime process or ssh"
+            )
         self.has_zookeeper = all(kind.has_zookeeper for kind in kinds)
         if not self.has_zookeeper:
             _check_without_zookeeper(spec, access)
@@ -327,10 +328,11 @@ class Cluster:
         }
 
     def _clocks(self) -> Clocks | None:
-        if not self.spec.own_clocks:
+        clocks = self.runtime.false_clocks
+        if not self.spec.own_clocks or clocks is None:
             return None
-        faketime_library()  # installed where it is missing, before anything runs
-        return Clocks(self.node_dir, lambda: self.bootstrap, self.plan.brokers)
+        clocks.library()  # installed where it is missing, before anything runs
+        return Clocks(clocks, lambda: self.bootstrap, self.plan.brokers)
 
     def _kafka_node(self, name: str) -> BrokerNode:
         is_broker, ports = name in self.plan.brokers, self.plan.ports_at(name)
@@ -411,7 +413,9 @@ class Cluster:
 
     def _watched(self, broker: str) -> dict[str, str]:
         """The environment that loads the lab's libraries into a broker."""
-        env = clock_env(self.node_dir(broker)) if self.spec.own_clocks else {}
+        clocks, env = self.runtime.false_clocks, dict[str, str]()
+        if self.spec.own_clocks and clocks is not None:
+            env = clocks.env(self.node_dir(broker), self.nodes[broker].home)
         if not self._records_flushes:
             return env
         libraries = [str(flush_recorder()), *filter(None, [env.get("LD_PRELOAD")])]

@@ -31,6 +31,7 @@ from urteil.harness.runtimes.containers.engine import connect
 from urteil.harness.runtimes.containers.images import ensure_images
 from urteil.harness.runtimes.containers.pods import Pods, all_at_once
 from urteil.harness.runtimes.disks import path_in_home
+from urteil.harness.runtimes.false_clocks import FalseClocks
 from urteil.harness.runtimes.folder_archives import extract, pack_folder
 from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
@@ -109,6 +110,7 @@ class DockerRuntime:
         self.containers: ContainerControls | None = self
         self.packets: PacketControls | None = None
         self.clients_elsewhere: ClientPlace | None = None
+        self.false_clocks: FalseClocks | None = None
         began = time.monotonic()
         with _lab_failures("the engine"):
             self._memory = int(self._engine.client.info()["MemTotal"])

@@ -18,6 +18,7 @@ from urteil.chaos.waiting import until
 from urteil.harness.dependencies.java import utf8_locale
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.runtimes.cpu_throttle import CpuThrottle
+from urteil.harness.runtimes.false_clocks import remove_dead_clocks
 from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.stack_dumps import DumpSource, request_dump
 
@@ -65,13 +66,15 @@ class NodeProcesses:
             return self.status(node)
 
     def _spawn(self, node: str, spec: NodeSpec) -> subprocess.Popen[bytes]:
+        env = {**os.environ, **utf8_locale(), VARIABLE: self._token, **spec.env}
+        remove_dead_clocks(env)
         with (self._logs / f"{node}.log").open("ab") as log:
             return subprocess.Popen(
                 [*self._prefix(node), *spec.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **utf8_locale(), VARIABLE: self._token, **spec.env},
+                env=env,
                 cwd=spec.cwd,
                 start_new_session=True,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,12 +12,14 @@ from urteil.chaos.loopback import Claim, LoopbackPlan
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.clients.processes import ClientPlace
+from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.java import java
 from urteil.harness.dependencies.kafka import kafka_classes, kafka_classpath
 from urteil.harness.dependencies.toxiproxy import toxiproxy_binary
 from urteil.harness.dependencies.zookeeper import zookeeper_classes, zookeeper_classpath
 from urteil.harness.reaper import start_reaper
 from urteil.harness.runtimes.disks import ProcessDisks, can_mount
+from urteil.harness.runtimes.false_clocks import FalseClocks, replace_file
 from urteil.harness.runtimes.node_processes import NodeProcesses
 from urteil.harness.runtimes.runtime import Programs
 
@@ -81,6 +84,11 @@ class ProcessRuntime(NodeProcesses):
         self.containers: ContainerControls | None = None
         self.packets: PacketControls | None = None
         self.clients_elsewhere: ClientPlace | None = None
+        self.false_clocks: FalseClocks | None = FalseClocks(
+            library=lambda: str(faketime_library()),
+            packages=tuple(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))),
+            replace=lambda node, name, text: replace_file(run_dir / "nodes" / node / name, text),
+        )
 
     def home(self, directory: Path) -> Path:
         return directory

@@ -12,6 +12,7 @@ from urteil.chaos.observations import Limits, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Plan
 from urteil.harness.clients.processes import ClientPlace
+from urteil.harness.runtimes.false_clocks import FalseClocks
 
 
 class Programs(Protocol):
@@ -116,6 +117,11 @@ class Runtime(Nodes, Protocol):
     @property
     def clients_elsewhere(self) -> ClientPlace | None:
         """Other machines for the lab's clients. None: they run on this one."""
+        ...
+
+    @property
+    def false_clocks(self) -> FalseClocks | None:
+        """Wall clocks that the lab can set. None where nodes cannot have them."""
         ...
 
     @property

@@ -32,7 +32,9 @@ from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, Nod
 from urteil.chaos.packet_controls import PacketControls
 from urteil.harness import host_clocks
 from urteil.harness.clients.processes import ClientPlace
+from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.runtimes.disks import path_in_home
+from urteil.harness.runtimes.false_clocks import FalseClocks
 from urteil.harness.runtimes.folder_archives import pack_folder
 from urteil.harness.runtimes.hosts.connection import CALL_S, HostConnection
 from urteil.harness.runtimes.hosts.followed_folders import FollowedFolder
@@ -55,6 +57,7 @@ from urteil.harness.runtimes.hosts.journal_times import JournalTimes
 from urteil.harness.runtimes.hosts.parts import (
     Part,
     clients_part,
+    faketime_part,
     java_part,
     kafka_part,
     lab_part,
@@ -186,6 +189,11 @@ class SshRuntime:
             places = [self._client_host(self._machines[host.name]) for host in self._client_hosts]
             self._remote_clients = RemoteClients(places, run_dir)
         self.clients_elsewhere: ClientPlace | None = self._remote_clients
+        self.false_clocks: FalseClocks | None = FalseClocks(
+            library=self._faketime,
+            packages=tuple(f"{PARTS}/{part.name}" for part in (lab_part(), packages_part())),
+            replace=lambda node, *file: self._machine(node).call("replace_file", node, *file),
+        )
         for machine in self._machines.values():
             threading.Thread(target=self._stream, args=(machine,), daemon=True).start()
 
@@ -231,6 +239,11 @@ class SshRuntime:
             if part.name not in self._sent:
                 _at_once(lambda machine: machine.connection.send_parts([part]), self._in_use())
                 self._sent.add(part.name)
+
+    def _faketime(self) -> str:
+        part = faketime_part()
+        self._send(part)
+        return f"{PARTS}/{part.name}/{faketime_library().name}"
 
     def _claim(self) -> HostsPlan:
         """Find a block of ports that is free on all hosts."""

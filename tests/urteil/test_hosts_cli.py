@@ -31,7 +31,6 @@ def test_runtime_and_inventory_go_together(
     ("scenario", "reason"),
     [
         ("disk-full", "the fault disk_full acts only with --runtime process or docker"),
-        ("clock-drift", "the fault clock_drift acts only with --runtime process"),
         ("rights", "a listener for users is there only with --runtime process"),
         ("mirror-failover", "a second cluster is there only with --runtime process"),
     ],

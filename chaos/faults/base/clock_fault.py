@@ -8,7 +8,7 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import PROCESS, STARTED_BY_LAB, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import PROCESS, SSH, STARTED_BY_LAB, Fault, Proof, run_on_all
 from urteil.chaos.waiting import until
 
 DEADLINE_S = 8.0
@@ -23,7 +23,7 @@ class ClockFault(Fault):
 
     effects = frozenset({Effect.MOVES_CLOCKS})
     proves = "how far the broker's LogAppendTime is ahead of the lab's clock"
-    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS,)
+    on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, SSH)
     on_targets: ClassVar[tuple[str, ...]] = STARTED_BY_LAB
     sample = ""
 

@@ -32,6 +32,7 @@ from urteil.chaos.observations import LabFailure, NodeStatus
 from urteil.harness import host_load
 from urteil.harness.clients.control_signals import blocked_signals
 from urteil.harness.reaper import start_reaper, sweep_folder
+from urteil.harness.runtimes.false_clocks import replace_file
 from urteil.harness.runtimes.folder_archives import extract
 from urteil.harness.runtimes.hosts.followed_folders import Change, Version, await_changes
 from urteil.harness.runtimes.hosts.host_clock import read_clocks
@@ -84,6 +85,7 @@ class Agent:
             "read": self.read,
             "changes": self.changes,
             "write": self.write,
+            "replace_file": self.replace_file,
             "replace": self.replace,
             "output": self.output,
             "filter_packets": self.filter_packets,
@@ -222,6 +224,10 @@ class Agent:
         with (self._run / path).open("r+b" if offset else "wb") as file:
             file.seek(offset)
             file.write(content)
+
+    def replace_file(self, node: str, name: str, text: str) -> None:
+        """Replace a file directly in the folder of a node, which may run."""
+        replace_file(self._node_folder(node) / name, text)
 
     def replace(self, node: str, path: str) -> None:
         """Make the files of an archive those of a dead node, in place of its own."""

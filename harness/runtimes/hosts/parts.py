@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 import urteil
+from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.installation import cache_dir, install_once
 from urteil.harness.dependencies.java import describe_java, java
 from urteil.harness.dependencies.kafka import kafka_classpath
@@ -94,6 +95,14 @@ def zookeeper_part() -> Part:
 def kafka_part(version: str) -> Part:
     folder = Path(kafka_classpath(version)).parent
     return _part(f"kafka-{version}", lambda: ((jar.name, jar) for jar in folder.glob("*.jar")))
+
+
+@cache
+def faketime_part() -> Part:
+    """libfaketime of this machine. Hosts are of the same kind."""
+    library = faketime_library()
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
+    return _part(f"faketime-{digest}", lambda: iter([(library.name, library)]))
 
 
 @cache

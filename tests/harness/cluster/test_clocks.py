@@ -12,9 +12,11 @@ from tests.clients.tools import compile_java, java_folder
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.observations import LabFailure
-from urteil.harness.cluster import Cluster, clocks
-from urteil.harness.cluster.clocks import FILE, clock_env
+from urteil.harness.cluster import Cluster
+from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.java import java
+from urteil.harness.runtimes import false_clocks
+from urteil.harness.runtimes.false_clocks import FILE, FILE_VARIABLE, FalseClocks
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import UrteilTarget
 
@@ -49,7 +51,8 @@ public class Waits {
 def test_jvm_with_a_false_clock_sleeps_the_requested_time(tmp_path: Path, set_to: str) -> None:
     """Its waits ended at once: Apache Kafka's brokers span, and lost their sessions."""
     (tmp_path / "Waits.java").write_text(JAVA_WAITS)
-    env = clock_env(tmp_path)
+    clocks = FalseClocks(lambda: str(faketime_library()), (), lambda *_file: None)
+    env = clocks.env(tmp_path, tmp_path)
     (tmp_path / FILE).write_text(f"{set_to}\n")
     compile_java(tmp_path / "Waits.java", java_folder("java", "3.9.1"), tmp_path)
     command = [java(), "-cp", str(tmp_path), "Waits"]
@@ -62,13 +65,15 @@ def test_jvm_with_a_false_clock_sleeps_the_requested_time(tmp_path: Path, set_to
 def test_shared_memory_of_killed_processes_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clocks, "SHARED", tmp_path)
+    monkeypatch.setattr(false_clocks, "SHARED", tmp_path)
     with subprocess.Popen(["true"]) as ended:
         pass
     names = [f"{kind}_{pid}" for pid in (ended.pid, os.getpid()) for kind in KINDS]
     for name in names:
         (tmp_path / name).touch()
-    clocks.remove_dead_clocks()
+    false_clocks.remove_dead_clocks({})
+    assert len(list(tmp_path.iterdir())) == len(names)
+    false_clocks.remove_dead_clocks({FILE_VARIABLE: "a file"})
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names[2:])
 
 

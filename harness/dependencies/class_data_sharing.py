@@ -39,7 +39,13 @@ def shared_classes(beside: Path, lay: Callable[[Path], None]) -> list[str]:
         file = install_once(target, attempt) / ARCHIVE
     except OSError:  # a folder of another user
         return []
-    return [f"-XX:SharedArchiveFile={file}", *SILENT] if file.exists() else []
+    return use_archive(str(file)) if file.exists() else []
+
+
+def use_archive(file: str) -> list[str]:
+    """The JVM options that use the archive if it fits. The JVM and the class path must be those of
+    its creation, each jar with its path as given, its size and its time of change."""
+    return [f"-XX:SharedArchiveFile={file}", *SILENT]
 
 
 def archive_option(folder: Path) -> str:
@@ -55,9 +61,10 @@ def temporary_server(
     port: int,
     *,
     prepare: Callable[[Path], None] = lambda _folder: None,
+    cwd: Path | None = None,
 ) -> Iterator[None]:
     """A JVM that listens on loopback port `port`, with a file of its `settings`, until the block
-    ends.
+    ends. It runs in the folder `cwd`.
 
     `data` is the setting of its data folder, which `prepare` fills before the start. Raises
     TimeoutError when it does not listen, or does not end.
@@ -73,6 +80,7 @@ def temporary_server(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **utf8_locale()},
+            cwd=cwd,
         )
         try:
             _await_listening(process, port)

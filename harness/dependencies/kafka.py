@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from urteil.harness.dependencies.class_data_sharing import (
@@ -48,8 +49,8 @@ def kafka_jar(name: str, version: str = VERSION) -> Path:
 def kafka_classes(version: str = VERSION) -> list[str]:
     """JVM options that load Kafka's classes from an archive, for a faster start of a broker or a
     tool. Writes the archive on first use. May be empty."""
-    kafka_classpath(version)
-    return shared_classes(_target(version), lambda folder: _write_archive(folder, version))
+    lay = partial(write_kafka_archive, version=version, classpath=kafka_classpath(version))
+    return shared_classes(_target(version), lay)
 
 
 def kafka_format(version: str = VERSION) -> Path | None:
@@ -60,9 +61,12 @@ def kafka_format(version: str = VERSION) -> Path | None:
     return folder if folder.exists() else None
 
 
-def _write_archive(folder: Path, version: str) -> None:
+def write_kafka_archive(
+    folder: Path, *, version: str, classpath: str, cwd: Path | None = None
+) -> None:
+    """Archive the classes of a broker with this class path, which `cwd` may begin."""
     port = free_port()
-    argv = [archive_option(folder), "-cp", kafka_classpath(version), "kafka.Kafka"]
+    argv = [archive_option(folder), "-cp", classpath, "kafka.Kafka"]
     listener = f"PLAINTEXT://127.0.0.1:{port}"
     if not release_line(version).has_zookeeper:
         controller = free_port()
@@ -77,7 +81,7 @@ def _write_archive(folder: Path, version: str) -> None:
         def format_data(data: Path) -> None:
             format_directory(data, kafka_format(version), node_id=1, name="archive")
 
-        with temporary_server(argv, settings, "log.dirs", port, prepare=format_data):
+        with temporary_server(argv, settings, "log.dirs", port, prepare=format_data, cwd=cwd):
             return
     with short_zookeeper() as zookeeper:
         settings = {
@@ -85,7 +89,7 @@ def _write_archive(folder: Path, version: str) -> None:
             "listeners": listener,
             "zookeeper.connect": f"127.0.0.1:{zookeeper}",
         }
-        with temporary_server(argv, settings, "log.dirs", port):
+        with temporary_server(argv, settings, "log.dirs", port, cwd=cwd):
             pass
 
 

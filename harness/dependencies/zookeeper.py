@@ -72,12 +72,19 @@ def zookeeper_classes() -> list[str]:
 
 
 def _lay(folder: Path) -> None:
-    with short_zookeeper([archive_option(folder)]):
+    write_zookeeper_archive(folder, zookeeper_classpath())
+
+
+def write_zookeeper_archive(folder: Path, classpath: str, cwd: Path | None = None) -> None:
+    """Archive the classes of a server with this class path, which `cwd` may begin."""
+    with short_zookeeper([archive_option(folder)], classpath, cwd):
         pass
 
 
 @contextmanager
-def short_zookeeper(options: Sequence[str] = ()) -> Iterator[int]:
+def short_zookeeper(
+    options: Sequence[str] = (), classpath: str = "", cwd: Path | None = None
+) -> Iterator[int]:
     """The port of a server for the block alone."""
     port = free_port()
     settings = {
@@ -85,8 +92,8 @@ def short_zookeeper(options: Sequence[str] = ()) -> Iterator[int]:
         "clientPortAddress": "127.0.0.1",
         "admin.enableServer": "false",
     }
-    argv = [*options, "-cp", zookeeper_classpath(), MAIN]
-    with temporary_server(argv, settings, "dataDir", port):
+    argv = [*options, "-cp", classpath or zookeeper_classpath(), MAIN]
+    with temporary_server(argv, settings, "dataDir", port, cwd=cwd):
         yield port
 
 

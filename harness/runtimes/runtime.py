@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import Limits, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
 from urteil.chaos.topology import Plan
-from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.runtimes.false_clocks import FalseClocks
+
+if TYPE_CHECKING:  # the agents of hosts start sooner without it
+    from urteil.harness.clients.processes import ClientPlace
 
 
 class Programs(Protocol):

@@ -32,6 +32,7 @@ from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, Nod
 from urteil.chaos.packet_controls import PacketControls
 from urteil.harness import host_clocks
 from urteil.harness.clients.processes import ClientPlace
+from urteil.harness.dependencies.class_data_sharing import ARCHIVE, use_archive
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.runtimes.disks import path_in_home
 from urteil.harness.runtimes.false_clocks import FalseClocks
@@ -55,14 +56,17 @@ from urteil.harness.runtimes.hosts.inventory import (
 )
 from urteil.harness.runtimes.hosts.journal_times import JournalTimes
 from urteil.harness.runtimes.hosts.parts import (
+    PARTS,
     Part,
     clients_part,
     faketime_part,
     java_part,
+    kafka_classes_part,
     kafka_part,
     lab_part,
     packages_part,
     toxiproxy_part,
+    zookeeper_classes_part,
     zookeeper_part,
 )
 from urteil.harness.runtimes.hosts.remote_clients import PREFIX as CLIENTS
@@ -78,8 +82,8 @@ CLIENT_OUTPUT_S = 0.25
 CLOCK_S = 5.0
 BESIDE = "toxiproxy-"
 CLIENTS_TOXIPROXY, FORWARDS = f"{BESIDE}{CLIENT}", f"{BESIDE}forwards"
-BIN, PARTS = "../../bin", "../../parts"
-"""Paths from the folder of a node to programs, the same on every host."""
+BIN = "../../bin"
+"""The path from the folder of a node to programs, the same on every host."""
 
 
 @dataclass(slots=True)
@@ -119,14 +123,18 @@ class HostPrograms:
         return self._classpath(kafka_part(version))
 
     def zookeeper_classes(self) -> list[str]:
-        return []
+        return self._classes(zookeeper_classes_part())
 
     def kafka_classes(self, version: str) -> list[str]:
-        return []
+        return self._classes(kafka_classes_part(version))
 
     def _classpath(self, part: Part) -> str:
         self._send(part)
-        return f"{PARTS}/{part.name}/*"
+        return part.classpath
+
+    def _classes(self, part: Part) -> list[str]:
+        self._send(part)
+        return use_archive(f"{PARTS}/{part.name}/{ARCHIVE}")
 
 
 class SshRuntime:
@@ -169,6 +177,8 @@ class SshRuntime:
         self._claimed_here: socket.socket | None = None
         self._remote_clients: RemoteClients | None = None
         try:
+            for part in (lab_part, packages_part):
+                part()  # here once: the thread of each host would make it
             chosen = [*self._placed.values(), *self._client_hosts]
             used = list({host.name: host for host in chosen}.values())
             opened = _at_once(self._open, used)
@@ -209,7 +219,8 @@ class SshRuntime:
         java = [] if machine.facts.has_java else [java_part()]
         toxiproxy = toxiproxy_part(machine.facts.found.machine)
         clients = [clients_part()] if machine.connection.host in self._client_hosts else []
-        machine.connection.send_parts([lab_part(), packages_part(), toxiproxy, *java, *clients])
+        parts = [lab_part(), packages_part(), toxiproxy, *java, *clients]
+        machine.connection.send_parts(parts, machine.facts.found.parts)
 
     def _client_host(self, machine: _Machine) -> ClientHost:
         parts = f"{machine.connection.host.folder}/parts"
@@ -237,7 +248,12 @@ class SshRuntime:
     def _send(self, part: Part) -> None:
         with self._lock:
             if part.name not in self._sent:
-                _at_once(lambda machine: machine.connection.send_parts([part]), self._in_use())
+                _at_once(
+                    lambda machine: machine.connection.send_parts(
+                        [part], machine.facts.found.parts
+                    ),
+                    self._in_use(),
+                )
                 self._sent.add(part.name)
 
     def _faketime(self) -> str:

@@ -13,7 +13,7 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Container, Coroutine, Iterable, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from pathlib import Path
 from typing import Any, TypeVar
@@ -191,8 +191,12 @@ class HostConnection:
         except (OSError, ValueError, asyncssh.Error) as error:
             raise HostFailure(str(error)) from None
 
-    def send_parts(self, parts: Iterable[Part]) -> list[str]:
-        """Send the parts that the host lacks. Returns their names. Raises HostFailure."""
+    def send_parts(self, parts: Iterable[Part], known: Container[str] = ()) -> list[str]:
+        """Send the parts that the host lacks; it has those that are `known`. Returns their names.
+        Raises HostFailure."""
+        parts = [part for part in parts if part.name not in known]
+        if not parts:
+            return []
         folder = shlex.quote(self.host.folder)
         try:
             present = set(self.run(f"mkdir -p {folder}/parts && ls {folder}/parts").split())

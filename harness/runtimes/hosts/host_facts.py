@@ -29,16 +29,17 @@ while not os.path.isdir(present):
 java, version = shutil.which("java") or "", ""
 if java:
     said = subprocess.Popen([java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    found = re.search('version "([0-9]+)', said.communicate()[0].decode("utf-8", "replace"))
-    version = found.group(1) if found else ""
 parts = os.path.join(folder, "parts")
 path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 nft, filter_problem = shutil.which("nft", path=path), "nft is missing"
 if nft:
     check = subprocess.Popen([nft, "--check", sys.argv[2]], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    said = check.communicate()[0].decode("utf-8", "replace").splitlines()
-    filter_problem = "nft reports: " + (said or ["a failure"])[0] if check.returncode else ""
+    lines = check.communicate()[0].decode("utf-8", "replace").splitlines()
+    filter_problem = "nft reports: " + (lines or ["a failure"])[0] if check.returncode else ""
+if java:
+    found = re.search('version "([0-9]+)', said.communicate()[0].decode("utf-8", "replace"))
+    version = found.group(1) if found else ""
 with open("/proc/sys/kernel/random/boot_id") as boot:
     boot_id = boot.read().strip()
 print(json.dumps({

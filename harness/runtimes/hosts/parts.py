@@ -6,26 +6,32 @@ and has a hash of its own, by which the host checks what arrived.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
+import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 
 import urteil
+from urteil.harness.dependencies.class_data_sharing import ARCHIVE as CLASSES
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.installation import cache_dir, install_once
 from urteil.harness.dependencies.java import describe_java, java
-from urteil.harness.dependencies.kafka import kafka_classpath
+from urteil.harness.dependencies.kafka import kafka_classpath, write_kafka_archive
 from urteil.harness.dependencies.toxiproxy import MACHINES, source_digest, toxiproxy_for_linux
-from urteil.harness.dependencies.zookeeper import zookeeper_classpath
+from urteil.harness.dependencies.zookeeper import write_zookeeper_archive, zookeeper_classpath
 
 ARCHIVE, HASH = "part.tar.gz", "part.sha256"
+PARTS = "../../parts"
+"""The path from the folder of a node to the parts, the same on every host."""
 QUICK = 1
 BROKER_PACKAGES = Path(urteil.__file__).parent / "compose" / "broker" / "requirements.txt"
 AGENT_PACKAGES = ("msgspec", "psutil")
@@ -49,11 +55,17 @@ Files = Iterator[tuple[str, Path]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A folder that hosts get. `name` is its name there."""
+    """A folder that hosts get. `name` is its name there, `jars` is a class path."""
 
     name: str
     archive: Path
     sha256: str
+    jars: tuple[str, ...] = ()
+
+    @property
+    def classpath(self) -> str:
+        """In the folder of a node. The order is fixed: an archive of classes fits no other."""
+        return ":".join(f"{PARTS}/{self.name}/{jar}" for jar in self.jars)
 
 
 @cache
@@ -88,13 +100,48 @@ def _part_of_packages(name: str, packages: list[str]) -> Part:
 def zookeeper_part() -> Part:
     jars = [Path(jar) for jar in zookeeper_classpath().split(":")]
     version = next(jar.stem for jar in jars if jar.stem.startswith("zookeeper-3"))
-    return _part(version, lambda: ((jar.name, jar) for jar in jars))
+    return _part_of_jars(version, jars)
+
+
+@cache
+def zookeeper_classes_part() -> Part:
+    """The classes of `zookeeper_part`, archived for a faster start."""
+    return _part_of_classes(zookeeper_part(), write_zookeeper_archive)
 
 
 @cache
 def kafka_part(version: str) -> Part:
     folder = Path(kafka_classpath(version)).parent
-    return _part(f"kafka-{version}", lambda: ((jar.name, jar) for jar in folder.glob("*.jar")))
+    return _part_of_jars(f"kafka-{version}", sorted(folder.glob("*.jar")))
+
+
+@cache
+def kafka_classes_part(version: str) -> Part:
+    """The classes of `kafka_part`, archived for a faster start."""
+    return _part_of_classes(kafka_part(version), partial(write_kafka_archive, version=version))
+
+
+def _part_of_jars(name: str, jars: Sequence[Path]) -> Part:
+    part = _part(name, lambda: ((jar.name, jar) for jar in jars))
+    return replace(part, jars=tuple(jar.name for jar in jars))
+
+
+def _part_of_classes(jars: Part, lay: Callable[..., None]) -> Part:
+    """The archive that the lab's Java makes, where paths are as in the folder of a node on a host.
+    A JVM of another version ignores it. The part is empty where none can be made."""
+
+    def files() -> Files:
+        with tempfile.TemporaryDirectory() as place:
+            node = Path(place) / "nodes" / "node"
+            folder = Path(place) / "parts" / jars.name
+            node.mkdir(parents=True)
+            folder.mkdir(parents=True)
+            subprocess.run(["tar", "-xzf", jars.archive, "-C", folder], check=True)
+            with contextlib.suppress(OSError):
+                lay(node, classpath=jars.classpath, cwd=node)
+                yield CLASSES, node / CLASSES
+
+    return _part(f"{jars.name}-classes-{describe_java().version}", files)
 
 
 @cache
@@ -148,9 +195,9 @@ def _source() -> Files:
     for room in (package, *(path for path in package.iterdir() if path.is_dir())):
         if room.name in LEFT_OUT:
             continue
-        found = room.glob("*") if room == package else room.resolve().rglob("*")
-        for path in found:
-            inside = path.relative_to(package if room == package else room.resolve())
+        folder = room if room == package else room.resolve()
+        for path in folder.glob("*") if room == package else folder.rglob("*"):
+            inside = path.relative_to(folder)
             if path.is_file() and not LEFT_OUT & set(inside.parts):
                 below = "" if room == package else f"{room.name}/"
                 yield f"urteil/{below}{inside}", path

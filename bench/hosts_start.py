@@ -1,0 +1,92 @@
+"""How long a cluster of three brokers takes to stand: as processes, and over three hosts.
+
+    python bench/hosts_start.py [--target kafka] [--rounds N] [--phases]
+
+The hosts are network namespaces of this machine, and have all parts before the first measurement.
+Rounds alternate; read the difference of the medians. `--phases` lists what the lab waited for.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from tests.harness.runtimes.hosts.namespaces import network_of_hosts
+from urteil.harness.cluster import Cluster
+from urteil.harness.runtimes.hosts.connection import HostConnection
+from urteil.harness.runtimes.ssh import SshRuntime
+from urteil.harness.scenario import ClusterSpec
+from urteil.harness.targets import parse_target
+
+RUNTIMES = ("process", "ssh")
+SHOWN_S = 0.05
+PHASES = {
+    HostConnection: ("open", "run", "probe", "start_agent", "call"),
+    SshRuntime: ("_claim", "start"),
+    Cluster: ("_argv", "_start_node", "_await_zookeepers", "_await_ready"),
+}
+
+
+def show_phases() -> None:
+    """Print every call of PHASES that takes at least SHOWN_S, with its first arguments."""
+    for owner, names in PHASES.items():
+        for name in names:
+            setattr(owner, name, timed(getattr(owner, name)))
+
+
+def timed(act):  # type: ignore[no-untyped-def]
+    @functools.wraps(act)
+    def measured(*arguments, **options):  # type: ignore[no-untyped-def]
+        began = time.monotonic()
+        try:
+            return act(*arguments, **options)
+        finally:
+            if (took_s := time.monotonic() - began) >= SHOWN_S:
+                words = [str(word)[:30].strip() for word in arguments[1:3]]
+                click.echo(f"    at {began % 1000:7.2f}: {act.__qualname__} {words} {took_s:.2f} s")
+
+    return measured
+
+
+def measure(runtime: str, target: str, run_dir: Path, inventory: Path) -> float:
+    """Seconds from nothing to a cluster that is ready."""
+    hosts = str(inventory) if runtime == "ssh" else ""
+    began = time.monotonic()
+    cluster = Cluster(ClusterSpec(), parse_target(target), run_dir, runtime=runtime, hosts=hosts)
+    try:
+        cluster.start()
+        return time.monotonic() - began
+    finally:
+        cluster.close()
+
+
+@click.command()
+@click.option("--target", default="urteil", show_default=True)
+@click.option("--rounds", default=5, show_default=True)
+@click.option("--phases", is_flag=True)
+def main(target: str, rounds: int, phases: bool) -> None:
+    with tempfile.TemporaryDirectory() as name, network_of_hosts(Path(name) / "hosts") as network:
+        times: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
+        for at in range(rounds + 1):
+            if phases and at == 1:
+                show_phases()
+            for runtime in RUNTIMES:
+                run_dir = Path(name) / f"{runtime}-{at}"
+                took_s = measure(runtime, target, run_dir, network.inventory)
+                if at:
+                    times[runtime].append(took_s)
+                    click.echo(f"{runtime} {took_s:.2f} s")
+        medians = {runtime: statistics.median(values) for runtime, values in times.items()}
+        click.echo(
+            f"{target}: process {medians['process']:.2f} s, ssh {medians['ssh']:.2f} s, "
+            f"{medians['ssh'] - medians['process']:+.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -27,7 +27,7 @@ class ClusterReleases(Releases):
     ) -> None:
         self._nodes = nodes
         self._kinds = kinds
-        self._newest = dict(kinds)
+        self.newest: Mapping[str, Target] = dict(kinds)
         self._write = write
         self._held_back = set(nodes) if spec.older else set[str]()
         if spec.older:
@@ -35,7 +35,7 @@ class ClusterReleases(Releases):
 
     def properties(self, node: str) -> dict[str, str]:
         """The broker's protocol settings."""
-        return self._newest[node].older_protocol() if node in self._held_back else {}
+        return self.newest[node].older_protocol() if node in self._held_back else {}
 
     def release(self, node: str) -> str:
         kind = self._kinds[node]
@@ -43,7 +43,7 @@ class ClusterReleases(Releases):
         return f"{kind.name} {kind.version}" + (f", protocol {protocol}" if protocol else "")
 
     def upgrade(self, node: str, step: int) -> str:
-        self._kinds[node] = self._newest[node]
+        self._kinds[node] = self.newest[node]
         if step == NEWER_PROTOCOL:
             self._held_back.discard(node)
         self._write(self._nodes[node])

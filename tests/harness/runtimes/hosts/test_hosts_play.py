@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -37,7 +38,15 @@ def run_words(network: Network, scenario: str, out: Path, *more: str) -> list[st
 def play(network: Network, scenario: str, out: Path, *more: str) -> Result:
     subprocess.run(run_words(network, scenario, out, *more), check=False)
     network.await_nothing_left()
+    return read_result(out)
+
+
+def read_result(out: Path) -> Result:
     return msgspec.json.decode((out / "latest" / "result.json").read_bytes(), type=Result)
+
+
+def await_fault(out: Path) -> None:
+    until((out / "latest" / "faults.jsonl").exists, "no fault began", deadline_s=300.0)
 
 
 @pytest.mark.parametrize("scenario", ["demo", "leader-crash", "isolate-broker"])
@@ -70,8 +79,42 @@ def test_mutant_fails_by_its_own_guarantee(network: Network, tmp_path: Path) -> 
 
 def test_nothing_is_left_after_sigkill_of_the_lab(network: Network, tmp_path: Path) -> None:
     lab = subprocess.Popen(run_words(network, "leader-crash", tmp_path), start_new_session=True)
-    until((tmp_path / "latest" / "faults.jsonl").exists, "no fault began", deadline_s=300.0)
+    await_fault(tmp_path)
     assert any("urteil.broker" in command for command in network.commands())
     os.kill(lab.pid, signal.SIGKILL)
     lab.wait()
     network.await_nothing_left()
+
+
+def test_two_labs_on_the_same_hosts_pass(network: Network, tmp_path: Path) -> None:
+    outs = [tmp_path / "one", tmp_path / "two"]
+    labs = [subprocess.Popen(run_words(network, "demo", out)) for out in outs]
+    for lab in labs:
+        lab.wait()
+    network.await_nothing_left()
+    results = [read_result(out) for out in outs]
+    assert [(result.verdict, result.reasons) for result in results] == [("PASS", [])] * 2
+
+
+def test_run_whose_host_dies_for_good_is_unknown(network: Network, tmp_path: Path) -> None:
+    with subprocess.Popen(run_words(network, "leader-crash", tmp_path)) as lab:
+        await_fault(tmp_path)
+        network.hosts[2].set_link(up=False)
+        lab.wait()
+    others = replace(network, hosts=network.hosts[:2])
+    others.await_nothing_left()
+    network.hosts[2].set_link(up=True)
+    network.await_nothing_left()
+    result = read_result(tmp_path)
+    assert result.verdict == "UNKNOWN"
+    assert any("the host h3 " in reason and "is lost" in reason for reason in result.reasons)
+
+
+def test_rolling_upgrade_of_apache_kafka_passes(network: Network, tmp_path: Path) -> None:
+    result = play(network, "upgrade", tmp_path, "--target", "kafka")
+    assert (result.verdict, result.reasons) == ("PASS", [])
+
+
+def test_broker_has_a_clock_of_its_own(network: Network, tmp_path: Path) -> None:
+    result = play(network, "clock-drift", tmp_path)
+    assert (result.verdict, result.reasons) == ("PASS", [])

@@ -256,7 +256,7 @@ class Cluster:
         for node in self._controls.nodes:
             self._argv(node)  # installs or sends what is missing, before the clock runs
         for name, kind in self.releases.newest.items():
-            kind.argv(self.nodes[name], self.runtime.programs, self.launcher)
+            kind.argv(self._kafka_nodes[name], self.runtime.programs, self.launcher)
         began = time.monotonic()
         self._write_files()
         for node in self.plan.metadata_nodes:

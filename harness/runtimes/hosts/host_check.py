@@ -47,7 +47,7 @@ def describe_check(check: HostCheck) -> str:
         f"Java {facts.found.java_version}" if facts.has_java else "no Java (the lab sends its own)"
     )
     packets = "cannot filter packets" if facts.found.filter_problem else "filters packets"
-    placed = f"rack {check.host.rack}, runs {' and '.join(check.host.runs)}"
+    placed = f"rack {check.host.rack}, runs {', '.join(check.host.runs)}"
     return (
         f"Python {facts.python}, {java}, {facts.found.free_bytes / 1e9:.1f} GB free, "
         f"clock {describe_offset(facts.offset_ns, facts.bound_ns)}, "

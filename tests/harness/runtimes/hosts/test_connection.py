@@ -42,7 +42,7 @@ def test_usable_host_is_described_in_one_line(host: Host) -> None:
     line = describe_check(check)
     assert line.startswith("Python 3.")
     assert "GB free, clock " in line
-    assert line.endswith("rack h1, runs broker and zookeeper")
+    assert line.endswith("rack h1, runs broker, zookeeper, controller")
 
 
 def test_rejected_key_is_named(host: Host, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_folder_that_cannot_be_made_is_named(host: Host, tmp_path: Path) -> None
     connection = HostConnection(msgspec.structs.replace(host, folder=f"{tmp_path}/file/urteil"))
     connection.open()
     with pytest.raises(HostFailure, match=r"has no usable folder .*Not a directory; name one"):
-        connection.send_parts([])
+        connection.send_parts([zookeeper_part()])
     connection.close()
 
 

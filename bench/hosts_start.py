@@ -1,4 +1,4 @@
-"""How long a cluster of three brokers takes to stand: as processes, and over three hosts.
+"""How long a cluster of three brokers takes to stand, and an act on it: as processes, and over hosts.
 
     python bench/hosts_start.py [--target kafka] [--rounds N] [--phases]
 
@@ -25,6 +25,7 @@ from urteil.harness.targets import parse_target
 
 RUNTIMES = ("process", "ssh")
 SHOWN_S = 0.05
+ACTS = 10
 PHASES = {
     HostConnection: ("open", "run", "probe", "start_agent", "call"),
     SshRuntime: ("_claim", "start"),
@@ -53,16 +54,24 @@ def timed(act):  # type: ignore[no-untyped-def]
     return measured
 
 
-def measure(runtime: str, target: str, run_dir: Path, inventory: Path) -> float:
-    """Seconds from nothing to a cluster that is ready."""
+def measure(runtime: str, target: str, run_dir: Path, inventory: Path) -> tuple[float, float]:
+    """Seconds from nothing to a cluster that is ready, and of a pause of a broker with its end."""
     hosts = str(inventory) if runtime == "ssh" else ""
     began = time.monotonic()
     cluster = Cluster(ClusterSpec(), parse_target(target), run_dir, runtime=runtime, hosts=hosts)
     try:
         cluster.start()
-        return time.monotonic() - began
+        ready_s = time.monotonic() - began
+        return ready_s, statistics.median(measure_act(cluster) for _ in range(ACTS))
     finally:
         cluster.close()
+
+
+def measure_act(cluster: Cluster) -> float:
+    began = time.monotonic()
+    cluster.runtime.pause("b2")
+    cluster.runtime.resume("b2")
+    return time.monotonic() - began
 
 
 @click.command()
@@ -71,21 +80,24 @@ def measure(runtime: str, target: str, run_dir: Path, inventory: Path) -> float:
 @click.option("--phases", is_flag=True)
 def main(target: str, rounds: int, phases: bool) -> None:
     with tempfile.TemporaryDirectory() as name, network_of_hosts(Path(name) / "hosts") as network:
-        times: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
+        times: dict[str, list[tuple[float, float]]] = {runtime: [] for runtime in RUNTIMES}
         for at in range(rounds + 1):
             if phases and at == 1:
                 show_phases()
             for runtime in RUNTIMES:
                 run_dir = Path(name) / f"{runtime}-{at}"
-                took_s = measure(runtime, target, run_dir, network.inventory)
+                ready_s, act_s = measure(runtime, target, run_dir, network.inventory)
                 if at:
-                    times[runtime].append(took_s)
-                    click.echo(f"{runtime} {took_s:.2f} s")
-        medians = {runtime: statistics.median(values) for runtime, values in times.items()}
-        click.echo(
-            f"{target}: process {medians['process']:.2f} s, ssh {medians['ssh']:.2f} s, "
-            f"{medians['ssh'] - medians['process']:+.2f} s"
-        )
+                    times[runtime].append((ready_s, act_s))
+                    click.echo(f"{runtime}: ready after {ready_s:.2f} s, an act {act_s:.3f} s")
+        for what, number in (("ready after", 0), ("an act", 1)):
+            process_s, ssh_s = (
+                statistics.median(row[number] for row in times[r]) for r in RUNTIMES
+            )
+            click.echo(
+                f"{target}, {what}: process {process_s:.3f} s, ssh {ssh_s:.3f} s, "
+                f"{ssh_s - process_s:+.3f} s"
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long a cluster of three brokers takes to stand, and an act on it: as processes, and over hosts.
+"""How long three brokers take to stand, and an act on them: as processes, and over hosts.
 
     python bench/hosts_start.py [--target kafka] [--rounds N] [--phases]
 

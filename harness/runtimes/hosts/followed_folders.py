@@ -7,6 +7,7 @@ two requests a second. Index files are left out: they are megabytes of zeros whi
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ def _change(path: Path, known: Version | None) -> Change | None:
     """None for a file that is as it was known. Without a version if it has just gone."""
     try:
         with path.open("rb") as file:
-            status = path.stat()
+            status = os.fstat(file.fileno())
             seen = (status.st_ino, status.st_mtime_ns)
             if known and (*seen, status.st_size) == (known.inode, known.changed_ns, known.size):
                 return None

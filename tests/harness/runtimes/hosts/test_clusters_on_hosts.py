@@ -17,6 +17,7 @@ from kafka import KafkaProducer
 from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
 from urteil.harness import standing
+from urteil.harness.standing.cluster_state import state_of
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 NAME = "on-hosts"
@@ -83,6 +84,19 @@ def test_standing_cluster_runs_until_it_is_taken_down(cluster: str) -> None:
         assert re.search(r"^b2 +pid \d+ on h2, dead$", status(), re.M)
     assert re.search(r"^b2 +pid \d+ on h2, lives$", status(), re.M)
     urteil("cluster", "down", "--name", NAME)
+
+
+def test_cluster_of_kraft_stands_with_its_state(network: Network) -> None:
+    over_hosts = ("--runtime", "ssh", "--hosts", str(network.inventory))
+    urteil("cluster", "up", "--name", NAME, *over_hosts, "--target", "kafka:4.4.0")
+    state = state_of(standing.status(NAME))
+    former = state.controller()
+    with standing.faults_on(NAME).fault("crash", "quorum_leader", expiry_s=60.0) as crash:
+        assert crash.targets == (former,)
+        until(lambda: state.controller() not in (former, None))
+    state.close()
+    urteil("cluster", "down", "--name", NAME)
+    network.await_nothing_left()
 
 
 @pytest.mark.usefixtures("cluster")

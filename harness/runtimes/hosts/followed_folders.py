@@ -52,12 +52,20 @@ def await_changes(folder: Path, known: Mapping[str, Version]) -> list[Change]:
 
 
 def _changes(folder: Path, known: Mapping[str, Version]) -> list[Change]:
-    files = sorted(path for path in folder.glob("*") if path.suffix not in LEFT_OUT)
+    files = sorted(path for path in _entries(folder) if path.suffix not in LEFT_OUT)
     changes = [_change(path, known.get(path.name)) for path in files]
     present = {change.name for change in changes if change is not None and change.version}
     present |= {path.name for path, change in zip(files, changes, strict=True) if change is None}
     gone = [Change(name) for name in known if name not in present]
     return gone + [change for change in changes if change is not None and change.version]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """None where there is no folder yet, or none while a fault replaces it."""
+    try:
+        return [folder / name for name in os.listdir(folder)]
+    except FileNotFoundError:
+        return []
 
 
 def _change(path: Path, known: Version | None) -> Change | None:
@@ -87,7 +95,7 @@ def _change(path: Path, known: Version | None) -> Change | None:
 class FollowedFolder:
     """The copy `folder` of a node's folder, from `start` to `close`.
 
-    `read` requests the changes since known versions; the copy stands still when it fails.
+    `read` requests the changes since known versions; the copy stands still while it fails.
     """
 
     def __init__(self, read: Callable[[Mapping[str, Version]], Any], folder: Path) -> None:
@@ -110,8 +118,9 @@ class FollowedFolder:
         while not self._closing.is_set():
             try:
                 changes = msgspec.convert(self._read(self._known), list[Change])
-            except LabFailure:
-                return  # whoever calls the host next reports it
+            except LabFailure:  # whoever calls a lost host next reports it
+                self._closing.wait(WAIT_S)
+                continue
             for change in changes:
                 self._apply(change)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
+from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.hosts.followed_folders import (
     TAIL_BYTES,
+    Change,
     FollowedFolder,
+    Version,
     await_changes,
 )
 from urteil.harness.runtimes.hosts.messages import CHUNK_BYTES
@@ -68,6 +72,31 @@ def test_copy_follows_a_replaced_file(source: Path, copy: Path) -> None:
         (source / "part").write_text(text)
         (source / "part").replace(source / "quorum-state")
         await_equal(copy, source)
+
+
+def test_copy_follows_a_folder_that_is_replaced(source: Path, copy: Path) -> None:
+    for content in (b"first", b"second"):
+        source.mkdir()
+        (source / "0.log").write_bytes(content)
+        await_equal(copy, source)
+        shutil.rmtree(source)
+        await_equal(copy, source)
+
+
+def test_copy_goes_on_after_a_failure(source: Path, tmp_path: Path) -> None:
+    source.mkdir()
+    (source / "0.log").write_bytes(b"first")
+    failures = [LabFailure("busy"), LabFailure("busy")]
+
+    def read(known: Mapping[str, Version]) -> list[Change]:
+        if failures:
+            raise failures.pop()
+        return await_changes(source, known)
+
+    followed = FollowedFolder(read, tmp_path / "copy")
+    followed.start()
+    await_equal(tmp_path / "copy", source)
+    followed.close()
 
 
 def test_log_that_was_truncated_and_grew_again_is_sent_anew(source: Path) -> None:

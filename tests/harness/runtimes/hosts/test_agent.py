@@ -135,6 +135,17 @@ def test_files_of_a_dead_node_are_replaced(lab: Lab) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"another": b"changed"}
 
 
+def test_changed_file_of_a_running_node_is_sent(lab: Lab) -> None:
+    lab.start()
+    (first,) = lab.call("changes", "nodes/b1", {})
+    name, version, _, content = first
+    assert (name, content) == ("file", b"content")
+    assert lab.call("changes", "nodes/b1", {name: version}) == []
+    lab.call("replace_file", "b1", "file", "another")
+    ((_, _, start, content),) = lab.call("changes", "nodes/b1", {name: version})
+    assert (start, content) == (0, b"another")
+
+
 def test_archive_never_leaves_the_folder_of_its_node(lab: Lab) -> None:
     response = lab.ask("start", "b1", SLEEP, {}, archive({"../../outside": b""}))
     assert "outside of its folder" in response.failure

@@ -15,6 +15,7 @@ import pytest
 from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
 from urteil.chaos.observations import LabFailure, NodeState
+from urteil.harness.dependencies.zookeeper import MAIN
 from urteil.harness.runtimes.hosts.parts import java_part
 from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.runtimes.ssh import SshRuntime
@@ -159,6 +160,21 @@ def test_network_that_is_lost_for_ten_seconds_loses_nothing(
     timer.start()
     assert runtime.status("b1").state is NodeState.RUNNING
     assert not timer.is_alive(), "the answer came when the network was back"
+    runtime.close()
+
+
+def test_java_of_a_host_loads_archived_classes(network: Network, tmp_path: Path) -> None:
+    runtime = open_runtime(network, tmp_path)
+    programs = runtime.programs
+    options = [*programs.zookeeper_classes(), "-cp", programs.zookeeper_classpath()]
+    folder = tmp_path / "nodes" / "zk1"
+    folder.mkdir(parents=True)
+    argv = [programs.java(), "-Xlog:class+load", *options, MAIN]
+    runtime.start("zk1", NodeSpec(argv=argv, cwd=folder))
+    until(lambda: runtime.status("zk1").state is NodeState.DEAD)
+    loaded = [line for line in runtime.log("zk1").splitlines() if f"{MAIN} source" in line]
+    assert loaded, runtime.log("zk1")
+    assert loaded[0].endswith("source: shared objects file (top)")
     runtime.close()
 
 

@@ -32,12 +32,11 @@ from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
 from urteil.harness.clients.stop import Stop
 from urteil.harness.clients.transactions.journaled_transactions import Transactions
-from urteil.harness.clients.transactions.transactional_producer import RETRY_S
 from urteil.harness.clients.workload_kinds import copier_count
 from urteil.harness.evidence.journal import Assigned, JournalWriter
 
 BATCH = 20
-POLL_S = 0.2
+POLL_S = RETRY_S = 0.2
 ASK_S = 5.0
 Slot = tuple[str, int]
 

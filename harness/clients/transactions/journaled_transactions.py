@@ -24,6 +24,7 @@ from urteil.harness.clients.libraries.java_transactions import JavaProducer
 from urteil.harness.clients.libraries.unreported_attempts import completion_without_attempts
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.clients.spec import ClientSpec
+from urteil.harness.clients.stop import Stop
 from urteil.harness.clients.transactions.producer_factory import producer_factory
 from urteil.harness.evidence.journal import (
     Commit,
@@ -42,6 +43,8 @@ from urteil.harness.evidence.journal import (
 CALL_S = 5.0
 GIVE_UP_S = 10.0
 RETRY_S = 0.1
+READY_RETRY_S = 0.2
+FENCED_WAIT_S = 1.0
 HUNG = "_HUNG"
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 AS_COMMIT = {"committed": "ok", "aborted": "fail", "fenced": "fail", "unknown": "info"}
@@ -71,6 +74,19 @@ class Transactions:
         self._txn: OpenTransaction | None = None
         self._txns = self._ops = self._commits = self._open = 0
         self._failed: str | None = None
+
+    def run(self, stop: Stop, write: Callable[[int], bool]) -> None:
+        """Run transactions until the stop is requested. `write` fills the one of this number and
+        returns whether to commit it. After a lost producer the client waits for a moment: another
+        one with its transactional id may have fenced it."""
+        while not stop.is_set():
+            if not self.ensure_ready():
+                stop.wait(READY_RETRY_S)
+                continue
+            number = self.begin()
+            outcome = "fenced" if number is None else self.end(commit=write(number))
+            if outcome in ("fenced", "unknown"):
+                stop.wait(FENCED_WAIT_S)
 
     def ensure_ready(self) -> bool:
         """Create an initialised producer if there is none. A failure is journaled as a transaction

@@ -39,8 +39,7 @@ from urteil.harness.clients.transactions.journaled_transactions import Transacti
 from urteil.harness.evidence.journal import JournalWriter, OffsetAnswer
 from urteil.harness.scenario import Scenario
 
-RETRY_S = 0.2
-FENCED_WAIT_S = 1.0
+POLL_S = 0.1
 LOOKUP_S = 5.0
 READ_S = 0.5
 """The longest time that a read waits for records before the end: their broker may be away."""
@@ -75,7 +74,7 @@ class ListReader(Reader):
         end = self._stable_end(slot)
         deadline = time.monotonic() + READ_S
         while end > self._position(slot) and time.monotonic() < deadline and not stop.is_set():
-            self.step(stop, txn, wait_s=RETRY_S / 2)
+            self.step(stop, txn, wait_s=POLL_S)
 
     def _position(self, slot: Slot) -> int:
         return max(self._journal.position.get(slot, 0), self._reached.get(slot, 0))
@@ -127,23 +126,17 @@ class ListAppender:
         self._keys = KeyChooser(spec.workload.keys, len(self._slots), spec.seed)
         self._transactions = Transactions(spec, journal)
         self._reader = ListReader(spec, journal)
-        self._appended = 0
+        self._appended, self._began = 0, 0.0
 
     def run(self) -> None:
         """Run transactions until the stop is requested."""
         self._reader.start(self._stop)
-        began = time.monotonic()
-        while not self._stop.is_set():
-            if not self._transactions.ensure_ready():
-                self._stop.wait(RETRY_S)
-            elif self._transaction(began) in ("fenced", "unknown"):
-                self._stop.wait(FENCED_WAIT_S)
+        self._began = time.monotonic()
+        self._transactions.run(self._stop, self._fill)
         self._reader.close()
 
-    def _transaction(self, began: float) -> str:
-        txn = self._transactions.begin()
-        if txn is None:
-            return "fenced"
+    def _fill(self, txn: int) -> bool:
+        """Appends and reads of one transaction. Returns whether it is to be committed."""
         chosen = self._random.sample(
             range(len(self._slots)), min(self._options.spread, len(self._slots))
         )
@@ -151,13 +144,13 @@ class ListAppender:
             number = self._random.choice(chosen)
             if self._random.random() < self._options.list_reads:
                 self._reader.read(self._stop, txn, self._slots[number])
-            elif not self._append(number, began):
+            elif not self._append(number):
                 break
-        return self._transactions.end(commit=self._random.random() >= self._aborts)
+        return self._random.random() >= self._aborts
 
-    def _append(self, number: int, began: float) -> bool:
+    def _append(self, number: int) -> bool:
         self._appended += 1
-        self._stop.wait(max(0.0, began + self._appended / self._rate - time.monotonic()))
+        self._stop.wait(max(0.0, self._began + self._appended / self._rate - time.monotonic()))
         return self._transactions.send(*self._slots[number], self._keys.key(number))
 
 

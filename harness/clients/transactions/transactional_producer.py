@@ -35,9 +35,6 @@ from urteil.harness.clients.transactions.journaled_transactions import Transacti
 from urteil.harness.evidence.journal import JournalWriter
 from urteil.harness.scenario import Scenario
 
-RETRY_S = 0.2
-FENCED_WAIT_S = 1.0
-
 
 class WriterOptions(WorkloadOptions, frozen=True):
     """Options of this client."""
@@ -68,33 +65,27 @@ class TransactionalProducer:
         self._keys = KeyChooser(spec.workload.keys, len(self._slots), spec.seed)
         self._transactions = Transactions(spec, journal)
         self._reader = Reader(spec, journal)
-        self._sent = 0
+        self._sent, self._began = 0, 0.0
 
     def run(self) -> None:
         """Run transactions until the stop is requested."""
         self._reader.start(self._stop)
-        began = time.monotonic()
-        while not self._stop.is_set():
-            if not self._transactions.ensure_ready():
-                self._stop.wait(RETRY_S)
-            elif self._transaction(began) in ("fenced", "unknown"):
-                self._stop.wait(FENCED_WAIT_S)
+        self._began = time.monotonic()
+        self._transactions.run(self._stop, self._fill)
         self._reader.close()
 
-    def _transaction(self, began: float) -> str:
-        txn = self._transactions.begin()
-        if txn is None:
-            return "fenced"
+    def _fill(self, txn: int) -> bool:
+        """Records and reads of one transaction. Returns whether it is to be committed."""
         for _ in range(self._random.randint(1, self._most)):
             self._reader.step(self._stop, txn, wait_s=0.0)
             slot = self._random.randrange(len(self._slots))
             if not self._transactions.send(*self._slots[slot], self._keys.key(slot)):
                 break
             self._sent += 1
-            self._stop.wait(max(0.0, began + self._sent / self._rate - time.monotonic()))
+            self._stop.wait(max(0.0, self._began + self._sent / self._rate - time.monotonic()))
         if self._hold_s:
             self._stop.wait(self._hold_s)
-        return self._transactions.end(commit=self._random.random() >= self._aborts)
+        return self._random.random() >= self._aborts
 
 
 def write(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:

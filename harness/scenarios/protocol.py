@@ -88,8 +88,8 @@ PRODUCE = protocol_scenario(
             api="Produce", moment="after request",
         ),
     ),
-    besides=("duplicate", "reordered_send", "sequence_gap"),
-    duration_s=length_s(1) + 2 * (EACH_S + PAUSE_S),
+    besides=("duplicate", "reordered_send", "sequence_gap", "stalled_producer"),
+    duration_s=length_s(1) + 2 * (EACH_S + PAUSE_S) + 8,
 )  # fmt: skip
 
 REPLICATE = protocol_scenario(

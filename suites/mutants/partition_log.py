@@ -212,6 +212,26 @@ def producers_expire_early(mark: Mark) -> None:
 
 
 @mutant(
+    about="the answer to a duplicate batch waits for ever, and its producer sends it again",
+    models="a second request that waits for the same records and is never woken",
+    scenario="protocol-produce",
+    guarantee="stalled_producer",
+    unsimulated="progress has no deadline",
+)
+def duplicate_unanswered(mark: Mark) -> None:
+    """Lets the answer to a duplicate wait for an offset that the log does not reach."""
+
+    def make(original: Function) -> Function:
+        def duplicate_result(log: Any, sent: Any) -> Any:
+            mark.hit()
+            return changed(original(log, sent), last_offset=2**62)
+
+        return duplicate_result
+
+    replace("urteil.broker.log.partition_log:PartitionLog._duplicate_result", make)
+
+
+@mutant(
     about="a duplicate batch is acknowledged without its offset, though the broker has it",
     models="KAFKA-5494: duplicates answered with offset -1",
     scenario="known-answers",

@@ -144,6 +144,12 @@ b3 = a b x* d
 1-5.5 producer replica.lag.time.max.ms
 5.5-10 producer nothing is acknowledged*
 0.3-10 b1 up, b2 still in its ISR""",
+    "stalled_producer": """producer 1, leader, producer 2
+0.6 producer 1>leader send x
+2-4 leader answer lost!
+4.4 producer 1>leader send x
+5.6-10 producer 1 no answer*
+0.6-10 producer 2 ok ok ok""",
     "slow_fetch": """producer, leader, reader
 0.8 reader>leader fetch, wait 200 ms
 2.4 producer>leader send x

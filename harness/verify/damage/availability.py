@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from urteil.harness.verify.damage.added_topics import BOUNDED
@@ -42,27 +43,40 @@ def wait_fetches_out(copy: Copy) -> None:
 
 @damage("acknowledge nothing without a reason", "stalled_partition", "stalled", replicas=2)
 def stall_without_reason(copy: Copy) -> None:
-    """Two producers try for half a minute longer than they may have to, while a partition's leader,
-    the controller and enough replicas are there."""
-    last = clone(copy, BOUNDED)[-1]
+    """Two producers try for half a minute longer than they may have to, while nobody receives an
+    answer."""
     begin_ns = quiet_ns(copy)
+    _let_wait(copy, ("first", "second"), begin_ns)
+    clone(copy, BOUNDED)[-1] |= {"invoke_ns": begin_ns + S, "complete_ns": begin_ns + 2 * S}
+
+
+@damage("answer one producer no more", "stalled_producer", "unanswered", replicas=2)
+def answer_one_producer_no_more(copy: Copy) -> None:
+    """Long after, one producer waits, while another one receives an answer at times."""
+    begin_ns = quiet_ns(copy) + copy.stall_ns + 40 * S
+    _let_wait(copy, ("third",), begin_ns)
+    for number, answered in enumerate(clone(copy, BOUNDED)[-3:-1], start=1):
+        at_ns = begin_ns + number * copy.stall_ns // 2
+        answered |= {"invoke_ns": at_ns - S, "complete_ns": at_ns}
+
+
+def _let_wait(copy: Copy, names: Sequence[str], begin_ns: int) -> None:
+    """Producers wait while a partition's leader, the controller and enough replicas are there."""
+    model, send = first(copy.rows("clients")), clone(copy, BOUNDED)[-1]
     if not any(row["path"] == "/controller" for row in copy.rows("states")):
         office = {"path": "/controller", "at_ns": begin_ns, "controller": brokers(copy)[0]}
         add_row(copy, office)
     states = [row for row in copy.rows("states") if row["topic_id"] == BOUNDED.topic_id]
     in_sync = {"at_ns": begin_ns, "isr": json.dumps(brokers(copy))}
     add_row(copy, states[-1] | in_sync | {"version": states[-1]["version"] + 1})
-    acknowledged = {"invoke_ns": begin_ns + S, "complete_ns": begin_ns + 2 * S}
-    model = first(copy.rows("clients"))
-    for number in (1, 2):
-        who: dict[str, Any] = {"client": f"made up waiting {number}", "session": 0}
-        life = {
-            "begin_ns": begin_ns,
-            "end_ns": begin_ns + copy.stall_ns + 32 * S,
-            "transactional_id": None,
-        }
+    life = {
+        "begin_ns": begin_ns,
+        "end_ns": begin_ns + copy.stall_ns + 32 * S,
+        "transactional_id": None,
+    }
+    for name in names:
+        who: dict[str, Any] = {"client": f"made up {name}", "session": 0}
         copy.rows("clients").append(model | who | life | {"kind": "producer"})
-        waiting = {"value_id": f"made up/waiting {number}/0", "outcome": "info", "offset": None}
+        waiting = {"value_id": f"made up/{name}/0", "outcome": "info", "offset": None}
         times = {"invoke_ns": begin_ns + 2 * S, "complete_ns": None}
-        copy.rows("sends").append(last | who | waiting | times)
-    last |= acknowledged
+        copy.rows("sends").append(send | who | waiting | times)

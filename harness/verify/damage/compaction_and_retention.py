@@ -24,10 +24,13 @@ def clone(copy: Copy, topic: TopicFact) -> list[Row]:
 
     Answers the cloned sends in log order. Only done once: later calls find them.
     """
-    known = [row for row in copy.rows("sends") if row["topic_id"] == topic.topic_id]
-    if not known:
+    if not any(row["topic_id"] == topic.topic_id for row in copy.rows("sends")):
         _clone(copy, topic)
-    known = [row for row in copy.rows("sends") if row["topic_id"] == topic.topic_id]
+    known = [
+        row
+        for row in copy.rows("sends")
+        if row["topic_id"] == topic.topic_id and row["offset"] is not None
+    ]
     if len(known) < 8 * EACH:
         raise Untried("too few records")
     return sorted(known, key=lambda row: int(row["offset"]))

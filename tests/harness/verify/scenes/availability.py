@@ -122,5 +122,5 @@ SCENES: dict[Draw, tuple[str, ...]] = {
     draw_sends: ("no_progress",),
     draw_waiting: ("no_delivery",),
     draw_reader: ("slow_fetch",),
-    draw_stall: ("stalled_partition",),
+    draw_stall: ("stalled_partition", "stalled_producer"),
 }

@@ -1,4 +1,5 @@
-"""A partition that acknowledges nothing is found unless the faults of that moment explain it."""
+"""A partition that acknowledges nothing, and a producer that receives no answer, are found unless
+the faults of that moment explain it."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ CLOCK = CUT | {"effects": [Effect.MOVES_CLOCKS], "targets": [f"b{LED}"]}
 def _judged(
     run_dir: Path,
     *faults: dict[str, Any],
+    guarantee: str = "stalled_partition",
     producers: int = 2,
     states: tuple[dict[str, Any], ...] = (),
     target: str = "urteil",
@@ -57,7 +59,7 @@ def _judged(
     phases = [Phase(name="during", begin_ns=BEGIN_NS, end_ns=OVER_NS)]
     facts = synthetic.facts(ONE, phases=phases, target=target)
     scenario = synthetic.scenario(ONE)
-    return alone("stalled_partition", run_dir, tables, scenario=scenario, facts=facts)
+    return alone(guarantee, run_dir, tables, scenario=scenario, facts=facts)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +78,19 @@ def _judged(
 def test_stall_that_no_fault_explains_is_a_violation(
     faults: tuple[dict[str, Any], ...], tmp_path: Path
 ) -> None:
-    result = _judged(tmp_path, *faults)
+    result = _judged(tmp_path / "two", *faults)
     assert result.status is Status.VIOLATED
     (finding,) = result.findings
     assert finding.sub_kind == "stalled"
     assert "urteil-0 acknowledged nothing for" in finding.sentence
     assert "although 2 producers tried" in finding.sentence
+
+    result = _judged(tmp_path / "one", *faults, guarantee="stalled_producer", producers=1)
+    assert result.status is Status.VIOLATED
+    (finding,) = result.findings
+    assert finding.sub_kind == "unanswered"
+    assert "waiting0 waited" in finding.sentence
+    assert "for answers to 1 record of urteil-0." in finding.sentence
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,11 @@ def test_stall_that_no_fault_explains_is_a_violation(
          "states change"],
 )  # fmt: skip
 def test_stall_that_is_explained_yields_no_finding(more: dict[str, Any], tmp_path: Path) -> None:
-    assert not _judged(tmp_path, *more.pop("faults", ()), **more).findings
+    faults = more.pop("faults", ())
+    assert not _judged(tmp_path / "partition", *faults, **more).findings
+    if "producers" not in more:
+        producer = _judged(tmp_path / "producer", *faults, guarantee="stalled_producer", **more)
+        assert not producer.findings
 
 
 def test_moved_clock_permits_a_stall_of_a_broker_that_counts_by_it(tmp_path: Path) -> None:

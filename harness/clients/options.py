@@ -229,6 +229,13 @@ class MembershipOptions(WorkloadOptions, frozen=True):
             "assigns partitions. Members then use confluent-kafka."
         ),
     ] = CLASSIC
+    migrates: Annotated[
+        bool,
+        Meta(
+            description="In a `consumer` group the first session of each member has the protocol "
+            "`classic`: the group migrates while it works."
+        ),
+    ] = False
     assignor: Annotated[
         Literal["range", "cooperative"],
         Meta(
@@ -267,11 +274,23 @@ class MembershipOptions(WorkloadOptions, frozen=True):
 
 
 def has_consumer_protocol(load: WorkloadSpec) -> bool:
-    """Whether the members of the workload's group have the protocol `consumer` (KIP-848)."""
+    """Whether the workload's group has the protocol `consumer` (KIP-848), or migrates to it."""
     return MembershipOptions.of(load).group_protocol == CONSUMER
 
 
-PROTOCOL_OF = {"assignor": CLASSIC, "static": CLASSIC, "remote_assignor": CONSUMER}
+def member_protocol(load: WorkloadSpec, session: int) -> GroupProtocol:
+    """The protocol of a member in its first session (1) or a later one."""
+    options = MembershipOptions.of(load)
+    is_former = options.migrates and session == 1
+    return CLASSIC if is_former else options.group_protocol
+
+
+PROTOCOL_OF = {
+    "assignor": CLASSIC,
+    "static": CLASSIC,
+    "remote_assignor": CONSUMER,
+    "migrates": CONSUMER,
+}
 """Options of one protocol alone. In a `consumer` group the coordinator rejects the next session of
 a killed static member until the former one times out (KIP-848: UNRELEASED_INSTANCE_ID)."""
 

@@ -37,6 +37,7 @@ def group_scenario(
     workload: WorkloadSpec,
     brokers: ClusterSpec | None = None,
     besides: tuple[str, ...] = EPOCHS,
+    suites: tuple[str, ...] = ("groups",),
     duration_s: float,
 ) -> Scenario:
     """A scenario of Apache Kafka 4, which keeps the guarantees of groups, and those of
@@ -44,7 +45,7 @@ def group_scenario(
     return Scenario(
         name=name,
         about=about,
-        suites=("groups",),
+        suites=suites,
         cluster=brokers or cluster(),
         workload=workload,
         faults=faults,
@@ -101,6 +102,22 @@ CONSUMER_PROTOCOL_COORDINATOR = group_scenario(
     ),
     besides=(*EPOCHS, *REPLICATION, "member_expelled"),
     duration_s=28.0,
+)
+
+CONSUMER_PROTOCOL_MIGRATION = group_scenario(
+    name="consumer-protocol-migration",
+    about="a classic group migrates to the protocol of KIP-848 while it works: each member that "
+    "dies returns with the new protocol, members of both join and leave, and a coordinator dies",
+    workload=load(migrates="true"),
+    suites=(),
+    faults=(
+        fault("kill_client", "member", 5, 3),
+        fault("rebalance_storm", "members", 17, 6),
+        fault("kill_client", "members", 25, 3),
+        fault("crash", "coordinator", 27, 5),
+    ),
+    besides=(),
+    duration_s=44.0,
 )
 
 CONSUMER_PROTOCOL_CUT = group_scenario(

@@ -33,8 +33,9 @@ from urteil.harness.clients.options import (
     FETCH_MAX_WAIT_MS,
     FetchOptions,
     GroupOptions,
+    GroupProtocol,
     MembershipOptions,
-    has_consumer_protocol,
+    member_protocol,
 )
 from urteil.harness.clients.payload import decode, decode_copy, key_text
 from urteil.harness.clients.spec import ClientSpec
@@ -90,13 +91,13 @@ def member_config(spec: ClientSpec) -> dict[str, Any]:
     }
     if spec.instance is not None:
         config["group.instance.id"] = spec.instance
-    return config | _protocol_config(options)
+    return config | _protocol_config(options, member_protocol(spec.workload, spec.session))
 
 
-def _protocol_config(options: MembershipOptions) -> dict[str, Any]:
-    """The settings of the group's protocol. The brokers have those of sessions in a `consumer`
+def _protocol_config(options: MembershipOptions, protocol: GroupProtocol) -> dict[str, Any]:
+    """The settings of a member's protocol. The brokers have those of sessions in a `consumer`
     group. In a classic one librdkafka rejects a session timeout above the poll interval."""
-    if options.group_protocol == CONSUMER:
+    if protocol == CONSUMER:
         config: dict[str, Any] = {"group.protocol": CONSUMER}
         assignor = options.remote_assignor
         return config if assignor is None else config | {"group.remote.assignor": assignor}
@@ -244,7 +245,7 @@ class Member:
         self._spec = spec
         self._journal = Journal(spec, journal)
         self._commits_first = options.commit == "before"
-        self._has_epochs = has_consumer_protocol(spec.workload)
+        self._has_epochs = member_protocol(spec.workload, spec.session) == CONSUMER
         self._is_zombie = self._has_epochs and options.zombie_commits
         self._last_epoch = self._journaled_epoch = 0
         self._ended_epochs: list[EndedEpoch] = []

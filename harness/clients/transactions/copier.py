@@ -21,12 +21,13 @@ from urteil.harness.clients.libraries import CONFLUENT
 from urteil.harness.clients.libraries.confluent_consumer import Journal, member_config
 from urteil.harness.clients.libraries.member_epochs import member_epoch
 from urteil.harness.clients.options import (
+    CONSUMER,
     CopierOptions,
     MembershipOptions,
     OutcomeOptions,
     SendOptions,
     TransactionOptions,
-    has_consumer_protocol,
+    member_protocol,
 )
 from urteil.harness.clients.payload import decode
 from urteil.harness.clients.spec import ClientSpec
@@ -53,7 +54,7 @@ class Copier:
         self._random = random.Random(spec.seed)
         self._transactions = Transactions(spec, journal)
         self._journal = Journal(spec, journal)
-        self._has_epochs = has_consumer_protocol(spec.workload)
+        self._has_epochs = member_protocol(spec.workload, spec.session) == CONSUMER
         self._kafka = Consumer(member_config(spec))
         self._pass = 0
         self._kafka.subscribe(

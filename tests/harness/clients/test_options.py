@@ -62,6 +62,7 @@ def test_invalid_option_is_rejected(option: str, text: str, message: str) -> Non
         ({"remote_assignor": "range"}, "remote_assignor is for group_protocol=consumer; the"),
         ({"group_protocol": "consumer", "assignor": "range"}, "assignor is for group_protocol=cl"),
         ({"group_protocol": "consumer", "static": "1"}, "static is for group_protocol=classic;"),
+        ({"migrates": "1"}, "migrates is for group_protocol=consumer; the"),
     ],
 )
 def test_option_of_the_other_protocol_is_rejected(options: dict[str, str], message: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
+from msgspec.structs import replace
 
 from tests.harness.clients.specs import spec_of
 from urteil.harness.clients.consumers.consumer import reader_config
@@ -70,3 +71,17 @@ def test_brokers_have_the_session_settings_of_the_consumer_protocol(
 def test_static_members_of_librdkafka_have_an_instance_id() -> None:
     spec = spec_of("g2.2", "group", static="1")
     assert confluent_consumer.member_config(spec)["group.instance.id"] == "urteil-group-g2"
+
+
+@pytest.mark.parametrize(
+    ("session", "protocol", "timeout_ms"), [(1, None, 9000), (2, "consumer", None)]
+)
+def test_member_of_a_migrating_group_returns_with_the_new_protocol(
+    session: int, protocol: str | None, timeout_ms: int | None
+) -> None:
+    options = {"group_protocol": "consumer", "migrates": "1", "session_timeout_ms": "9000"}
+    spec = replace(spec_of("g1", "group", **options), session=session)
+    config = confluent_consumer.member_config(spec)
+    assert config.get("group.protocol") == protocol
+    assert config.get("session.timeout.ms") == timeout_ms
+    Consumer(config).close()

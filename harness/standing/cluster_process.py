@@ -87,6 +87,7 @@ def describe_cluster(request: StandingRequest, cluster: Cluster) -> StandingClus
         network=request.network,
         network_bootstrap=network_bootstrap,
         network_zookeeper=",".join(plan.network_zookeeper()) if isinstance(plan, PodPlan) else "",
+        metadata_logs={node: str(folder) for node, folder in cluster.metadata_logs().items()},
         pids={node: cluster.runtime.status(node).pid or 0 for node in nodes},
         hosts={node: host for node in nodes if (host := plan.host_of(node))},
     )

@@ -7,18 +7,15 @@ from pathlib import Path
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
-from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.standing.state_file import StandingCluster
 from urteil.harness.targets import parse_target
 from urteil.harness.targets.mix import kinds_of
 
 
 def state_of(cluster: StandingCluster) -> ClusterState:
-    """ZooKeeper's, or that of the metadata logs in the cluster's folder. It is not started."""
+    """ZooKeeper's, or that of the controllers' metadata logs. It is not started."""
     if cluster.zookeeper:
         return ZooKeeperState(cluster.zookeeper)
-    voters = [node for node in cluster.pids if node.startswith("q")] or list(cluster.pids)
-    nodes = Path(cluster.directory) / "nodes"
-    logs = {node: nodes / node / "data" / FOLDER for node in voters}
+    logs = {node: Path(folder) for node, folder in cluster.metadata_logs.items()}
     kind, *_ = kinds_of(parse_target(cluster.target), cluster.brokers)
     return quorum_state(lambda: logs, kind.version)

@@ -74,16 +74,24 @@ def test_controllers_of_their_own_elect_and_leave_evidence(tmp_path: Path, versi
     assert collected.rows["states"] > 0
 
 
-@pytest.mark.parametrize("controllers", [0, 3])
+@pytest.mark.parametrize(
+    ("runtime", "controllers"), [("process", 0), ("process", 3), ("docker", 0), ("docker", 3)]
+)
 def test_cluster_of_kraft_stands_with_faults_and_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, controllers: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    runtime: str,
+    controllers: int,
 ) -> None:
+    if runtime == "docker":
+        request.getfixturevalue("engine")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    request = StandingRequest(
-        name="kraft", target="kafka:4.4.0", controllers=controllers,
+    asked = StandingRequest(
+        name="kraft", target="kafka:4.4.0", controllers=controllers, runtime=runtime,
         settings={"log.retention.hours": "7"},
     )  # fmt: skip
-    cluster = standing.start(request)
+    cluster = standing.start(asked)
     try:
         assert (cluster.zookeeper, cluster.zookeepers, cluster.controllers) == ("", 0, controllers)
         assert cluster.defaults["log.retention.hours"] == "7"
@@ -102,7 +110,10 @@ def test_cluster_of_kraft_stands_with_faults_and_state(
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (StandingRequest(target="kafka:4.4.0", runtime="docker"), "runs as processes"),
+        (
+            StandingRequest(target="kafka:4.4.0", runtime="ssh", hosts="hosts.toml"),
+            "--runtime process or docker",
+        ),
         (StandingRequest(target="kafka:4.4.0", sasl="scram"), "--sasl scram needs ZooKeeper"),
         (
             StandingRequest(target="kafka:4.4.0", settings={"process.roles": "broker"}),

@@ -24,6 +24,7 @@ from urteil.chaos.observations import (
     PartitionView,
 )
 from urteil.chaos.packet_controls import PacketControls
+from urteil.chaos.quorum_controls import QuorumControls
 
 
 class ContainerControls(Protocol):
@@ -229,7 +230,8 @@ class Controls(Protocol):
 
     @property
     def voters(self) -> Sequence[str]:
-        """Names of the controllers of KRaft's quorum, alive or not; none with ZooKeeper."""
+        """Names of the controllers that are voters of KRaft's quorum now, alive or not; none with
+        ZooKeeper."""
         ...
 
     @property
@@ -275,6 +277,11 @@ class Controls(Protocol):
     @property
     def admin(self) -> AdminControls:
         """Administrative operations."""
+        ...
+
+    @property
+    def quorum(self) -> QuorumControls:
+        """LabFailure if the cluster has no dynamic quorum."""
         ...
 
     @property

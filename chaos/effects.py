@@ -93,6 +93,8 @@ class Effect(StrEnum):
     CHANGES_DEFAULTS = "changes_defaults"
     """Brokers get other defaults of settings on which no guarantee depends."""
     SETS_QUOTAS = "sets_quotas"
+    CHANGES_VOTERS = "changes_voters"
+    """Controllers leave and join the voters of KRaft's quorum."""
 
 
 OF_SECOND_CLUSTER = frozenset(

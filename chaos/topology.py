@@ -297,6 +297,10 @@ class Plan(ABC):
             f"{node_id(node)}@{node}:{self.ports_at(node).controller}" for node in self.voters
         )
 
+    def quorum_address(self, node: str) -> Address:
+        """The quorum's listener of a controller, without a proxy."""
+        return self.address(node), self.ports_at(node).controller
+
     def zookeeper_direct(self) -> str:
         """The addresses of the ensemble for the lab, without proxies."""
         return ",".join("{}:{}".format(*self.direct_address(node)) for node in self.zookeepers)

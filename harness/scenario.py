@@ -23,6 +23,9 @@ RACK = "rack"
 FIRST_IDS = {EAST: 1, WEST: 11}
 """The first broker id and ZooKeeper id of each cluster of a run, so that names do not collide."""
 Place = Literal["east", "west"]
+Quorum = Literal["static", "dynamic"]
+STATIC: Quorum = "static"
+DYNAMIC: Quorum = "dynamic"
 """A cluster of a run: the first, or only, one is `east`, the second `west`."""
 
 
@@ -39,12 +42,14 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     that rack read from it (KIP-392).
 
     Targets with ZooKeeper have `zookeepers` servers of it, others `controllers` nodes of KRaft's
-    quorum; with 0 the brokers are the quorum.
+    quorum; with 0 the brokers are the quorum. The voters of a `static` quorum stand in the property
+    files, those of a `dynamic` one in its metadata log, and may change (KIP-853).
     """
 
     brokers: int = 3
     zookeepers: int = 1
     controllers: int = 0
+    quorum: Quorum = STATIC
     config: dict[str, str] = {}
     log_dirs: int = 1
     older: bool = False

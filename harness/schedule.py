@@ -25,7 +25,7 @@ from urteil.chaos.random_schedule import TAIL_S, draw_schedule
 from urteil.chaos.schedule import PlannedFault, check_fault, plan_fault, plan_schedule, sort_key
 from urteil.chaos.topology import EAST
 from urteil.harness.drawn_scenario import draw_scenario
-from urteil.harness.scenario import FaultSpec, Scenario, node_names
+from urteil.harness.scenario import DYNAMIC, FaultSpec, Scenario, node_names
 
 _SECOND_NS = 1_000_000_000
 _replace = msgspec.structs.replace
@@ -252,6 +252,8 @@ def _check_entry(entry: Entry, scenario: Scenario) -> None:
             raise ValueError(f"{name} is {value:g}: give 0 to 1,000,000")
     check_fault(entry.fault)
     _check_cluster(entry, scenario)
+    if why := static_quorum_reason(entry, scenario):
+        raise ValueError(why)
     _check_target(entry, FAULTS[entry.fault].selectors, scenario)
     plan_fault(entry, shift_s=0, choice=entry.choice, topic=scenario.workload.topics[0].name)
 
@@ -270,6 +272,13 @@ def _check_cluster(fault_spec: FaultSpec, scenario: Scenario) -> None:
         raise ValueError(
             f"{fault_spec.target!r}: {fault_spec.fault} acts on the first cluster only"
         )
+
+
+def static_quorum_reason(fault_spec: FaultSpec, scenario: Scenario) -> str:
+    """Why a fault cannot change the voters; empty if it does not, or the quorum is dynamic."""
+    if FAULTS[fault_spec.fault].changes_voters and scenario.cluster.quorum != DYNAMIC:
+        return f"the fault {fault_spec.fault} needs voters that can change: --quorum dynamic"
+    return ""
 
 
 def _check_target(entry: Entry, meaning: str, scenario: Scenario) -> None:

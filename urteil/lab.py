@@ -111,6 +111,7 @@ class Lab:
             brokers=brokers,
             zookeepers=options.zookeepers,
             controllers=options.controllers,
+            quorum=options.quorum,
             config=properties(options.config),
         )
         owner = options.standing or (shared.name if shared else None)
@@ -211,6 +212,7 @@ class Lab:
             brokers=cluster.brokers,
             zookeepers=cluster.zookeepers,
             controllers=cluster.controllers,
+            quorum=cluster.quorum,
             target=options.target,
             runtime=options.runtime,
             hosts=options.hosts and str(Path(options.hosts).resolve()),

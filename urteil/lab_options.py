@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from urteil.harness.scenario import TopicSpec
+from urteil.harness.scenario import STATIC, Quorum, TopicSpec
 from urteil.harness.standing import StandingRequest
 from urteil.harness.standing.settings import settings_problem
 
@@ -19,7 +19,7 @@ SESSION_WORDS = {
     "keep": "--urteil-keep",
 }
 """Options that only the command line sets."""
-CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "controllers", "config")
+CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "controllers", "quorum", "config")
 """Options that a standing cluster has already."""
 
 
@@ -49,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     brokers: Annotated[int, msgspec.Meta(ge=1, le=9)] | None = None
     zookeepers: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     controllers: Literal[0, 1, 3, 5] = 0
+    quorum: Quorum = STATIC
     config: dict[str, str | int | float | bool] = {}
     topics: dict[str, TopicOptions] = {}
     seed: int = 1

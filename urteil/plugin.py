@@ -52,6 +52,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="KRaft controllers with nodes of their own (0: the brokers are the controllers)",
     )  # fmt: skip
     group.addoption(
+        "--urteil-quorum", choices=("static", "dynamic"), default="static",
+        help="whether the voters of KRaft's quorum may change",
+    )  # fmt: skip
+    group.addoption(
         "--urteil-config",
         metavar="KEY=VALUE",
         type=_setting,
@@ -83,7 +87,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "urteil(brokers, zookeepers, controllers, target, runtime, config, topics, seed): "
+        "urteil(brokers, zookeepers, controllers, quorum, target, runtime, config, topics, seed): "
         "the cluster of a test, class or module (docs/guide/plugin.md)",
     )
     if config.getoption("--urteil-hosts") and config.getoption("--urteil-runtime") != "ssh":
@@ -189,6 +193,7 @@ def _open(
         brokers=option("--urteil-brokers"),
         zookeepers=option("--urteil-zookeepers"),
         controllers=option("--urteil-controllers"),
+        quorum=option("--urteil-quorum"),
         config=dict(option("--urteil-config")),
         seed=option("--urteil-seed"),
         out=option("--urteil-out"),

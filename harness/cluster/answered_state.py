@@ -72,6 +72,9 @@ class AnsweredState:
             return None
         return f"b{leader}" if f"b{leader}" in self._brokers else f"q{leader}"
 
+    def voters(self) -> dict[str, str]:
+        return {}
+
     def controller_epoch(self) -> int:
         return int(self._quorum().leader_epoch)
 

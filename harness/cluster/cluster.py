@@ -31,6 +31,7 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.releases import ClusterReleases
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
+from urteil.harness.cluster.voter_acts import VoterActs
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
@@ -39,7 +40,7 @@ from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.runtimes.disks import flush_record
 from urteil.harness.runtimes.runtime import NodeSpec
-from urteil.harness.scenario import ClusterSpec
+from urteil.harness.scenario import DYNAMIC, ClusterSpec
 from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.mix import kinds_of
@@ -96,7 +97,7 @@ class Cluster:
             )
         self.has_zookeeper = all(kind.has_zookeeper for kind in kinds)
         if not self.has_zookeeper:
-            _check_without_zookeeper(spec, access)
+            _check_without_zookeeper(spec, runtime, access)
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
@@ -138,6 +139,7 @@ class Cluster:
             lost_session=self._lost_session,
             log_dirs=self.log_dirs,
             clocks=self._clocks(),
+            quorum=self._voter_acts() if self._has_dynamic_quorum else None,
         )
 
     def __enter__(self) -> Cluster:
@@ -320,14 +322,28 @@ class Cluster:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
         version = next(iter(self.kinds.values())).version
-        return quorum_state(self._metadata_dirs, version, self.run_dir)
+        return quorum_state(self.metadata_logs, version, self.run_dir)
 
-    def _metadata_dirs(self) -> dict[str, Path]:
+    def metadata_logs(self) -> dict[str, Path]:
         """The metadata logs of the quorum's voters, as the lab reads them while nodes run."""
         return {
             node: self.runtime.readable_folder(node, self.log_dirs(node)[0] / FOLDER)
             for node in self.plan.voters
         }
+
+    @property
+    def _has_dynamic_quorum(self) -> bool:
+        return not self.has_zookeeper and self.spec.quorum == DYNAMIC
+
+    def _voter_acts(self) -> VoterActs:
+        return VoterActs(
+            version=next(iter(self.kinds.values())).version,
+            state=self.state,
+            acts=ActLog(self.run_dir),
+            direct_address=self.plan.quorum_address,
+            listener=lambda node: (node, self.plan.ports_at(node).controller),
+            metadata_log=lambda node: self.metadata_logs()[node],
+        )
 
     def _clocks(self) -> Clocks | None:
         clocks = self.runtime.false_clocks
@@ -351,6 +367,7 @@ class Cluster:
             metrics=self.plan.metrics_listen(name),
             zookeeper_connect=self.plan.zookeeper_connect(),
             quorum_voters=self.plan.quorum_voters(),
+            has_dynamic_quorum=self._has_dynamic_quorum,
             controller_port=ports.controller,
             further=self.access.listeners(self.plan, name) if is_broker else (),
         )
@@ -405,8 +422,9 @@ class Cluster:
             temporary = self._temporary(node)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(exist_ok=True)
+            former_starts = self.runtime.status(name).starts
             for log_dir in self.log_dirs(name):
-                self.kinds[name].format(node, log_dir)
+                self.kinds[name].format(node, log_dir, former_starts=former_starts)
         if name in self.nodes:
             env |= self._watched(name)
         image = self.kinds[name].image if node else None
@@ -481,8 +499,10 @@ class Cluster:
         return f"--- {node}.log\n" + "\n".join(self.runtime.log(node).splitlines()[-lines:])
 
 
-def _check_without_zookeeper(spec: ClusterSpec, access: Access | None) -> None:
+def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | None) -> None:
     """Raise ValueError for what a cluster of KRaft cannot have yet."""
+    if spec.quorum == DYNAMIC and runtime == "ssh":
+        raise ValueError("the voters of a quorum on hosts are static: leave --quorum out")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
     if spec.older:

@@ -35,6 +35,11 @@ class ClusterState(Protocol):
 
     def controller(self) -> str | None: ...
 
+    def voters(self) -> dict[str, str]:
+        """The voters of KRaft's dynamic quorum, each with the id of its log directory; none of a
+        static quorum, and where the plane does not tell them."""
+        ...
+
     def controller_epoch(self) -> int:
         """The epoch of the controller; 0 before the first."""
         ...

@@ -25,6 +25,7 @@ from urteil.chaos.observations import (
     PartitionView,
 )
 from urteil.chaos.packet_controls import PacketControls
+from urteil.chaos.quorum_controls import QuorumControls
 from urteil.chaos.topology import Plan
 from urteil.chaos.waiting import until
 from urteil.harness.cluster.cluster_state import ClusterState
@@ -82,6 +83,7 @@ class ClusterControls:
         holds: Holds | None = None,
         log_dirs: Callable[[str], Sequence[Path]] = lambda _node: (),
         clocks: ClockControls | None = None,
+        quorum: QuorumControls | None = None,
     ) -> None:
         """`holds` belongs to clusters that outlive the lab. `log_dirs` are a broker's, in the run's
         folder."""
@@ -98,6 +100,7 @@ class ClusterControls:
         self._registered_as: dict[str, int | None] = {}
         self._disks = runtime.disks(log_dirs)
         self._clocks = clocks
+        self._quorum = quorum
         self._zookeeper_controls = ZooKeeperControls(lambda: state.client, self._servers)
         self._commands = ControllerRequests(state, plan.direct_address)
         self._ended: dict[tuple[str, int], Ended] = {}
@@ -113,7 +116,8 @@ class ClusterControls:
 
     @property
     def voters(self) -> Sequence[str]:
-        return self._plan.voters
+        """By the metadata log, or those of the plan where the quorum is static."""
+        return tuple(self._state.voters()) or self._plan.voters
 
     @property
     def metadata_nodes(self) -> Sequence[str]:
@@ -164,6 +168,12 @@ class ClusterControls:
     @property
     def admin(self) -> AdminControls:
         return self._admin
+
+    @property
+    def quorum(self) -> QuorumControls:
+        if self._quorum is None:
+            raise LabFailure("this fault changes the voters of a dynamic quorum: --quorum dynamic")
+        return self._quorum
 
     @property
     def clients(self) -> ClientControls:

@@ -66,7 +66,7 @@ class QuorumState:
 
     @cached_property
     def _copies(self) -> list[MetadataCopy]:
-        return [MetadataCopy(folder) for folder in self._folders()]
+        return [MetadataCopy(folder, self._schemas) for folder in self._folders()]
 
     @cached_property
     def _log(self) -> MetadataLog:
@@ -97,6 +97,9 @@ class QuorumState:
 
     def controller_epoch(self) -> int:
         return max(0, self._read().controller_epoch)
+
+    def voters(self) -> dict[str, str]:
+        return {node_name(number): text for number, text in sorted(self._read().voters.items())}
 
     def registrations(self) -> dict[str, dict[str, Any]]:
         _not_in_kraft("registrations in ZooKeeper's form")

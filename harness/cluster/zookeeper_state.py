@@ -57,6 +57,9 @@ class ZooKeeperState:
         znode = self._read_paths(["/controller"])[0]
         return None if znode is None else f"b{json.loads(znode[0])['brokerid']}"
 
+    def voters(self) -> dict[str, str]:
+        return {}
+
     def controller_epoch(self) -> int:
         """The number of controllers so far; 0 before the first."""
         znode = self._read_paths(["/controller_epoch"])[0]

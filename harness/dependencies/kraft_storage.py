@@ -57,11 +57,15 @@ def format_directory(log_dir: Path, formatted: Path | None, *, node_id: int, nam
     log_dir.mkdir(parents=True, exist_ok=True)
     if formatted is not None:
         shutil.copytree(formatted, log_dir, dirs_exist_ok=True)
-    directory = uuid.uuid5(uuid.NAMESPACE_OID, name).bytes
     lines = [
         "version=1",
         f"cluster.id={CLUSTER_ID}",
         f"node.id={node_id}",
-        f"directory.id={urlsafe_b64encode(directory).decode().rstrip('=')}",
+        f"directory.id={directory_id(name)}",
     ]
     (log_dir / META).write_text("\n".join(lines) + "\n")
+
+
+def directory_id(name: str) -> str:
+    """The id of the log directory with this name, as Kafka prints it."""
+    return urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_OID, name).bytes).decode().rstrip("=")

@@ -209,6 +209,18 @@ TABLES = (
             ),
             int32("epoch", "Epoch of the quorum.", least=0, required=True, identifies=True),
             int32("leader", "Leader of the epoch, of the batch that begins it.", least=0),
+            int32(
+                "changed_voters",
+                "Of a record of a dynamic quorum's voters: how many it adds and removes.",
+                least=0,
+                may_be_missing=True,
+            ),
+            flag(
+                "is_voter",
+                "Whether the controller is a voter of the dynamic quorum after the run; null of a "
+                "static one.",
+                may_be_missing=True,
+            ),
             int64("crc", "Checksum of its bytes.", least=0, most=(1 << 32) - 1, required=True),
             int64("size", "Its bytes.", least=0, required=True),
             int64("at_ns", "Wall clock of its writer, shifted to CLOCK_MONOTONIC.", required=True),
@@ -225,6 +237,12 @@ TABLES = (
             int32("candidate", "Controller that it voted for; null for none.", least=0),
             int32("leader", "Leader that it knew, or whose batch lists the vote.", least=0),
             int32("voters", "Voters of the epoch, by the batch; null of a file.", least=0),
+            text(
+                "directory",
+                "Id of the voter's log directory in a dynamic quorum, by which a controller that "
+                "lost its disk is another voter.",
+                may_be_missing=True,
+            ),
             int64(
                 "position",
                 "Number of the version among those of all files, or offset of the batch.",

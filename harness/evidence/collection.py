@@ -399,21 +399,23 @@ def _quorum_states(
     nodes = _folder(run_dir, place) / "nodes"
     controllers = "q" if any(nodes.glob("q*/data")) else "b"
     folders = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}"))
-    copies = [MetadataCopy(folder) for folder in folders if find_segments(folder)]
-    if not copies:
+    folders = [folder for folder in folders if find_segments(folder)]
+    if not folders:
         return None
-    for copy in copies:
-        copy.read_new()
-    best, committed = find_committed(copies)
     version = facts.versions.get(KRAFT, "").partition(",")[0]
     is_external = facts.runtime == EXTERNAL
     if not version and not is_external:
         collected.problems.append("the metadata log cannot be read: run.json names no release")
         return None
-    log, states = MetadataLog(best.folder), MetadataStates(offset_ns)
     schemas = release_schemas(version or LINES[-1].versions[-1])
+    copies = [MetadataCopy(folder, lambda: schemas) for folder in folders]
+    for copy in copies:
+        copy.read_new()
+    best, committed = find_committed(copies)
+    log, states = MetadataLog(best.folder), MetadataStates(offset_ns)
     if place == EAST and not is_external:
-        _add_metadata_logs(run_dir, facts.run, copies, best, schemas, offset_ns, collected)
+        voters = best.voters(before=committed)
+        _add_metadata_logs(run_dir, facts.run, copies, best, voters, schemas, offset_ns, collected)
         end_ns = max((phase.end_ns for phase in facts.phases), default=0)
         _add_last_votes(run_dir, facts.run, copies, end_ns, collected)
     records = read_metadata(log, schemas)
@@ -430,19 +432,23 @@ def _add_metadata_logs(
     run: str,
     copies: Iterable[MetadataCopy],
     best: MetadataCopy,
+    voters: dict[int, str],
     schemas: RecordSchemas,
     offset_ns: int,
     collected: Collected,
 ) -> None:
-    """The batches of each controller's copy, and those that the lab saw committed. Damage is a
-    problem; that of the best copy is reported with its states."""
+    """The batches of each controller's copy, and those that the lab saw committed. `voters` are
+    those of a dynamic quorum. Damage is a problem; that of the best copy is reported with its
+    states."""
 
     def rows() -> Iterator[Row]:
         for copy in copies:
             folder, damage = copy.folder.relative_to(run_dir), list[str]()
-            broker = node_id(folder.parts[1])
+            holder = {"broker": node_id(folder.parts[1])}
+            if voters:
+                holder["is_voter"] = copy.is_of(voters)
             for row in read_copy(copy.folder, schemas, damage):
-                yield {"broker": broker, **row}
+                yield holder | row
             if copy is not best:
                 collected.problems.extend(f"{folder}: {sentence}" for sentence in damage)
         for row in read_committed(run_dir / METADATA_COMMITTED):
@@ -452,6 +458,7 @@ def _add_metadata_logs(
     with Evidence(run_dir, "quorum", run) as evidence:
         for row in rows():
             at_ns = row.pop("wall_ms") * 1_000_000 - offset_ns
+            row.pop("voter_ids", None)
             for vote in row.pop("votes", ()):
                 vote["at_ns"] = vote.pop("wall_ms") * 1_000_000 - offset_ns
                 votes[tuple(vote.values())] = vote

@@ -22,7 +22,7 @@ from typing import Any
 Value = dict[str, Any]
 
 _COMMENT = re.compile(r"^\s*//.*$|(?<=[\s,{\[])//[^\n\"]*$", re.MULTILINE)
-_NUMBERS = {
+NUMBERS = {
     "int8": struct.Struct(">b"),
     "int16": struct.Struct(">h"),
     "uint16": struct.Struct(">H"),
@@ -180,7 +180,7 @@ class _Reader:
 
     def _value(self, schema: FieldSchema, *, may_be_null: bool = False) -> Any:
         kind = schema.kind
-        if layout := _NUMBERS.get(kind):
+        if layout := NUMBERS.get(kind):
             (value,) = layout.unpack(self._bytes(layout.size))
             return value
         if kind == "bool":
@@ -219,7 +219,7 @@ def _default(kind: str, text: Any, is_array: bool) -> Any:
         return None if text == "null" else b""
     if is_array:
         return []
-    if kind in _NUMBERS:
+    if kind in NUMBERS:
         return float(text or 0) if kind == "float64" else int(str(text or 0), 0)
     if kind == "bool":
         return str(text).lower() == "true"

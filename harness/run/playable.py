@@ -22,7 +22,7 @@ from urteil.chaos.capabilities import (
     name_all,
 )
 from urteil.chaos.faults import FAULTS
-from urteil.chaos.faults.base.fault import EXTERNAL, PROCESS, target_kind
+from urteil.chaos.faults.base.fault import DOCKER, EXTERNAL, KRAFT, PROCESS, target_kind
 from urteil.harness.bounds import Dimension
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.options import (
@@ -32,7 +32,7 @@ from urteil.harness.clients.options import (
 )
 from urteil.harness.dependencies.kafka import VERSION
 from urteil.harness.dependencies.kafka_releases import DISPENSABLE, parse_version
-from urteil.harness.scenario import Scenario, clusters
+from urteil.harness.scenario import DYNAMIC, Scenario, clusters
 from urteil.harness.targets import Mix, UrteilTarget, parse_target
 from urteil.harness.targets.external import PREFIX
 from urteil.harness.targets.target import Target, required_settings
@@ -48,6 +48,11 @@ def missing_in_runtime(scenario: Scenario, target: str, runtime: str) -> str:
     reasons of their own."""
     kind = target_kind(target)
     features = (
+        (
+            "a dynamic quorum",
+            kind == KRAFT and scenario.cluster.quorum == DYNAMIC,
+            (PROCESS, DOCKER),
+        ),
         ("a listener for users", scenario.cluster.users, (PROCESS,)),
         ("a second cluster", scenario.second is not None, (PROCESS,)),
     )

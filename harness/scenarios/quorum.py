@@ -6,7 +6,7 @@ the brokers alone. With three brokers as the quorum, one crash takes a leader fr
 
 from __future__ import annotations
 
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, WorkloadSpec
+from urteil.harness.scenario import DYNAMIC, ClusterSpec, FaultSpec, Scenario, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, REPLICATION, fault
 
 TARGET = "kafka:4.4.0"
@@ -138,6 +138,20 @@ QUORUM_POWER_CUT = quorum_scenario(
     faults=(fault("power_cut", "quorum_leader", 5, 8), fault("power_cut", "leader", 7, 9)),
 )
 
+QUORUM_DISKS = quorum_scenario(
+    name="quorum-disks",
+    about="the disk of the quorum's leader gets slow, and later that of a leader gets full: the "
+    "next controller elects leaders of partitions",
+    suites=UNPLAYED,
+    faults=(
+        fault("disk_slow", "quorum_leader", 4, 10, delay_ms=200),
+        fault("crash", "leader", 6, 6),
+        fault("disk_full", "quorum_leader", 16, 8),
+        fault("crash", "leader", 18, 6),
+    ),
+    duration_s=30.0,
+)
+
 QUORUM_CRASH_LOOP = quorum_scenario(
     name="quorum-crash-loop",
     about="a controller dies again and again while a leader of partitions dies",
@@ -161,6 +175,27 @@ LEADER_FROM_QUORUM = quorum_scenario(
     about="a leader reaches all brokers and clients and no controller: it is fenced while it "
     "serves, and acknowledges nothing that could be lost",
     faults=(fault("partition", "leader->quorum", 5, 11),),
+)
+
+QUORUM_VOTERS = quorum_scenario(
+    name="quorum-voters",
+    about="voters leave a dynamic quorum and join it, one with a new disk and one that leads, "
+    "while the quorum's leaders die",
+    workload=PATIENT,
+    cluster=ClusterSpec(controllers=5, quorum=DYNAMIC),
+    faults=(
+        fault("crash", "quorum_leader", 4, 6),
+        fault("remove_voter", "quorum_follower", 4.1, 8),
+        fault("crash", "quorum_leader", 12, 5),
+        fault("add_voter", "quorum_follower", 17.5, 2),
+        fault("crash", "leader", 19, 5),
+        fault("crash", "quorum_leader", 24.5, 6),
+        fault("remove_voter", "quorum_leader", 27, 5),
+    ),
+    at_once=3,
+    besides=("undone_administration",),
+    duration_s=36.0,
+    recovery_deadline_s=60.0,
 )
 
 COMBINED_LEADERS = quorum_scenario(
@@ -189,7 +224,6 @@ QUORUM_ADMINISTRATION = quorum_scenario(
     name="quorum-administration",
     about="topics, partitions, settings and quotas change while the quorum's leader dies, twice, "
     "and then a controller again and again: what was acknowledged stays",
-    suites=UNPLAYED,
     workload=PATIENT,
     faults=(
         *changes_amid("crash", 4),

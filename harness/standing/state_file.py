@@ -7,7 +7,7 @@ import msgspec
 from urteil.chaos.faults.base.fault import KRAFT, target_kind
 from urteil.chaos.topology import Layout
 from urteil.harness.cluster.access import Access, Security
-from urteil.harness.scenario import ClusterSpec
+from urteil.harness.scenario import DYNAMIC, STATIC, ClusterSpec, Quorum
 from urteil.harness.standing.ports import port_problem, range_problem
 
 HIGHEST_ID = 1000
@@ -21,6 +21,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
     brokers: int = 3
     zookeepers: int = 1
     controllers: int = 0
+    quorum: Quorum = STATIC
     target: str = "urteil"
     runtime: str = "process"
     hosts: str = ""
@@ -38,6 +39,7 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
             brokers=self.brokers,
             zookeepers=self.zookeepers,
             controllers=self.controllers,
+            quorum=self.quorum,
             config=dict(self.settings),
         )
 
@@ -84,8 +86,8 @@ class StandingRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Why a cluster of KRaft is impossible so. Empty for one with ZooKeeper."""
         if self.has_zookeeper:
             return ""
-        if self.runtime == "docker":
-            return f"--target {self.target} runs as processes or on hosts: leave --runtime out"
+        if self.quorum == DYNAMIC and self.runtime == "ssh":
+            return "--quorum dynamic runs on this machine: --runtime process or docker"
         if self.acl or self.sasl == "scram":
             option = "--acl" if self.acl else "--sasl scram"
             return f"{option} needs ZooKeeper: take --target kafka"
@@ -139,8 +141,9 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a standing cluster. `keeper_began` guards against reused pids.
 
     `bootstrap` and `zookeeper` are for users' programs, `lab_bootstrap` is the listener of the
-    lab's own clients. `defaults` are effective settings of the brokers. `hosts` are those of the
-    nodes, with the runtime ssh. `dead` are the nodes that do not run.
+    lab's own clients. `metadata_logs` are those of KRaft's voters. `defaults` are
+    effective settings of the brokers. `hosts` are those of the nodes, with the runtime ssh. `dead`
+    are the nodes that do not run.
     """
 
     name: str
@@ -167,6 +170,7 @@ class StandingCluster(msgspec.Struct, frozen=True, kw_only=True):
     network: str = ""
     network_bootstrap: list[str] = []
     network_zookeeper: str = ""
+    metadata_logs: dict[str, str] = {}
     pids: dict[str, int] = {}
     hosts: dict[str, str] = {}
     dead: list[str] = []

@@ -118,7 +118,7 @@ class KafkaTarget:
         process = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_S, check=False)
         return process.stdout + process.stderr
 
-    def format(self, node: BrokerNode, log_dir: Path) -> None:
+    def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
         """Nothing: a broker with ZooKeeper begins with an empty directory."""
 
     def files(self, node: BrokerNode) -> dict[str, str]:

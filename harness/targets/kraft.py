@@ -13,9 +13,10 @@ from pathlib import Path
 
 from urteil.harness.dependencies.kafka import kafka_format
 from urteil.harness.dependencies.kafka_releases import LINES, abbreviate, release_line
-from urteil.harness.dependencies.kraft_storage import format_directory
+from urteil.harness.dependencies.kraft_storage import META, directory_id, format_directory
 from urteil.harness.targets.kafka import KafkaTarget
-from urteil.harness.targets.target import AUTHORIZER, BrokerNode
+from urteil.harness.targets.quorum_checkpoint import Voter, write_checkpoint
+from urteil.harness.targets.target import AUTHORIZER, CONTROLLER, BrokerNode
 
 KEEP_ALL = {
     "metadata.log.max.snapshot.interval.ms": "0",
@@ -28,7 +29,7 @@ OWN_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthori
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KraftTarget(KafkaTarget):
-    """The quorum's voters are static."""
+    """The quorum's voters are static, or dynamic (`BrokerNode.has_dynamic_quorum`)."""
 
     name: str = "kafka-kraft"
     waits_for_own_znode: bool = False
@@ -52,8 +53,34 @@ class KraftTarget(KafkaTarget):
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {**super(KraftTarget, self).properties(node), **KEEP_ALL}
 
-    def format(self, node: BrokerNode, log_dir: Path) -> None:
-        """As Kafka's StorageTool does, from files that it left once."""
-        name = f"{node.name}/{log_dir.name}"
+    def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
+        """As Kafka's StorageTool does, from files that it left once.
+
+        A controller of a dynamic quorum that lost its disk has a new directory id, and is no voter
+        until it is added.
+        """
+        if (log_dir / META).exists():
+            return
+        name = _directory_name(node.name, log_dir)
+        if former_starts:
+            name = f"{name}/{former_starts}"
         formatted = kafka_format(self.version) if node.is_voter else None
         format_directory(log_dir, formatted, node_id=node.broker_id, name=name)
+        if node.is_voter and node.has_dynamic_quorum:
+            voters = [] if former_starts else _first_voters(node, log_dir)
+            write_checkpoint(log_dir, self.version, voters, listener=CONTROLLER)
+
+
+def _directory_name(node: str, log_dir: Path) -> str:
+    return f"{node}/{log_dir.name}"
+
+
+def _first_voters(node: BrokerNode, log_dir: Path) -> list[Voter]:
+    """The voters with which the quorum begins. All have log directories of the same names."""
+    voters = []
+    for voter in node.quorum_voters.split(","):
+        number, _, address = voter.partition("@")
+        host, _, port = address.rpartition(":")
+        directory = directory_id(_directory_name(host, log_dir))
+        voters.append(Voter(node=int(number), directory=directory, host=host, port=int(port)))
+    return voters

@@ -39,7 +39,8 @@ class BrokerNode:
     is the advertised address: host and port of the clients' Toxiproxy. `further` are its listeners
     besides those of the lab's clients and of the brokers. `metrics` is the address of its metrics,
     if its kind has them. `zookeeper_connect` is empty in a cluster of KRaft, `quorum_voters` in one
-    with ZooKeeper. `roles` are those of a node of KRaft.
+    with ZooKeeper. These voters are static, or the first ones of a dynamic quorum (KIP-853).
+    `roles` are those of a node of KRaft.
     """
 
     name: str
@@ -52,6 +53,7 @@ class BrokerNode:
     metrics: tuple[str, int]
     zookeeper_connect: str
     quorum_voters: str = ""
+    has_dynamic_quorum: bool = False
     controller_port: int = 0
     roles: tuple[str, ...] = (BROKER_ROLE, CONTROLLER_ROLE)
     further: tuple[Listener, ...] = ()
@@ -189,8 +191,11 @@ class Target(Protocol):
         """Read a node's property file as a start would."""
         ...
 
-    def format(self, node: BrokerNode, log_dir: Path) -> None:
-        """Prepare a log directory before a start, as an operator does. Keeps what is there."""
+    def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
+        """Prepare a log directory before a start, as an operator does. Keeps what is there.
+
+        A node with former starts that has an empty directory lost its disk.
+        """
         ...
 
     def files(self, node: BrokerNode) -> dict[str, str]:
@@ -254,13 +259,21 @@ def _metadata_properties(node: BrokerNode) -> dict[str, str]:
     return {
         "process.roles": ",".join(node.roles),
         "node.id": str(node.broker_id),
-        "controller.quorum.voters": node.quorum_voters,
+        **_quorum_properties(node),
         "controller.listener.names": CONTROLLER,
         "controller.quorum.fetch.timeout.ms": "2000",
         "controller.quorum.election.timeout.ms": "1000",
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     }
+
+
+def _quorum_properties(node: BrokerNode) -> dict[str, str]:
+    """Static voters stand in the file, a dynamic quorum's in its metadata log (KIP-853)."""
+    if not node.has_dynamic_quorum:
+        return {"controller.quorum.voters": node.quorum_voters}
+    addresses = [voter.partition("@")[2] for voter in node.quorum_voters.split(",")]
+    return {"controller.quorum.bootstrap.servers": ",".join(addresses)}
 
 
 def rack_properties(node: BrokerNode) -> dict[str, str]:

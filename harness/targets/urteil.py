@@ -27,7 +27,7 @@ class UrteilTarget:
     shows_metrics: bool = True
     has_zookeeper: bool = True
 
-    def format(self, node: BrokerNode, log_dir: Path) -> None:
+    def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
         """Nothing: the broker begins with an empty directory."""
 
     def knows_setting(self, setting: str) -> bool:

@@ -233,6 +233,25 @@ class PaperPackets:
         self.cluster.net.heal(self.disturbed_by(self.rules.pop(owner, [])))
 
 
+class PaperQuorum:
+    """Implements `QuorumControls`. The directory of a voter is the number of its starts."""
+
+    def __init__(self, cluster: PaperCluster) -> None:
+        self.cluster = cluster
+        self.directories = {node: "1" for node in cluster.voters}
+
+    def voters(self) -> Mapping[str, str]:
+        return dict(self.directories)
+
+    def add_voter(self, node: str) -> None:
+        if not self.cluster.without_effect:
+            self.directories[node] = str(self.cluster.starts[node])
+
+    def remove_voter(self, node: str) -> None:
+        if not self.cluster.without_effect:
+            del self.directories[node]
+
+
 class PaperCluster:
     """Three brokers without elections. With `without_effect` no fault has an effect."""
 
@@ -257,6 +276,7 @@ class PaperCluster:
         self.commands = PaperCommands(self)
         self.views = {"t": {0: VIEW}}
         self.admin = PaperAdmin(self)
+        self.quorum = PaperQuorum(self)
         self.clocks = PaperClocks(self)
         self.lab_failure: str | None = None
         self.acts: list[str] = []

@@ -8,6 +8,8 @@ from urteil.chaos.faults import FAULTS
 
 def sample_target(name: str) -> str:
     """The target of the fault in these tests."""
+    if FAULTS[name].changes_voters:
+        return "quorum_follower"
     links = FAULTS[name].family == "network"
     return FAULTS[name].sample if links else "leader"
 

@@ -31,7 +31,12 @@ ON_NODES = [name for name, fault in FAULTS.items() if fault.family != "clients"]
 
 def prepared(name: str, *, without_effect: bool = False) -> PaperCluster:
     """A cluster in which the fault can act."""
-    cluster = PaperCluster(without_effect=without_effect, zookeepers=3)
+    has_quorum = FAULTS[name].changes_voters
+    cluster = PaperCluster(
+        without_effect=without_effect,
+        zookeepers=0 if has_quorum else 3,
+        controllers=3 if has_quorum else 0,
+    )
     if name in ("allow_unclean", "elect_unclean"):
         cluster.view = replace(VIEW, leader=None)
     return cluster

@@ -13,9 +13,11 @@ from urteil.cli.options import (
     check_metadata_nodes,
     controllers_option,
     hosts_option,
+    quorum_option,
 )
 
 if TYPE_CHECKING:
+    from urteil.harness.scenario import Quorum
     from urteil.harness.standing import StandingCluster, StandingRequest
 
 NONE_STANDS = "no cluster stands; urteil cluster up starts one"
@@ -41,6 +43,7 @@ _export = click.option(
 @click.option("--zookeepers", type=click.IntRange(1, 5),
               help="Number of ZooKeeper servers.  [default: 1]")  # fmt: skip
 @controllers_option("0")
+@quorum_option("static")
 @click.option("--target", help="Target: urteil, kafka[:VERSION] or mix:KIND,...  [default: urteil]")
 @click.option(
     "--mix", metavar="KIND,...", help="One target for each broker: --mix kafka,urteil,urteil"
@@ -117,11 +120,12 @@ def down(name: str) -> None:
 
 
 def _request(
-    *, brokers: int | None, zookeepers: int | None, controllers: int | None, target: str | None,
-    mix: str | None, racks: str | None, settings: tuple[str, ...], sasl: str | None,
-    runtime: str, hosts: Path | None, **arguments: Any,
+    *, brokers: int | None, zookeepers: int | None, controllers: int | None, quorum: Quorum | None,
+    target: str | None, mix: str | None, racks: str | None, settings: tuple[str, ...],
+    sasl: str | None, runtime: str, hosts: Path | None, **arguments: Any,
 ) -> StandingRequest:  # fmt: skip
     """The options as a request. Raises UsageError for invalid combinations."""
+    from urteil.harness.scenario import STATIC
     from urteil.harness.standing import StandingRequest
     from urteil.harness.standing.settings import parse_settings
     from urteil.harness.targets import parse_target
@@ -130,7 +134,7 @@ def _request(
     if target and mix:
         raise click.UsageError(f"--mix says what each broker is: leave --target {target} out")
     target = f"{PREFIX}{mix}" if mix else target or "urteil"
-    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
+    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers, quorum=quorum)
     check_hosts(runtime, hosts, target=target, controllers=controllers or 0)
     brokers = brokers or size_of(target, 3)
     try:
@@ -145,6 +149,7 @@ def _request(
         brokers=brokers,
         zookeepers=zookeepers or 1,
         controllers=controllers or 0,
+        quorum=quorum or STATIC,
         target=target,
         settings=parsed,
         racks=() if racks is None else tuple(map(str.strip, racks.split(","))),

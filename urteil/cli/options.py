@@ -41,6 +41,15 @@ def controllers_option(default: str = "the scenario's") -> Decorator:
     )  # fmt: skip
 
 
+def quorum_option(default: str = "the scenario's") -> Decorator:
+    """Whether the voters of KRaft's quorum can change."""
+    return click.option(
+        "--quorum", type=click.Choice(("static", "dynamic")),
+        help="Whether KRaft's voters are fixed, or stand in the metadata log and may change "
+        f"(KIP-853).  [default: {default}]",
+    )  # fmt: skip
+
+
 def master_option(about: str) -> Decorator:
     return click.option("--master", metavar="URL", help=about, callback=_must_have_spark)
 
@@ -58,8 +67,11 @@ def _to_number(_context: Any, _param: Any, value: str | None) -> int | None:
     return None if value is None else int(value)
 
 
-def check_metadata_nodes(target: str, *, zookeepers: int | None, controllers: int | None) -> None:
-    """Raise UsageError for nodes of a metadata plane that the target does not have."""
+def check_metadata_nodes(
+    target: str, *, zookeepers: int | None, controllers: int | None, quorum: str | None
+) -> None:
+    """Raise UsageError for nodes and properties of a metadata plane that the target does not
+    have."""
     from urteil.chaos.faults.base.fault import EXTERNAL, KRAFT, target_kind
 
     kind = target_kind(target)
@@ -72,6 +84,11 @@ def check_metadata_nodes(target: str, *, zookeepers: int | None, controllers: in
         raise click.UsageError(
             f"--controllers: --target {target} has ZooKeeper and no quorum of KRaft: use "
             "--zookeepers N, or --target kafka:4.4.0"
+        )
+    if quorum is not None and kind not in (KRAFT, EXTERNAL):
+        raise click.UsageError(
+            f"--quorum: --target {target} has ZooKeeper and no quorum of KRaft: take "
+            "--target kafka:4.4.0"
         )
 
 

@@ -59,7 +59,8 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
     if arguments["coverage"]:
         _check_coverage(arguments, target, base.runtime)
     zookeepers, controllers = arguments["zookeepers"], arguments["controllers"]
-    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers)
+    quorum = arguments["quorum"]
+    check_metadata_nodes(target, zookeepers=zookeepers, controllers=controllers, quorum=quorum)
     if arguments["duration_s"] is not None:
         base = with_duration(base, arguments["duration_s"])
     cluster = replace(
@@ -67,6 +68,7 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
         brokers=brokers,
         zookeepers=zookeepers or base.cluster.zookeepers,
         controllers=base.cluster.controllers if controllers is None else controllers,
+        quorum=quorum or base.cluster.quorum,
     )
     base = replace(base, cluster=cluster)
     if arguments["schedule"] is not None:
@@ -231,7 +233,7 @@ def _external(scenario: Scenario, target: str, arguments: dict[str, Any]) -> Sce
     from urteil.harness.targets.external import PREFIX, fit_scenario, load_external
 
     file = load_external(Path(target.removeprefix(PREFIX)))
-    for option in ("runtime", "hosts", "brokers", "zookeepers", "controllers"):
+    for option in ("runtime", "hosts", "brokers", "zookeepers", "controllers", "quorum"):
         if arguments.get(option) is not None:
             raise ValueError(f"--{option} is the cluster's own, not the lab's; leave it out")
     scenario = fit_scenario(scenario, file)
@@ -245,6 +247,7 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
     """The runtime to use. Raises UsageError if the scenario cannot be played in it."""
     from urteil.chaos.faults import FAULTS
     from urteil.harness.run.playable import missing_in_runtime
+    from urteil.harness.schedule import static_quorum_reason
 
     runtime: str = arguments or scenario.runtime
     if why := missing_in_runtime(scenario, target, runtime):
@@ -253,5 +256,7 @@ def _runtime(scenario: Scenario, target: str, arguments: str | None) -> str:
         if why := FAULTS[fault.fault].unsupported_reason(
             runtime=runtime, target=target, selector=fault.target, options=fault.options
         ):
+            raise click.UsageError(f"{scenario.name}: {why}")
+        if why := static_quorum_reason(fault, scenario):
             raise click.UsageError(f"{scenario.name}: {why}")
     return runtime

@@ -20,6 +20,7 @@ from urteil.cli.options import (
     json_option,
     master_option,
     out_option,
+    quorum_option,
     run_argument,
     summary_option,
 )
@@ -85,6 +86,7 @@ _master = master_option("Spark master [default: local[2]]")
     help="Number of ZooKeeper servers.  [default: the scenario's]",
 )  # fmt: skip
 @controllers_option()
+@quorum_option()
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @click.option(
@@ -251,7 +253,7 @@ def _command(scenario: Scenario, arguments: dict[str, Any], engine: str, master:
     words = ["urteil", "run", scenario.name, "--seed", str(scenario.seed)]
     words += ["--target", scenario.target] if scenario.target != "urteil" else []
     words += ["--runtime", scenario.runtime] if arguments["runtime"] is not None else []
-    cluster = ("brokers", "zookeepers", "controllers")
+    cluster = ("brokers", "zookeepers", "controllers", "quorum")
     words += ["--hosts", scenario.hosts] if scenario.hosts else []
     words += ["--client-hosts", ",".join(scenario.client_hosts)] if scenario.client_hosts else []
     load = ("duration_s", "rate", "records", "client", "app", "promise")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli import completion
-from urteil.cli.options import Number, controllers_option, json_option
+from urteil.cli.options import Number, controllers_option, json_option, quorum_option
 from urteil.cli.requested_scenario import requested_scenario
 from urteil.cli.run import schedule_option
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     help="Number of ZooKeeper servers.  [default: the scenario's]",
 )  # fmt: skip
 @controllers_option()
+@quorum_option()
 @click.option("--duration-s", type=Number(0, 86_400), help="Seconds of load.")
 @click.option("--rate", type=Number(0, 1_000_000), help="Records/s over all producers.")
 @schedule_option

@@ -86,6 +86,7 @@ class Fault:
       long. A fault that needs more than an idle cluster (running clients) has an empty sample.
     - `acts_later`: it acts on what happens while it is active, so `begin` proves nothing yet:
       `current_proof` and `final_proof` do.
+    - `changes_voters`: it needs a dynamic quorum.
     - `expiry_s`: how long after its planned end, or after the death of the lab, the fault is undone
       at the latest. The caller calls `Controls.hold` before `begin` and `Controls.release` after
       `heal`. A process beside the cluster heals a fault that was held too long. On a cluster that
@@ -108,6 +109,7 @@ class Fault:
     selectors: ClassVar[str] = "a role or a node"
     options: ClassVar[dict[str, FaultOption]] = {}
     acts_later: ClassVar[bool] = False
+    changes_voters: ClassVar[bool] = False
     expiry_s: ClassVar[float] = EXPIRY_S
     on_runtimes: ClassVar[tuple[str, ...]] = (PROCESS, DOCKER, SSH)
     on_targets: ClassVar[tuple[str, ...]] = (*STARTED_BY_LAB, EXTERNAL)

@@ -16,6 +16,7 @@ from urteil.harness.evidence.readers.metadata_log import (
     first_offset,
     lacks_snapshot,
     parse_records,
+    voters_of,
 )
 from urteil.harness.evidence.readers.quorum_votes import granted_votes
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_batches
@@ -28,9 +29,10 @@ Row = dict[str, Any]
 
 def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
     """A batch without its holder and its time; `wall_ms` is its writer's. `votes` are rows of that
-    table."""
+    table, `voter_ids` the voters of its record of them."""
     log = MetadataLog(Path())
     records = list(parse_records(batch, schemas, log)) if batch.is_control else []
+    voters = [ids for record in records if (ids := voters_of(record)) is not None]
     leaders = [record.fields["LeaderId"] for record in records if record.name == LEADER_CHANGE]
     return {
         "base": batch.base,
@@ -41,6 +43,7 @@ def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
         "size": batch.size,
         "wall_ms": batch.max_timestamp_ms,
         "votes": [vote for record in records for vote in granted_votes(record)],
+        "voter_ids": sorted(voters[-1].items()) if voters else None,
     }
 
 
@@ -53,6 +56,7 @@ def read_copy(folder: Path, schemas: RecordSchemas, damage: list[str]) -> Iterat
     start = first_offset(segments)
     if start > 0 and find_snapshot(folder, segments) is None:
         damage.append(lacks_snapshot(start))
+    former: set[tuple[int, str]] | None = None
     for segment in segments:
         for batch in read_batches(segment):
             if isinstance(batch, str):
@@ -62,7 +66,12 @@ def read_copy(folder: Path, schemas: RecordSchemas, damage: list[str]) -> Iterat
                 reason = batch.error or "wrong CRC"
                 damage.append(f"{segment.name}: the batch at offset {batch.base}: {reason}")
                 return
-            yield batch_row(batch, schemas) | {"start": start}
+            row = batch_row(batch, schemas) | {"start": start}
+            voters = row["voter_ids"]
+            if voters is not None:
+                row["changed_voters"] = len(former ^ {*voters}) if former is not None else 0
+                former = {*voters}
+            yield row
 
 
 def read_committed(file: Path) -> Iterator[Row]:

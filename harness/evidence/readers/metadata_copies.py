@@ -4,19 +4,34 @@ The copy with the highest epoch and end is the best; in each other copy, everyth
 batch that it shares with the best one (same offset, same epoch) is equal to it, as in Raft. What a
 majority shares is committed if no copy that lacks it has a later log: a voter grants no vote to an
 earlier log than its own, so only a copy with it can be elected.
+
+The voters of a dynamic quorum stand in the log itself (KIP-853). They are those of the latest
+record of them in the best copy, committed or not, as for the leader; a copy is a voter's if its log
+directory has the voter's id. Until the first such record, and in a static quorum, all copies are.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from urteil.harness.evidence.readers.metadata_log import find_segments
+from urteil.harness.dependencies.kraft_storage import META
+from urteil.harness.evidence.readers.metadata_log import (
+    MetadataLog,
+    RecordSchemas,
+    find_segments,
+    parse_records,
+    voters_of,
+)
+from urteil.harness.evidence.readers.stored_batches import parse_batches
 
 _HEADER = struct.Struct(">qiibIhi")
 _LENGTH_AT_END = 12
+_CONTROL = 0x20
+DIRECTORY = "directory.id="
+"""The line of `meta.properties` with the log directory's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +49,19 @@ class BatchPlace:
 @dataclass(slots=True)
 class MetadataCopy:
     """One controller's copy: the batches that its segments hold. `folder` is its
-    `__cluster_metadata-0`."""
+    `__cluster_metadata-0`, `schemas` finds the definitions of its release."""
 
     folder: Path
+    schemas: Callable[[], RecordSchemas]
     batches: list[BatchPlace] = field(default_factory=list)
+    _voters: list[tuple[int, dict[int, str]]] = field(default_factory=list)
     _segment: Path = Path()
     _read_to: int = 0
 
     def read_new(self) -> None:
         """Add batches that were appended. After a truncation all segments are read anew."""
         if not self._still_holds():
-            self.batches, self._segment = [], Path()
+            self.batches, self._voters, self._segment = [], [], Path()
         for segment in find_segments(self.folder):
             if segment.name > self._segment.name:
                 self._segment, self._read_to = segment, 0
@@ -61,7 +78,7 @@ class MetadataCopy:
         at = 0
         while at + _HEADER.size <= len(data):
             head = data[at : at + _HEADER.size]
-            base, length, epoch, _, _, _, last_delta = _HEADER.unpack(head)
+            base, length, epoch, _, _, attributes, last_delta = _HEADER.unpack(head)
             size = length + _LENGTH_AT_END
             if length <= 0 or at + size > len(data):
                 break
@@ -70,8 +87,32 @@ class MetadataCopy:
                     base + last_delta + 1, epoch, self._segment, self._read_to + at, size, head
                 )
             )
+            if attributes & _CONTROL:
+                self._read_voters(data[at : at + size], base + last_delta + 1)
             at += size
         self._read_to += at
+
+    def _read_voters(self, data: bytes, end: int) -> None:
+        for batch in parse_batches(data):
+            if isinstance(batch, str) or batch.error is not None:
+                continue
+            for record in parse_records(batch, self.schemas(), MetadataLog(self.folder)):
+                if (voters := voters_of(record)) is not None:
+                    self._voters.append((end, voters))
+
+    def voters(self, before: int | None = None) -> dict[int, str]:
+        """The voters by the latest record in the copy, or in front of an offset: directory ids by
+        node id. None are known of a static quorum."""
+        records = [voters for end, voters in self._voters if before is None or end <= before]
+        return records[-1] if records else {}
+
+    def directory(self) -> str:
+        """The id of the log directory; empty while it has none."""
+        return directory_of(self.folder)
+
+    def is_of(self, voters: dict[int, str]) -> bool:
+        """Whether it is the copy of one of these voters; without known voters every copy is."""
+        return not voters or self.directory() in voters.values()
 
     def _still_holds(self) -> bool:
         """Whether the last known batch still stands in its place."""
@@ -95,13 +136,25 @@ class MetadataCopy:
         return next(ends, 0)
 
 
+def directory_of(folder: Path) -> str:
+    """The id of the log directory with this metadata log; empty while it has none."""
+    try:
+        lines = (folder.parent / META).read_text().splitlines()
+    except FileNotFoundError:
+        return ""
+    ids = (line.removeprefix(DIRECTORY) for line in lines if line.startswith(DIRECTORY))
+    return next(ids, "")
+
+
 def find_committed(copies: Sequence[MetadataCopy]) -> tuple[MetadataCopy, int]:
     """The best copy, and the offset below which it is committed; 0 where nothing is known to be."""
     best = max(copies, key=MetadataCopy.rank)
     epochs = {batch.end: batch.epoch for batch in best.batches}
-    shared = sorted(((copy.shared_end(epochs), copy.rank()) for copy in copies), reverse=True)
-    for end, _ in shared[len(copies) // 2 :]:
-        others = [rank for shared_end, rank in shared if shared_end < end]
+    voters = best.voters()
+    shared = [(copy.shared_end(epochs), copy.rank(), copy.is_of(voters)) for copy in copies]
+    ends = sorted((end for end, _, is_voter in shared if is_voter), reverse=True)
+    for end in ends[(len(voters) or len(copies)) // 2 :]:
+        others = [rank for shared_end, rank, _ in shared if shared_end < end]
         if all(rank < (epochs.get(end, -1), end) for rank in others):
             return best, end
     return best, 0

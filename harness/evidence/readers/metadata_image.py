@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord
+from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord, voters_of
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 """Types of resources in ConfigRecord (`ConfigResource.Type`)."""
@@ -50,7 +50,8 @@ class Broker:
 
 class MetadataImage:
     """Topics by id, brokers by id, settings by resource type and name, quotas by client id (None is
-    the default), the active controller and its epoch (-1 before the first)."""
+    the default), the active controller and its epoch (-1 before the first), and the directory ids
+    of a dynamic quorum's voters by node id (none of a static one)."""
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
@@ -59,10 +60,12 @@ class MetadataImage:
         self.client_quotas: dict[str | None, dict[str, float]] = {}
         self.controller = -1
         self.controller_epoch = -1
+        self.voters: dict[int, str] = {}
 
     def apply(self, record: MetadataRecord) -> None:
         """Raises KeyError for a change of something that no record created."""
         fields = record.fields
+        self.voters = voters_of(record) or self.voters
         match record.name:
             case "TopicRecord":
                 self.topics[fields["TopicId"]] = Topic(fields["Name"])

@@ -27,6 +27,7 @@ from urteil.harness.protocol.message_schema import (
 
 FOLDER = "__cluster_metadata-0"
 LEADER_CHANGE = "LeaderChangeMessage"
+VOTERS = "VotersRecord"
 
 _FRAME_VERSION = 1
 _CONTROL_TYPES = {
@@ -34,8 +35,10 @@ _CONTROL_TYPES = {
     3: "SnapshotHeaderRecord",
     4: "SnapshotFooterRecord",
     5: "KRaftVersionRecord",
-    6: "KRaftVotersRecord",
+    6: VOTERS,
 }
+_DECODED = (LEADER_CHANGE, VOTERS)
+"""The control records whose fields are decoded."""
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
@@ -44,8 +47,8 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 class MetadataRecord:
     """One record. `name` is the definition's, `fields` are by Kafka's names.
 
-    `fields` is empty for control records other than a leader change. All records of a snapshot have
-    the offset in front of its end, as offset and as `batch`.
+    `fields` is empty for control records other than a leader change and a record of voters. All
+    records of a snapshot have the offset in front of its end, as offset and as `batch`.
     """
 
     offset: int
@@ -69,13 +72,17 @@ class MetadataLog:
 
 
 class RecordSchemas:
-    """The definitions of one release: those of metadata records by type, and of a leader change."""
+    """The definitions of one release from 3.9 on: those of metadata records by type, and of
+    control records by name."""
 
     def __init__(self, metadata_jar: Path, clients_jar: Path) -> None:
         records = read_schemas(metadata_jar, "common/metadata").values()
         self.by_type = {schema.api_key: schema for schema in records}
-        control = read_schemas(clients_jar, "common/message", [LEADER_CHANGE])
-        self.leader_change: MessageSchema = control[LEADER_CHANGE]
+        self.control = read_schemas(clients_jar, "common/message", _DECODED)
+
+    @property
+    def leader_change(self) -> MessageSchema:
+        return self.control[LEADER_CHANGE]
 
     def decode(self, value: bytes) -> tuple[str, int, dict[str, Any]]:
         """Name, version and fields of a metadata record. Raises UnreadableMessage."""
@@ -193,10 +200,17 @@ def parse_records(
 
 
 def _decode_control(record: Any, schemas: RecordSchemas) -> tuple[str, int, dict[str, Any]]:
-    """A control record's key has a version and the type; a leader change has its version first."""
+    """A control record's key has a version and the type; its value has its version first."""
     key, value = record.key, record.value
     name = _CONTROL_TYPES.get(int.from_bytes(key[2:4], "big"), "unknown control record")
-    if name != LEADER_CHANGE:
+    if name not in schemas.control:
         return name, 0, {}
     version = int.from_bytes(value[:2], "big")
-    return name, version, schemas.leader_change.decode(value, version)
+    return name, version, schemas.control[name].decode(value, version)
+
+
+def voters_of(record: MetadataRecord) -> dict[int, str] | None:
+    """The directory ids of a dynamic quorum's voters by node id; None for another record."""
+    if record.name != VOTERS:
+        return None
+    return {voter["VoterId"]: voter["VoterDirectoryId"] for voter in record.fields["Voters"]}

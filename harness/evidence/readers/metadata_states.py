@@ -16,10 +16,12 @@ from typing import Any
 
 from urteil.harness.evidence.acts import DEFAULT_CLIENT
 from urteil.harness.evidence.readers.metadata_image import TOPIC_RESOURCE, MetadataImage, Topic
-from urteil.harness.evidence.readers.metadata_log import MetadataRecord
+from urteil.harness.evidence.readers.metadata_log import VOTERS, MetadataRecord
 
 Row = dict[str, Any]
 
+QUORUM_VOTERS = "/quorum/voters"
+"""The path of a dynamic quorum's voters: in `settings`, directory ids by node id."""
 _GONE = -1
 _TOPICS = "/brokers/topics/"
 _BROKERS = "/brokers/ids/"
@@ -98,6 +100,9 @@ class MetadataStates:
             return [self._partition(record)]
         if record.name in ("ConfigRecord", "ClientQuotaRecord"):
             return list(self._settings(record))
+        if record.name == VOTERS:
+            voters = json.dumps({str(node): text for node, text in self._image.voters.items()})
+            return [{"path": QUORUM_VOTERS, "version": record.offset, "settings": voters}]
         return [*self._brokers(), *self._controller()]
 
     def _topic(self, topic_id: str) -> Row:

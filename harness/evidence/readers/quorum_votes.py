@@ -9,23 +9,31 @@ KIP-853, `ElectionState`.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from urteil.harness.evidence.readers.metadata_copies import directory_of
 from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord
+from urteil.harness.protocol.message_schema import encode_uuid
 
 QUORUM_STATE = "quorum-state"
 """The file's name, in the folder of the metadata log."""
 AFTER_RUN = 1 << 40
 """The position of what a file says after the run: behind all that was seen before."""
 _NONE = -1
+_WITH_DIRECTORIES = 1
+"""The version of the file that a dynamic quorum has."""
+_NO_DIRECTORY = encode_uuid(uuid.UUID(int=0))
 
 Row = dict[str, Any]
 
 
 def read_quorum_state(file: Path) -> Row:
-    """Epoch, candidate and leader in a controller's file; None for no vote and no known leader.
+    """Epoch, candidate and leader in a controller's file; None for no vote and no known leader. In
+    a dynamic quorum also the id of the log directory: a controller with another disk is another
+    voter.
 
     Raises FileNotFoundError, and ValueError for a file that is no quorum state.
     """
@@ -35,7 +43,9 @@ def read_quorum_state(file: Path) -> Row:
         candidate = int(state["votedId"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{QUORUM_STATE} is damaged: {error!r}") from error
-    return {"epoch": epoch, "candidate": _known(candidate), "leader": _known(leader)}
+    row = {"epoch": epoch, "candidate": _known(candidate), "leader": _known(leader)}
+    is_dynamic = state.get("data_version", 0) >= _WITH_DIRECTORIES
+    return row | {"directory": directory_of(file.parent) or None if is_dynamic else None}
 
 
 def granted_votes(record: MetadataRecord) -> Iterator[Row]:
@@ -44,7 +54,7 @@ def granted_votes(record: MetadataRecord) -> Iterator[Row]:
     if record.name != LEADER_CHANGE:
         return
     leader = record.fields["LeaderId"]
-    granted = [voter["VoterId"] for voter in record.fields["GrantingVoters"]]
+    granted = record.fields["GrantingVoters"]
     common = {
         "position": record.offset,
         "epoch": record.epoch,
@@ -53,9 +63,14 @@ def granted_votes(record: MetadataRecord) -> Iterator[Row]:
         "wall_ms": record.wall_ms,
     }
     for voter in granted:
-        yield common | {"broker": voter, "candidate": leader}
+        directory = voter["VoterDirectoryId"]
+        yield common | {
+            "broker": voter["VoterId"],
+            "candidate": leader,
+            "directory": None if directory == _NO_DIRECTORY else directory,
+        }
     if not granted:
-        yield common | {"broker": leader, "candidate": None}
+        yield common | {"broker": leader, "candidate": None, "directory": None}
 
 
 def read_watched(file: Path) -> Iterator[Row]:

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from urteil.chaos.effects import Effect
+from urteil.harness.evidence.acts import ADD_VOTER, REMOVE_VOTER
 from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
+from urteil.harness.evidence.readers.metadata_states import QUORUM_VOTERS
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
@@ -152,6 +154,20 @@ def lose_setting(copy: Copy) -> None:
     """The change of a setting is acknowledged, and the topic does not have it."""
     _add_rows(copy, {"path": "/config/topics/set", "settings": "{}"})
     _acknowledge(copy, "config", "set", {"after": {"retention.ms": "1"}})
+
+
+@damage("lose a voter that was added", "undone_administration", "lost voter")
+def lose_added_voter(copy: Copy) -> None:
+    """The addition of a voter is acknowledged, and the quorum's voters are others."""
+    _add_rows(copy, {"path": QUORUM_VOTERS, "settings": '{"1": "first"}'})
+    _acknowledge(copy, ADD_VOTER, "q2", {"after": {"directory": "second"}})
+
+
+@damage("keep a voter that was removed", "undone_administration", "returned voter")
+def keep_removed_voter(copy: Copy) -> None:
+    """The removal of a voter is acknowledged, and it is a voter at the end."""
+    _add_rows(copy, {"path": QUORUM_VOTERS, "settings": '{"3": "third"}'})
+    _acknowledge(copy, REMOVE_VOTER, "q3", {"after": {"directory": "third"}})
 
 
 def _acknowledge(copy: Copy, act: str, subject: str, details: dict[str, dict[str, Any]]) -> None:

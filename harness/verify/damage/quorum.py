@@ -45,6 +45,13 @@ def lose_committed_metadata(copy: Copy) -> None:
         _add_batch(copy, holder, 80, 8)
 
 
+@damage("change two voters of the quorum at once", "quorum_log", "two changes")
+def change_two_voters(copy: Copy) -> None:
+    """A record of voters adds one voter and removes another one."""
+    for number, changed in enumerate((0, 1, 2)):
+        _add_batch(copy, _CONTROLLERS[0], 95 + number, 10, changed_voters=changed)
+
+
 def _add_batch(copy: Copy, holder: int, base: int, epoch: int, **columns: Any) -> None:
     place = {"broker": holder, "base": _FAR + base, "last": _FAR + base}
     rest = {"epoch": _FIRST_EPOCH + epoch, "crc": 7, "size": 70, "at_ns": copy.last_ns}

@@ -1,5 +1,5 @@
-"""Acknowledged changes of topics, settings and quotas, compared with the last states: rows of the
-derived table `acknowledged_changes`.
+"""Acknowledged changes of topics, settings, quotas and voters, compared with the last states: rows
+of the derived table `acknowledged_changes`.
 
 Only the lab's own acts are known, which are on the first cluster of a run. So a change counts where
 no later act, acknowledged or not, is about the same thing. An act is acknowledged once the lab saw
@@ -13,7 +13,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from urteil.harness.evidence.acts import ADD_VOTER, REMOVE_VOTER
 from urteil.harness.evidence.limits import SECOND_ZXID
+from urteil.harness.evidence.readers.metadata_states import QUORUM_VOTERS
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 
@@ -32,7 +34,7 @@ def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
     last = {str(row["path"]): row for row in states}
     ops = sorted(small.ops, key=lambda op: int(op["invoke_ns"] or 0))
     has_settings = any(row.get("settings") is not None for row in states)
-    rows = [*_topics(ops, last), *_partitions(ops, last)]
+    rows = [*_topics(ops, last), *_partitions(ops, last), *_voters(ops, last)]
     rows += [*_settings(ops, last), *_quotas(ops, last)] if has_settings else []
     return [
         {"kind": kind, "at_ns": op["complete_ns"], "until_ns": end_ns, "asked": asked}
@@ -100,6 +102,21 @@ def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         quotas = _numbers(_object(op["after"]))
         stands = None if current == quotas else f"they are {current}"
         yield "lost setting", op, f"that the quotas of {client} be {quotas}", stands
+
+
+def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last change of each voter of a dynamic quorum, by the id of its log directory."""
+    voters = _object(_standing(last, QUORUM_VOTERS).get("settings")).values()
+    for node, op in _last_acts(ops, (ADD_VOTER, REMOVE_VOTER)).items():
+        directory = _object(op["after"]).get("directory")
+        if not _is_acknowledged(op) or not directory:
+            continue
+        if op["act"] == ADD_VOTER:
+            stands = None if directory in voters else "it is none"
+            yield "lost voter", op, f"that {node} be a voter", stands
+        else:
+            stands = "it is one" if directory in voters else None
+            yield "returned voter", op, f"that {node} be no voter", stands
 
 
 def _last_acts(ops: Sequence[Row], acts: Sequence[str]) -> dict[str, Row]:

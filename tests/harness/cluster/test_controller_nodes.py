@@ -111,7 +111,9 @@ def test_cluster_of_kraft_stands_with_faults_and_state(
     ("request_", "reason"),
     [
         (
-            StandingRequest(target="kafka:4.4.0", runtime="ssh", hosts="hosts.toml"),
+            StandingRequest(
+                target="kafka:4.4.0", quorum="dynamic", runtime="ssh", hosts="hosts.toml"
+            ),
             "--runtime process or docker",
         ),
         (StandingRequest(target="kafka:4.4.0", sasl="scram"), "--sasl scram needs ZooKeeper"),

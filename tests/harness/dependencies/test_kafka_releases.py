@@ -154,11 +154,18 @@ def test_what_needs_zookeeper_is_refused_on_a_release_without(
     assert reason in " ".join(answer.output.split())
 
 
-def test_controllers_are_refused_with_zookeeper() -> None:
-    answer = CliRunner().invoke(run, ["demo", "--target", "kafka", "--controllers", "3"])
+@pytest.mark.parametrize(("option", "value"), [("--controllers", "3"), ("--quorum", "dynamic")])
+def test_properties_of_a_quorum_are_refused_with_zookeeper(option: str, value: str) -> None:
+    answer = CliRunner().invoke(run, ["demo", "--target", "kafka", option, value])
     assert answer.exit_code == 2
-    reason = "--controllers: --target kafka has ZooKeeper and no quorum of KRaft: use --zookeepers"
+    reason = f"{option}: --target kafka has ZooKeeper and no quorum of KRaft"
     assert reason in " ".join(answer.output.split())
+
+
+def test_change_of_voters_is_refused_in_a_static_quorum() -> None:
+    answer = CliRunner().invoke(run, ["quorum-voters", "--quorum", "static"])
+    assert answer.exit_code == 2
+    assert "remove_voter needs voters that can change" in " ".join(answer.output.split())
 
 
 def test_releases_without_zookeeper_alone_use_log4j2(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.evidence.metadata_files import encode
 from urteil.harness.dependencies.kafka import kafka_jar
+from urteil.harness.protocol.message_encoder import encode_message
 from urteil.harness.protocol.message_schema import (
     FieldSchema,
     MessageSchema,
@@ -68,7 +68,7 @@ def test_every_metadata_record_of_every_version_is_decoded_as_encoded(schemas, d
     schema = data.draw(st.sampled_from(sorted(schemas.values(), key=lambda schema: schema.name)))
     version = data.draw(st.integers(0, last_version(schema)))
     fields = data.draw(message(schema.fields, version))
-    assert schema.decode(encode(schema, version, **fields), version) == fields
+    assert schema.decode(encode_message(schema, version, **fields), version) == fields
 
 
 def test_every_definition_of_the_release_is_readable() -> None:
@@ -86,7 +86,7 @@ def test_message_that_a_release_removed_has_no_version() -> None:
 
 def test_cut_message_is_refused_with_its_name_and_version(schemas) -> None:
     schema = schemas["TopicRecord"]
-    encoded = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
+    encoded = encode_message(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
     for size in range(len(encoded)):
         with pytest.raises(UnreadableMessage, match="TopicRecord version 0"):
             schema.decode(encoded[:size], 0)
@@ -101,6 +101,6 @@ def test_version_beyond_the_release_is_refused(schemas) -> None:
 
 def test_unknown_tag_is_passed_over(schemas) -> None:
     schema = schemas["TopicRecord"]
-    encoded = encode(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
+    encoded = encode_message(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
     tagged = encoded[:-1] + b"\x01\x63\x02ab"
     assert schema.decode(tagged, 0) == schema.decode(encoded, 0)

@@ -8,6 +8,9 @@ Committed is what a majority held at one moment of the run while no other copy h
 (`metadata_copies`): only a controller with it could be elected then. The lab records it during the
 run, with broker -1. After the run a majority of the copies must hold each such batch, or begin with
 a snapshot that stands for it.
+
+In a dynamic quorum the majority is that of the voters after the run: one voter comes or goes at a
+time, so that each majority shares a voter with those before and after it (KIP-853).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, subjec
 
 _COMMITTED = "(SELECT * FROM metadata_logs WHERE broker < 0)"
 _COPIES = "(SELECT * FROM metadata_logs WHERE broker >= 0)"
+_VOTERS_COPIES = "(SELECT * FROM metadata_logs WHERE broker >= 0 AND COALESCE(is_voter, TRUE))"
 _HOLDERS = """COUNT(DISTINCT CASE WHEN copies.base IS NOT NULL OR holder.start > committed.base
   THEN holder.broker END)"""
 
@@ -35,22 +39,28 @@ def _explain(row: Mapping[str, Any]) -> str:
         f"{row['epoch']} follows epoch {row['other']} at offset {row['base']}.",
         "different bytes": f"Two copies of {place} differ.",
         "lost": f"{place[0].upper()}{place[1:]} was committed during the run, and {row['holders']} "
-        f"of {row['copies']} controllers hold it, or a snapshot of it, after the run.",
+        f"of {row['copies']} voters hold it, or a snapshot of it, after the run.",
+        "two changes": f"{place[0].upper()}{place[1:]} changes {row['other']} voters of the quorum "
+        "at once.",
     }
     return sentences[row["sub_kind"]]
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """One leader an epoch, rising epochs in each copy, equal batches at equal offset and epoch, and
-    committed batches in a majority of the copies or in front of their start."""
+    """One leader an epoch, rising epochs in each copy, equal batches at equal offset and epoch,
+    committed batches in a majority of the voters' copies or in front of their start, and one voter
+    that comes or goes at a time."""
     leaders: dict[int, set[int]] = defaultdict(set)
     copies: dict[int, list[Row]] = defaultdict(list)
     contents: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
+    changes: set[tuple[int, int]] = set()
     for row in history.metadata_logs:
         if row.leader is not None:
             leaders[row.epoch].add(row.leader)
         copies[row.broker].append(row)
         contents[row.base, row.epoch].add((row.crc, row.size))
+        if (row.get("changed_voters") or 0) > 1:
+            changes.add((row.base, row.epoch))
     seen = copies.pop(-1, [])
     for epoch, some in leaders.items():
         if len(some) > 1:
@@ -62,15 +72,22 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for (base, epoch), some_contents in contents.items():
         if len(some_contents) > 1:
             yield Violation("different bytes", subject=subject_text(epoch, base))
+    for base, epoch in changes:
+        yield Violation("two changes", subject=subject_text(epoch, base))
+    of_voters = [
+        voter_rows
+        for rows in copies.values()
+        if (voter_rows := [row for row in rows if row.get("is_voter") is not False])
+    ]
     for base, epoch in {(row.base, row.epoch) for row in seen}:
         holders = sum(
             any(
                 (row.base, row.epoch) == (base, epoch) or (row.get("start") or 0) > base
                 for row in rows
             )
-            for rows in copies.values()
+            for rows in of_voters
         )
-        if copies and 2 * holders <= len(copies):
+        if of_voters and 2 * holders <= len(of_voters):
             yield Violation("lost", subject=subject_text(epoch, base))
 
 
@@ -79,14 +96,15 @@ GUARANTEE = Guarantee(
     rank=65,
     about="controllers of a KRaft quorum keep different metadata logs",
     promise="The quorum has one leader an epoch, epochs only rise, and what was committed to the "
-    "metadata log stays in it.",
-    source="KIP-595; Raft: election safety, log matching, leader completeness",
+    "metadata log stays in it. Voters come and go one at a time.",
+    source="KIP-595; KIP-853; Raft: election safety, log matching, leader completeness",
     sub_kinds={
         "two leaders": "two controllers became leader in one epoch",
         "epoch went back": "a controller's log has a lower epoch behind a higher one",
         "different bytes": "batches of the same offset and epoch differ between copies",
         "lost": "a batch that was committed during the run is not in a majority of the copies, nor "
         "in front of their first offset, where a snapshot stands for it",
+        "two changes": "a record of a dynamic quorum's voters adds or removes several at once",
     },
     details=(
         "Judged are clusters of the lab without ZooKeeper, whose controllers' disks it reads.",
@@ -113,12 +131,16 @@ SELECT 'different bytes', NULL, NULL, MIN(at_ns), MAX(at_ns), base, epoch, MIN(b
 FROM metadata_logs GROUP BY base, epoch
 HAVING MIN(crc) <> MAX(crc) OR MIN(size) <> MAX(size)
 UNION ALL
+SELECT 'two changes', NULL, NULL, MIN(at_ns), MAX(at_ns), base, epoch, MIN(broker),
+  MAX(changed_voters), NULL, NULL
+FROM metadata_logs WHERE changed_voters > 1 GROUP BY base, epoch
+UNION ALL
 SELECT 'lost', NULL, NULL, MIN(committed.at_ns), MIN(committed.at_ns), committed.base,
   committed.epoch, CAST(NULL AS INT), CAST(NULL AS INT), {_HOLDERS}, COUNT(DISTINCT holder.broker)
 FROM {_COMMITTED} committed
-CROSS JOIN (SELECT broker, MAX(COALESCE(start, 0)) AS start FROM {_COPIES} copies
+CROSS JOIN (SELECT broker, MAX(COALESCE(start, 0)) AS start FROM {_VOTERS_COPIES} copies
             GROUP BY broker) holder
-LEFT JOIN {_COPIES} copies ON copies.broker = holder.broker AND copies.base = committed.base
+LEFT JOIN {_VOTERS_COPIES} copies ON copies.broker = holder.broker AND copies.base = committed.base
   AND copies.epoch = committed.epoch
 GROUP BY committed.base, committed.epoch
 HAVING 2 * {_HOLDERS} <= COUNT(DISTINCT holder.broker)""",

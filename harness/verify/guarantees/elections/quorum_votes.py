@@ -5,7 +5,10 @@ stores epoch and vote in its file `quorum-state` before it answers. The lab watc
 whose former versions leave no trace; a version that stood only for a moment may be missed. Exact
 are the votes that an elected leader lists in the batch that begins its epoch.
 
-A controller that knows the epoch's leader may forget whom it voted for: it grants no vote then."""
+A controller that knows the epoch's leader may forget whom it voted for: it grants no vote then.
+
+In a dynamic quorum a controller that lost its disk is another voter: it has another directory id,
+and votes only after it was added (KIP-853)."""
 
 from __future__ import annotations
 
@@ -37,20 +40,20 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """One candidate an epoch and voter, one leader an epoch, more than half of the voters for it,
     and rising epochs in each file."""
-    candidates: dict[tuple[int, int], set[int]] = defaultdict(set)
+    candidates: dict[tuple[int, int, str | None], set[int]] = defaultdict(set)
     leaders: dict[int, set[int]] = defaultdict(set)
     elections: dict[tuple[int, int | None], list[Row]] = defaultdict(list)
-    files: dict[int, list[Row]] = defaultdict(list)
+    files: dict[tuple[int, str | None], list[Row]] = defaultdict(list)
     for row in history.votes:
         if row.candidate is not None:
-            candidates[row.epoch, row.broker].add(row.candidate)
+            candidates[row.epoch, row.broker, row.get("directory")].add(row.candidate)
         if row.leader is not None:
             leaders[row.epoch].add(row.leader)
         if row.voters is None:
-            files[row.broker].append(row)
+            files[row.broker, row.get("directory")].append(row)
         else:
             elections[row.epoch, row.leader].append(row)
-    for (epoch, voter), some in candidates.items():
+    for (epoch, voter, _), some in candidates.items():
         if len(some) > 1:
             yield Violation("voted twice", subject=subject_text(epoch, voter))
     for epoch, some in leaders.items():
@@ -63,7 +66,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         }  # fmt: skip
         if 2 * len(granted) <= max(vote.voters for vote in votes):
             yield Violation("no majority", subject=subject_text(epoch, None))
-    for voter, versions in files.items():
+    for (voter, _), versions in files.items():
         for before, row in pairwise(sorted(versions, key=lambda one: int(one.position))):
             if row.epoch < before.epoch:
                 yield Violation("epoch went back", subject=subject_text(row.epoch, voter))
@@ -93,7 +96,7 @@ GUARANTEE = Guarantee(
 SELECT 'voted twice' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   MIN(at_ns) AS at_ns, MAX(at_ns) AS until_ns, epoch, broker, MIN(candidate) AS candidate,
   MAX(candidate) AS other, CAST(NULL AS BIGINT) AS granted, CAST(NULL AS INT) AS voters
-FROM votes WHERE candidate IS NOT NULL GROUP BY epoch, broker
+FROM votes WHERE candidate IS NOT NULL GROUP BY epoch, broker, directory
 HAVING MIN(candidate) <> MAX(candidate)
 UNION ALL
 SELECT 'two leaders', NULL, NULL, MIN(at_ns), MAX(at_ns), epoch, NULL, MIN(leader), MAX(leader),
@@ -105,7 +108,7 @@ SELECT 'no majority', NULL, NULL, MIN(at_ns), MAX(at_ns), epoch, NULL, leader, N
 FROM votes WHERE voters IS NOT NULL GROUP BY epoch, leader HAVING 2 * {_GRANTED} <= MAX(voters)
 UNION ALL
 SELECT 'epoch went back', NULL, NULL, at_ns, at_ns, epoch, broker, NULL, former_epoch, NULL, NULL
-FROM (SELECT *, LAG(epoch) OVER (PARTITION BY broker ORDER BY position) AS former_epoch
+FROM (SELECT *, LAG(epoch) OVER (PARTITION BY broker, directory ORDER BY position) AS former_epoch
       FROM votes WHERE voters IS NULL) versions
 WHERE epoch < former_epoch""",
     explain=_explain,

@@ -24,18 +24,22 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="undone_administration",
     rank=61,
-    about="an acknowledged change of a topic, setting or quota is undone",
+    about="an acknowledged change of a topic, setting, quota or voter is undone",
     promise="An acknowledged creation, deletion or growth of a topic, and an acknowledged change "
-    "of its settings or of a quota, stays.",
-    source="KIP-500, KIP-631: an acknowledged change is a committed record of the metadata log",
+    "of its settings, of a quota or of a quorum's voters, stays.",
+    source="KIP-500, KIP-631, KIP-853: an acknowledged change is a committed record of the "
+    "metadata log",
     sub_kinds={
         "lost topic": "a topic whose creation was acknowledged does not exist",
         "returned topic": "a topic whose deletion was acknowledged exists",
         "lost partitions": "a topic has fewer partitions than was acknowledged",
         "lost setting": "a setting or a quota is not what was acknowledged",
+        "lost voter": "a controller whose addition was acknowledged is no voter of the quorum",
+        "returned voter": "a controller whose removal was acknowledged is a voter of the quorum",
     },
     details=(
-        "Judged is the lab's last act on a topic, a setting or the quotas of a client id, if it "
+        "Judged is the lab's last act on a topic, a setting, the quotas of a client id or a voter, "
+        "if it "
         "was acknowledged, against the last states of ZooKeeper or of KRaft's metadata log.",
     ),
     not_counted=("ACLs, credentials, features and settings of brokers.",),

@@ -14,6 +14,7 @@ def draw_metadata_logs(scene: Scene) -> None:
     """Batches of two epochs; some copies lack or change some, some begin with a snapshot, and some
     batches begin an epoch."""
     pick = scene.random.choice
+    voters = {holder: pick((None, True, True, False)) for holder in CONTROLLERS}
     starts = {holder: pick((None, 0, 0, scene.number * 10 + 2)) for holder in CONTROLLERS}
     for number in range(6):
         base, epoch = scene.number * 10 + number, scene.number * 10 + 2 * (number // 3)
@@ -24,7 +25,8 @@ def draw_metadata_logs(scene: Scene) -> None:
                 "metadata_logs", broker=holder, base=base, last=base,
                 epoch=epoch + pick((*[0] * 15, 1)), size=70, crc=pick((*[5] * 20, 6)),
                 leader=pick((*[1] * 8, 2)) if not number % 3 else None, at_ns=number * S,
-                start=starts.get(holder),
+                start=starts.get(holder), is_voter=voters.get(holder),
+                changed_voters=pick((*[None] * 8, 0, 1, 2)),
             )  # fmt: skip
 
 
@@ -37,6 +39,7 @@ def draw_votes(scene: Scene) -> None:
             "votes", broker=pick(CONTROLLERS), epoch=first + pick((position // 4, 1)),
             candidate=pick((None, None, 1, 2)), leader=pick((None, 1, 1, 1, 2)), voters=None,
             position=100 * scene.number + position, at_ns=position * S,
+            directory=pick((None, None, "new")),
         )  # fmt: skip
     for number in range(3):
         for voter in CONTROLLERS:

@@ -29,6 +29,9 @@ DELETE = act("delete", before=json.dumps({"topic_id": "id"}))
 GROW = act("add partitions", after=json.dumps({"partitions": 2}))
 SET = act("config", after=json.dumps({"retention.ms": "2"}))
 RESET = act("config", before=json.dumps({"retention.ms": "2"}), after='{"retention.ms": null}')
+VOTERS = {"path": "/quorum/voters", "settings": '{"1001": "x", "1002": "y"}'}
+ADD = act("add voter", "q2", after='{"directory": "y"}')
+REMOVE = act("remove voter", "q2", after='{"directory": "y"}')
 QUOTA = act("quota", "p1", after=json.dumps({"producer_byte_rate": "7"}))
 
 
@@ -58,6 +61,9 @@ def sub_kinds(run_dir: Path, states: list[dict[str, Any]], ops: list[dict[str, A
         ([TOPIC, SETTINGS], RESET, "lost setting"),
         ([TOPIC, SETTINGS, SETTINGS | GONE], SET, "lost setting"),
         ([QUOTAS], QUOTA, "lost setting"),
+        ([VOTERS], REMOVE, "returned voter"),
+        ([VOTERS, VOTERS | {"settings": '{"1001": "x"}'}], ADD, "lost voter"),
+        ([VOTERS | {"settings": '{"1002": "other"}'}], ADD, "lost voter"),
     ],
 )
 def test_undone_change_is_found(
@@ -83,10 +89,13 @@ def test_undone_change_is_found(
         ([TOPIC, SETTINGS], [SET, DELETE | {"outcome": "info"}]),
         ([TOPIC], [SET]),
         ([QUOTAS], [QUOTA | {"after": '{"producer_byte_rate": 5}'}]),
+        ([VOTERS], [REMOVE, ADD]),
+        ([VOTERS], [REMOVE | {"after": '{"directory": "former disk"}'}]),
     ],
     ids=[
         *("created", "deleted", "another topic", "being deleted", "maybe deleted", "made anew"),
         *("grown", "set again", "maybe reset", "default", "deleted since", "no settings", "quota"),
+        *("voter added again", "voter with another disk"),
     ],
 )
 def test_change_that_stands_or_was_replaced_yields_nothing(

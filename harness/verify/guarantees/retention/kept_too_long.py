@@ -1,14 +1,14 @@
 """Records leave the log when retention's time or size limit has been reached, and compacted logs
 are cleaned when enough of them is dirty.
 
-`too old`: the newest timestamp of a closed segment of the final leader plus retention.ms, and
-the last healing, lie before the end of the run by more than the brokers' check interval, their
-initial delay and 5 s. Judged where that interval is known, no administrator changed how long
-records stay, and no clock was moved. `too large`: for the same time the log was two segments
-larger than retention.bytes. `kept on`: a leader reported a log start although a shorter
-retention.ms, set for a while together with segment.ms, must have deleted records there.
-`superseded`: a compacted log was not cleaned (superseded_records.py). Segments whose records have
-no timestamp (magic 0) expire by times that are not in the evidence."""
+`too old`: the newest timestamp of a closed segment of the final leader, and of all segments before
+it, plus retention.ms, and the last healing, lie before the end of the run by more than the
+brokers' check interval, their initial delay and 5 s. Judged where that interval is known, no
+administrator changed how long records stay, and no clock was moved. `too large`: for the same time
+the log was two segments larger than retention.bytes. `kept on`: a leader reported a log start
+although a shorter retention.ms, set for a while together with segment.ms, must have deleted records
+there. `superseded`: a compacted log was not cleaned (superseded_records.py). Segments whose records
+have no timestamp (magic 0) expire by times that are not in the evidence."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violat
 
 _SLACK_NS = 5_000_000_000
 
-_SEGMENTS = """
+_UNTIL = """OVER (PARTITION BY partitions.p, replicas.broker ORDER BY replicas.segment_base
+     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"""
+
+_SEGMENTS = f"""
 (SELECT partitions.p, replicas.broker, replicas.segment_base,
-   MAX(replicas.timestamp_ms) AS newest_ms,
+   MAX(MAX(replicas.timestamp_ms)) {_UNTIL} AS newest_ms,
+   MIN(COALESCE(MAX(replicas.timestamp_ms), -1)) {_UNTIL} AS oldest_ms,
    MAX(partitions.retention_ns) AS retention_ns, MAX(partitions.late_ns) AS late_ns,
    MAX(partitions.ends_ns) AS ends_ns, MAX(partitions.calm_ns) AS calm_ns
  FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
@@ -39,7 +43,8 @@ _SEGMENTS = """
    AND replicas.segment_base < partitions.active_base
  GROUP BY partitions.p, replicas.broker, replicas.segment_base)
 """
-"""Closed segments of the final leader where retention by time is known."""
+"""Closed segments of the final leader where retention by time is known. A broker deletes from the
+first segment on, so a segment is as young as the youngest up to it."""
 
 _SIZES = f"""
 (SELECT segments.p, segments.broker, MIN(segments.segment_base) AS base, SUM(segments.size) AS size,
@@ -134,9 +139,13 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         is_calm = part.calm_ns + wait_ns < part.ends_ns
         segments = {row.segment_base for row in partition.log}
         if is_calm and not part.trimmed:
-            for base in segments:
+            newest_ms = 0
+            for base in sorted(segments):
                 times_ms = [row.timestamp_ms for row in partition.log if row.segment_base == base]
-                newest_ms = max((at_ms for at_ms in times_ms if at_ms is not None), default=-1)
+                own_ms = max((at_ms for at_ms in times_ms if at_ms is not None), default=-1)
+                if own_ms < 0:
+                    break
+                newest_ms = max(newest_ms, own_ms)
                 if base < part.active_base and _is_old(history, part, newest_ms, wait_ns):
                     yield partition.violation("too old", base, None, partition.final_leader)
             first = _outgrown_from(partition, part.ends_ns - wait_ns)
@@ -149,7 +158,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def _is_old(history: SmallHistory, part: Row, newest_ms: int, wait_ns: int) -> bool:
     """Whether a segment whose newest record has this time had to be deleted before the end."""
     wall_ns = history.run_settings.wall_ns
-    if wall_ns is None or not part.retention_configured or part.clock_moved or newest_ms < 0:
+    if wall_ns is None or not part.retention_configured or part.clock_moved:
         return False
     if part.compacted and not part.deletes:
         return False
@@ -250,7 +259,7 @@ SELECT 'too old' AS sub_kind, segments.p, segments.segment_base AS off,
   CAST(NULL AS BIGINT) AS limit_s
 FROM {_SEGMENTS} segments CROSS JOIN settings
 WHERE settings.wall_ns IS NOT NULL AND segments.retention_ns < segments.ends_ns
-  AND segments.newest_ms >= 0 AND segments.newest_ms * 1000000 - settings.wall_ns
+  AND segments.oldest_ms >= 0 AND segments.newest_ms * 1000000 - settings.wall_ns
   + segments.retention_ns + segments.late_ns + {_SLACK_NS} < segments.ends_ns
   AND segments.calm_ns + segments.late_ns + {_SLACK_NS} < segments.ends_ns
 UNION ALL

@@ -61,9 +61,10 @@ def draw_retention(scene: Scene) -> None:
     has_txns = scene.chance(0.1)
     for number, at_ns in enumerate(scene.times(9, 0, 60)):
         value, offset = f"{scene.name('v')}/{number}", 3 * number
+        stamped_ms = at_ns // MS if scene.chance(0.8) else pick((-1, 0, 45_000))
         scene.send(0, offset, value, at_ns, outcome=pick(("ok", "ok", "ok", "info")),
-                   acks=pick((-1, -1, 1)), timestamp_ms=at_ns // MS)  # fmt: skip
-        scene.lie(0, value, offset, timestamp_ms=at_ns // MS, segment_base=offset // 10 * 10,
+                   acks=pick((-1, -1, 1)), timestamp_ms=stamped_ms)  # fmt: skip
+        scene.lie(0, value, offset, timestamp_ms=stamped_ms, segment_base=offset // 10 * 10,
                   batch_base=offset, batch_bytes=pick((40, 80, 120)), key=pick("abcde"),
                   transactional=has_txns)  # fmt: skip
     for at_ns in scene.times(4, 0, 60):

@@ -60,6 +60,19 @@ def test_records_without_time_neither_expire_nor_roll_a_segment(
     assert not kept(tmp_path, tables, LOOKS, **config).findings
 
 
+@pytest.mark.parametrize("first_ms", [END_NS // 1_000_000, -1], ids=["younger", "timeless"])
+def test_segment_behind_a_younger_one_may_remain(tmp_path: Path, first_ms: int) -> None:
+    """Records of a batch that a producer repeated are older than those before them, and a broker
+    deletes from the first segment on."""
+    tables = of_segments(100)
+    for row in tables["replicas"]:
+        if row["segment_base"] == 0:
+            row["timestamp_ms"] = first_ms
+    config = {"retention_ms": "70000" if first_ms > 0 else "4000"}
+    findings = kept(tmp_path, tables, LOOKS, **config).findings
+    assert not [finding for finding in findings if finding.sub_kind == "too old"]
+
+
 def test_log_above_its_size_is_a_violation(tmp_path: Path) -> None:
     sized = {"retention_ms": "-1", "retention_bytes": "100"}
     (finding,) = kept(tmp_path, of_segments(100), LOOKS, **sized).findings

@@ -20,3 +20,6 @@ class Hasty:
     ) -> Any:
         self._mark.hit()
         return await self._replicas.append(timeout_ms, 1, batches, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._replicas, name)

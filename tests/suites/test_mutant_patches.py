@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.suites.mutants import MUTANTS, Mutant
+from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Mark, NoSuchFunction, replace
 
 APPLY = """
@@ -43,6 +45,24 @@ def test_mutant_names_a_scenario_and_a_guarantee(mutant: Mutant) -> None:
 def test_listing_mutants_does_not_import_the_broker() -> None:
     code = "import sys, urteil.suites.mutants; sys.exit('urteil.broker' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=240).returncode == 0
+
+
+def test_early_appends_leave_the_other_functions_of_replicas() -> None:
+    """A coordinator asks for its partition, too: a mutant without it would be found as a crash."""
+
+    class Replicas:
+        acks: int
+
+        def partition(self, topic: str) -> str:
+            return f"{topic}-0"
+
+        async def append(self, timeout_ms: int, acks: int, batches: dict[str, bytes]) -> None:
+            self.acks = acks
+
+    replicas = Replicas()
+    hasty = Hasty(replicas, Mark(None))
+    asyncio.run(hasty.append(100, -1, {}))
+    assert (replicas.acks, hasty.partition("t")) == (1, "t-0")
 
 
 def test_missing_function_is_rejected() -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from urteil.harness.delta_debugging import halve, minimise
 from urteil.harness.hunt.shrinking.anomaly import Anomaly
-from urteil.harness.hunt.shrinking.delta_debugging import halve, minimise
 from urteil.harness.hunt.shrinking.schedule_reduction import (
     LEAST_FAULT_S,
     LEAST_RATE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urteil.harness.hunt.shrinking.delta_debugging import halve, minimise
+from urteil.harness.delta_debugging import halve, minimise
 
 ITEMS = tuple(range(12))
 

@@ -298,7 +298,9 @@ class Broker(BrokerParts):
             self.logs, self.replicas, self.zk, self.broker_id, self.halt
         )
         self.config.properties.subscribe(self._on_properties_changed)
-        self.groups = GroupCoordinator(self.config, self.replicas, self.metadata, self.clock)
+        self.groups = GroupCoordinator(
+            self.config, self.replicas, self.metadata, self.clock, self._rng
+        )
         self.group_maintenance = GroupMaintenance(self.groups, self.clock)
         self._make_transactions()
 

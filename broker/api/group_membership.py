@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
-from urteil.broker.groups.coordinator import new_member_id
 from urteil.broker.groups.member import JoinRequest
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
@@ -58,7 +57,9 @@ async def join_group(
             protocol_type=request.protocol_type,
             protocols=tuple((p.name, bytes(p.metadata)) for p in request.protocols),
             needs_known_id=context.version >= NEEDS_KNOWN_ID_FROM,
-            new_member_id=new_member_id(client_id if instance_id is None else instance_id),
+            new_member_id=broker.groups.new_member_id(
+                client_id if instance_id is None else instance_id
+            ),
             can_skip_assignment=context.version >= CAN_SKIP_ASSIGNMENT_FROM,
         ),
     )

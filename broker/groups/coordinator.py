@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
+import random
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
+from uuid import UUID
 
 from urteil.broker.base.clock import Clock
 from urteil.broker.base.remote_time import waiting
@@ -65,11 +66,13 @@ class GroupCoordinator:
         replicas: ReplicaManager,
         metadata: MetadataCache,
         clock: Clock,
+        rng: random.Random,
     ) -> None:
         self._config = config
         self._replicas = replicas
         self._metadata = metadata
         self._clock = clock
+        self._rng = rng
         self._shards: Shards[Shard] = Shards(
             OFFSETS_TOPIC, metadata, config.offsets_topic_num_partitions
         )
@@ -82,6 +85,10 @@ class GroupCoordinator:
         for shard in self._shards:
             self._resign(shard.partition)
         self.tasks.cancel()
+
+    def new_member_id(self, prefix: str) -> str:
+        """A member id in Kafka's form: the client id or instance id, then a UUID."""
+        return f"{prefix}-{UUID(int=self._rng.getrandbits(128), version=4)}"
 
     # -- shards ---------------------------------------------------------------------------------
 
@@ -438,11 +445,6 @@ class GroupCoordinator:
         timer = self._timers.pop(group_id, None)
         if timer is not None:
             timer.cancel()
-
-
-def new_member_id(prefix: str) -> str:
-    """A member id in Kafka's form: the client id or instance id, then a UUID."""
-    return f"{prefix}-{uuid.uuid4()}"
 
 
 def _entries(

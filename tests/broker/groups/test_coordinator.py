@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,7 +61,9 @@ class Coordinating:
             group_max_session_timeout_ms=60_000,
         )
         config, clock = self.config, Clock()
-        self.groups = GroupCoordinator(config, self.hosting.replicas, self.hosting.metadata, clock)
+        self.groups = GroupCoordinator(
+            config, self.hosting.replicas, self.hosting.metadata, clock, random.Random(1)
+        )
         self.markers = MarkerWriter(config, self.hosting.replicas, self.groups, clock)
 
     def lead(

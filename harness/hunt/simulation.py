@@ -37,8 +37,23 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         return self.exit_code in (None, -signal.SIGXCPU, -signal.SIGKILL)
 
 
+class ShrunkSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a seed's run that still violates the guarantee: its faults, the clients that
+    do nothing, partitions, seconds of faults; `tries` are runs, `seconds` their processor time."""
+
+    guarantee: str
+    tries: int
+    faults_before: int
+    faults: list[str]
+    without: list[str]
+    partitions: int
+    faults_s: float
+    seconds: float
+
+
 class NoSimulation(Exception):
-    """The simulation has no Python, does not know a name, or the bug is one of other source."""
+    """The simulation has no Python, does not know a name, the bug is one of other source, or there
+    is nothing to shrink or to play again."""
 
 
 def simulate(
@@ -68,6 +83,32 @@ def simulate(
     return simulation_of(run_child(arguments, limit_s=limit_s))
 
 
+def shrink_seed(
+    seed: int,
+    file: Path,
+    *,
+    limit_s: float,
+    mix: str,
+    guarantee: str | None = None,
+    mutant: str | None = None,
+) -> ShrunkSeed:
+    """Shrink the finding of a seed, or that of a guarantee, and write the smallest run to `file`.
+    Raises NoSimulation."""
+    start_reaper()
+    arguments = [*seed_arguments([seed], [mix], mutant), f"--shrink={file.resolve()}"]
+    arguments += [] if guarantee is None else [f"--guarantee={guarantee}"]
+    child = run_child(arguments, limit_s=limit_s)
+    if child.exit_code != 0:
+        raise NoSimulation(_last_lines(child) or f"no end within {limit_s:.0f} s")
+    return msgspec.json.decode(child.output.strip().splitlines()[-1], type=ShrunkSeed)
+
+
+def repeat_schedule(file: Path, *, limit_s: float) -> Simulation:
+    """Play a schedule again. Raises NoSimulation."""
+    start_reaper()
+    return simulation_of(run_child([f"--schedule={file.resolve()}"], limit_s=limit_s))
+
+
 def simulation_of(child: Child) -> Simulation:
     """What the child printed. Raises NoSimulation."""
     if child.exit_code == _CANNOT_PLAY:
@@ -79,9 +120,13 @@ def simulation_of(child: Child) -> Simulation:
             if line.startswith("{") and line.endswith("}")
         ],
         exit_code=child.exit_code,
-        output="\n".join(child.errors.splitlines()[-_LINES:]),
+        output=_last_lines(child),
         seconds=round(child.seconds, 1),
     )
+
+
+def _last_lines(child: Child) -> str:
+    return "\n".join(child.errors.splitlines()[-_LINES:])
 
 
 _LINES = 12

@@ -15,7 +15,6 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="an offset map that confuses a record with the next one",
     scenario="compaction-calm",
     guarantee="latest_value_lost",
-    unsimulated="the simulation has no compaction",
 )
 def cleaner_drops_latest(mark: Mark) -> None:
     """Stores an offset that is one too high for a key that the map already has."""
@@ -38,7 +37,6 @@ def cleaner_drops_latest(mark: Mark) -> None:
     models="a cleaner from before KIP-534 whose horizon has always passed",
     scenario="compaction-calm",
     guarantee="tombstone_too_early",
-    unsimulated="the simulation has no compaction",
 )
 def cleaner_drops_tombstone_at_once(mark: Mark) -> None:
     """Reports the delete horizon of every batch as passed."""
@@ -58,7 +56,7 @@ def cleaner_drops_tombstone_at_once(mark: Mark) -> None:
     models="a cleaner that counts the active segment as dirty",
     scenario="compaction-calm",
     guarantee="compacted_too_early",
-    unsimulated="the simulation has no compaction",
+    unsimulated="what is active is judged when nothing is written any more",
 )
 def cleaner_cleans_active_segment(mark: Mark) -> None:
     """Counts every committed record as cleanable, after rolling the active segment."""
@@ -80,7 +78,6 @@ def cleaner_cleans_active_segment(mark: Mark) -> None:
     models="recompression that assigns new offsets",
     scenario="compaction-calm",
     guarantee="offset_renumbered",
-    unsimulated="the simulation has no compaction",
 )
 def cleaner_renumbers(mark: Mark) -> None:
     """Rebuilds shortened batches with consecutive offsets."""
@@ -115,7 +112,7 @@ def cleaner_renumbers(mark: Mark) -> None:
     models="KAFKA-5413: the cleaner failed on offsets too far apart, and all logs grew",
     scenario="compaction-calm",
     guarantee="stale_value_visible",
-    unsimulated="the simulation has no compaction",
+    unsimulated="no check judges how long the cleaner takes",
 )
 def offset_gap_breaks_cleaner(mark: Mark) -> None:
     """Rejects logs whose offsets are not consecutive."""
@@ -141,7 +138,7 @@ def offset_gap_breaks_cleaner(mark: Mark) -> None:
     models="a cleaner that ignores the transaction index",
     scenario="transactions-cleaned",
     guarantee="latest_value_lost",
-    unsimulated="the simulation has no compaction",
+    unsimulated="no transaction writes to a compacted topic",
 )
 def cleaner_counts_aborted(mark: Mark) -> None:
     """Hides aborted transactions from the cleaner, except for their markers."""
@@ -164,7 +161,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
     models="KIP-98: cleaning not bounded by the first unstable offset",
     scenario="transactions-held-open",
     guarantee="latest_value_lost",
-    unsimulated="the simulation has no compaction",
+    unsimulated="no transaction writes to a compacted topic",
 )
 def open_transactions_cleaned(mark: Mark) -> None:
     """Counts every closed segment as cleanable."""
@@ -188,7 +185,7 @@ def open_transactions_cleaned(mark: Mark) -> None:
     models="a cleaner that rebuilds compressed batches incorrectly",
     scenario="compaction",
     guarantee="latest_value_lost",
-    unsimulated="the simulation has no compaction",
+    unsimulated="no producer compresses",
 )
 def cleaner_loses_of_compressed(mark: Mark) -> None:
     """Drops the last retained record of a compressed batch."""
@@ -211,7 +208,7 @@ def cleaner_loses_of_compressed(mark: Mark) -> None:
     models="cleanup.policy=compact,delete treated as compact",
     scenario="retention",
     guarantee="kept_too_long",
-    unsimulated="the simulation has no retention",
+    unsimulated="no topic is compacted and has limits",
 )
 def compact_delete_never_deletes(mark: Mark) -> None:
     """Skips logs with a compact policy in the retention task."""
@@ -231,7 +228,7 @@ def compact_delete_never_deletes(mark: Mark) -> None:
     models="KAFKA-5431: cleaned segments that are preallocated have zeros behind their records",
     scenario="compaction-calm",
     guarantee="kept_too_long",
-    unsimulated="the simulation has no compaction",
+    mix="compaction",
 )
 def cleaner_ends_at_second_cleaning(mark: Mark) -> None:
     """Disables the cleaner when a log is due that was cleaned before."""
@@ -255,7 +252,7 @@ def cleaner_ends_at_second_cleaning(mark: Mark) -> None:
     models="KAFKA-8522: tombstones that survive because the delete horizon moves",
     scenario="tombstones",
     guarantee="stale_value_visible",
-    unsimulated="the simulation has no retention",
+    unsimulated="tombstones are kept for a day there",
 )
 def tombstones_not_removed(mark: Mark) -> None:
     """Reports no delete horizon as passed."""
@@ -276,7 +273,7 @@ def tombstones_not_removed(mark: Mark) -> None:
     models="KIP-534: control batches without a delete horizon",
     scenario="transactions-cleaned",
     guarantee="hanging_txn",
-    unsimulated="the simulation has no compaction",
+    unsimulated="no transaction writes to a compacted topic",
 )
 def markers_cleaned_at_once(mark: Mark) -> None:
     """Retains no control batch in a cleaning."""
@@ -322,7 +319,7 @@ def cleaner_drops_producer_state(mark: Mark) -> None:
     models="a cleaner that rewrites batch headers",
     scenario="compaction",
     guarantee="sequence_gap",
-    unsimulated="the simulation has no compaction",
+    mix="compaction",
 )
 def cleaner_drops_producer_id(mark: Mark) -> None:
     """Rewrites shortened batches as those of a producer without idempotence."""

@@ -21,7 +21,6 @@ BEFORE = 30
     models="offsets.commit.required.acks=1",
     scenario="cut-coordinator",
     guarantee="commit_went_back",
-    unsimulated="the simulation has no consumer groups",
 )
 def offsets_acked_before_replication(mark: Mark) -> None:
     """Appends commits with acks=1."""
@@ -42,7 +41,6 @@ def offsets_acked_before_replication(mark: Mark) -> None:
     models="offset commits lost when a coordinator fails over",
     scenario="committed-registers",
     guarantee="commit_went_back",
-    unsimulated="the simulation has no consumer groups",
 )
 def last_commits_not_loaded(mark: Mark) -> None:
     """Skips the records near the end of the log when a partition is loaded."""
@@ -113,7 +111,6 @@ def groups_share_positions(mark: Mark) -> None:
     models="an OffsetCommit answer that ignores the result of the append",
     scenario="committed-registers",
     guarantee="commit_went_back",
-    unsimulated="no client sends requests with known answers",
 )
 def failed_commit_is_success(mark: Mark) -> None:
     """Ignores errors of the append to __consumer_offsets."""

@@ -15,7 +15,8 @@ class Mutant:
     """A seeded bug: its effect, the real bug behind it, and the guarantee that must find it.
 
     `apply` patches the broker of this process; it must run before the broker is imported.
-    `unsimulated` is the reason why suites/simulation cannot find the bug, or empty.
+    `unsimulated` is the reason why suites/simulation cannot find the bug, or empty. `mix` names the
+    clients there that show it, if not those of the guarantee's subject.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Mutant:
     scenario: str
     guarantee: str
     unsimulated: str
+    mix: str
     apply: Patch
 
 
@@ -32,7 +34,7 @@ MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(
-    *, about: str, models: str, scenario: str, guarantee: str, unsimulated: str = ""
+    *, about: str, models: str, scenario: str, guarantee: str, unsimulated: str = "", mix: str = ""
 ) -> Callable[[Patch], Patch]:
     """Declare the decorated function as the patch of a mutant; its name is the mutant's."""
 
@@ -47,6 +49,7 @@ def mutant(
             scenario=scenario,
             guarantee=guarantee,
             unsimulated=unsimulated,
+            mix=mix,
             apply=apply,
         )
         return apply

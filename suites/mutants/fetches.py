@@ -37,7 +37,7 @@ def serve_reads_beyond_hw(mark: Mark) -> None:
     models="a reader that loses its place between two segment files",
     scenario="indexes",
     guarantee="poll_skip",
-    unsimulated="no segment rolls",
+    unsimulated="no check compares polls",
 )
 def fetch_skips_batch_at_segment_roll(mark: Mark) -> None:
     """Moves consumer fetches from a segment's base offset past its first batch."""

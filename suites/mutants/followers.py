@@ -153,7 +153,7 @@ def log_dir_failure_unreported(mark: Mark) -> None:
     models="an answer that skips the purgatory",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated="the simulation has no retention",
+    unsimulated="no client deletes records",
 )
 def delete_records_not_replicated(mark: Mark) -> None:
     """Answers DeleteRecords without looking at the followers' log start offsets."""

@@ -13,7 +13,6 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="group metadata that is lost when the coordinator changes",
     scenario="coordinator-crash",
     guarantee="generation_went_back",
-    unsimulated="no client sends requests with known answers",
 )
 def groups_not_loaded(mark: Mark) -> None:
     """Discards group metadata records when a partition is loaded."""
@@ -35,7 +34,7 @@ def groups_not_loaded(mark: Mark) -> None:
     models="loadGroup that omits the assignments of GroupMetadataValue",
     scenario="lost-generations",
     guarantee="generation_went_back",
-    unsimulated="the simulation has no consumer groups",
+    unsimulated="no member compares its assignment with what it had assigned",
 )
 def assignments_not_loaded(mark: Mark) -> None:
     """Clears the members' assignments of each group that is loaded."""
@@ -57,7 +56,6 @@ def assignments_not_loaded(mark: Mark) -> None:
     models="group metadata appended with acks=1",
     scenario="lost-generations",
     guarantee="generation_went_back",
-    unsimulated="the simulation has no consumer groups",
 )
 def generation_not_replicated(mark: Mark) -> None:
     """Writes group metadata with acks=1."""

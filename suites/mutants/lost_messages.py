@@ -100,7 +100,6 @@ def marker_applied_twice(mark: Mark) -> None:
     models="a commit acknowledged by a deposed coordinator",
     scenario="protocol-deposed",
     guarantee="commit_went_back",
-    unsimulated="no client sends requests with known answers",
 )
 def deposed_coordinator_acknowledges(mark: Mark) -> None:
     """Answers a commit that was appended and whose partition has another leader now as stored.

@@ -118,7 +118,7 @@ def epoch_end_off_by_one(mark: Mark) -> None:
     models="a log start offset that is read from the wrong segment",
     scenario="indexes",
     guarantee="unseen",
-    unsimulated="no segment rolls",
+    unsimulated="no client begins at the log start",
 )
 def log_start_of_active_segment(mark: Mark) -> None:
     """Answers ListOffsets with the base offset of the active segment."""
@@ -241,7 +241,7 @@ def latest_offset_never_available(mark: Mark) -> None:
     models="a log start offset that is cached for ListOffsets and that retention does not update",
     scenario="retention",
     guarantee="wrong_log_start",
-    unsimulated="the simulation has no retention",
+    unsimulated="no client requests log starts",
 )
 def log_start_cached(mark: Mark) -> None:
     """Answers ListOffsets with the first log start offset that was ever reported."""

@@ -39,7 +39,7 @@ def lso_off_by_one(mark: Mark) -> None:
     models="KIP-107: a read that checks the first segment instead of the log start offset",
     scenario="deletion",
     guarantee="undeleted_records",
-    unsimulated="the simulation has no retention",
+    unsimulated="no client deletes records",
 )
 def deleted_records_served(mark: Mark) -> None:
     """Checks reads against the base offset of the first segment."""
@@ -145,7 +145,7 @@ def rest_of_batch_skipped(mark: Mark) -> None:
     models="KAFKA-7190: producer state removed when retention deletes its records",
     scenario="retention-changed",
     guarantee="duplicate",
-    unsimulated="the simulation has no retention",
+    unsimulated="no producer is idle while segments expire",
 )
 def producers_deleted_with_segments(mark: Mark) -> None:
     """Clears the producer state when old segments are deleted."""
@@ -168,7 +168,7 @@ def producers_deleted_with_segments(mark: Mark) -> None:
     models="a scheduled removal that is forgotten",
     scenario="retention",
     guarantee="leftover_log",
-    unsimulated="the simulation has no retention",
+    unsimulated="no check looks for files that should be gone",
 )
 def segments_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due files."""

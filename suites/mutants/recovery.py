@@ -112,7 +112,7 @@ def aborted_index_lost_on_restart(mark: Mark) -> None:
     models="an index written by next offset and read by last offset",
     scenario="indexes",
     guarantee="index_wrong",
-    unsimulated="no segment rolls",
+    unsimulated="no check reads indexes",
 )
 def index_off_by_one(mark: Mark) -> None:
     """Subtracts one from each offset that is added to the index."""
@@ -219,7 +219,7 @@ def flush_without_sync(mark: Mark) -> None:
     models="a checkpoint that is read under another name",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated="the simulation has no retention",
+    unsimulated="no client deletes records",
 )
 def log_start_checkpoint_ignored(mark: Mark) -> None:
     """Loads an empty log-start-offset-checkpoint."""
@@ -242,7 +242,7 @@ def log_start_checkpoint_ignored(mark: Mark) -> None:
     models="a delayed removal that is forgotten",
     scenario="recreate-topic",
     guarantee="leftover_log",
-    unsimulated="the simulation has no retention",
+    unsimulated="no check looks for files that should be gone",
 )
 def deleted_logs_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due deletions."""
@@ -262,7 +262,7 @@ def deleted_logs_not_removed(mark: Mark) -> None:
     models="a broker with stale settings",
     scenario="retention-changed",
     guarantee="kept_too_long",
-    unsimulated="the simulation has no retention",
+    unsimulated="no settings change",
 )
 def retention_change_ignored(mark: Mark) -> None:
     """Keeps the retention of a log when its settings change."""

@@ -37,7 +37,7 @@ def append_after_io_error(mark: Mark) -> None:
     models="before KIP-33: deletion by the time of the file",
     scenario="retention",
     guarantee="retained_too_short",
-    unsimulated="the simulation has no retention",
+    unsimulated="no clock is wrong where records expire",
 )
 def retention_by_wrong_clock(mark: Mark) -> None:
     """Compares file times in seconds with a limit in milliseconds."""
@@ -59,7 +59,6 @@ def retention_by_wrong_clock(mark: Mark) -> None:
     models="a retention task that died",
     scenario="deletion",
     guarantee="kept_too_long",
-    unsimulated="the simulation has no retention",
 )
 def retention_never_runs(mark: Mark) -> None:
     """Reports no segment as expired."""
@@ -80,7 +79,7 @@ def retention_never_runs(mark: Mark) -> None:
     models="retention by size of the active segment only",
     scenario="retention",
     guarantee="kept_too_long",
-    unsimulated="the simulation has no retention",
+    unsimulated="no topic has a limit of size",
 )
 def size_limit_ignored(mark: Mark) -> None:
     """Reports no log as too large."""
@@ -101,7 +100,7 @@ def size_limit_ignored(mark: Mark) -> None:
     models="retention that checks the time and ignores the policy",
     scenario="tombstones",
     guarantee="retained_too_short",
-    unsimulated="the simulation has no retention",
+    unsimulated="retention is unlimited where topics are compacted",
 )
 def compacted_topics_expire(mark: Mark) -> None:
     """Applies retention by time whatever the cleanup policy."""
@@ -124,7 +123,6 @@ def compacted_topics_expire(mark: Mark) -> None:
     models="a log that rolls by size only",
     scenario="mixed",
     guarantee="segment_not_rolled",
-    unsimulated="no segment rolls",
 )
 def segments_not_rolled_by_time(mark: Mark) -> None:
     """Reports no segment as due by time."""

@@ -17,7 +17,9 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     CreateTopicsRequest,
     FetchRequest,
+    FindCoordinatorRequest,
     InitProducerIdRequest,
+    ListOffsetsRequest,
     MetadataRequest,
     ProduceRequest,
 )
@@ -28,6 +30,7 @@ IN_FLIGHT = 5
 """Batches of a partition that an idempotent producer has under way: as many as a broker knows."""
 REQUEST_MS = 2500
 CLIENT_TIMEOUT_MS = 3500
+EARLIEST, LATEST = -2, -1
 LOST = (ConnectionError, TimeoutError, OSError)
 ACKED = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 REFUSED = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -53,6 +56,10 @@ class Send:
     attempts: int = 0
     session: int = 0
     txn: int | None = None
+    keys: tuple[str, ...] = ()
+    """Of each record; none in topics that are not compacted."""
+    tombstones: frozenset[str] = frozenset()
+    """The values that are headers of records without a value."""
 
 
 @dataclass(slots=True)
@@ -88,6 +95,45 @@ class Answer:
     complete_s: float
 
 
+class Assignment(NamedTuple):
+    """A partition that a member got (`assigned`), or that the leader gave a member (`given`)."""
+
+    client: str
+    generation: int
+    member_id: str
+    event: str
+    topic: str
+    partition: int
+    at_s: float
+
+
+class Commit(NamedTuple):
+    """A commit of one partition and what came of it."""
+
+    client: str
+    generation: int
+    member_id: str
+    topic: str
+    partition: int
+    offset: int
+    invoke_s: float
+    complete_s: float
+    outcome: str
+    error: str | None
+
+
+class CommitRead(NamedTuple):
+    """A committed offset as a broker answered it; -1 for none."""
+
+    client: str
+    topic: str
+    partition: int
+    offset: int
+    node: int
+    invoke_s: float
+    complete_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One record as a reader got it."""
@@ -99,6 +145,8 @@ class Read:
     value: str
     leader_epoch: int
     at_s: float
+    key: str | None = None
+    timestamp_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -107,10 +155,14 @@ class History:
 
     sends: list[Send] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
-    resets: list[tuple[str, str, int, int]] = field(default_factory=list)
     txns: list[Txn] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     readers_of_committed: list[str] = field(default_factory=list)
+    instances: dict[str, str] = field(default_factory=dict)
+    """Client to its `group.instance.id`."""
+    assignments: list[Assignment] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    commit_reads: list[CommitRead] = field(default_factory=list)
 
 
 class Client:
@@ -121,7 +173,7 @@ class Client:
         self.host = loop.network.host(loop.network.born(name))
         self._loop = loop
         self._channels = Channels(name, Resolver())
-        self._history = history
+        self.history = history
         self.rng = random.Random(seed)
         self._leaders: dict[tuple[str, int], int] = {}
 
@@ -138,6 +190,9 @@ class Client:
                 return await self.ask(node, message, version, CLIENT_TIMEOUT_MS)
             except LOST:
                 await self.back_off()
+
+    def now_s(self) -> float:
+        return self._loop.time()
 
     async def back_off(self) -> None:
         await asyncio.sleep(self.rng.uniform(0.05, 0.3))
@@ -162,11 +217,15 @@ class Client:
         self._leaders.pop((topic, partition), None)
         await self.back_off()
 
-    async def create_topic(self, topic: str, partitions: int) -> None:
+    async def create_topic(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
         """Until it is there."""
         new_topic = CreateTopicsRequest.CreatableTopic(
-            name=topic, num_partitions=partitions, replication_factor=3, assignments=[], configs=[]
-        )
+            name=topic, num_partitions=partitions, replication_factor=3, assignments=[],
+            configs=[
+                CreateTopicsRequest.CreatableTopicConfig(name=name, value=value)
+                for name, value in configs.items()
+            ],
+        )  # fmt: skip
         while True:
             answer = await self.any_node(MetadataRequest(topics=[]), 9)
             try:
@@ -179,10 +238,34 @@ class Client:
                 return
             await self.back_off()
 
+    async def list_offset(
+        self, node: int, topic: str, partition: int, timestamp: int, *, is_stable: bool = False
+    ) -> Any:
+        """The answer for a partition. Raises ConnectionError, TimeoutError."""
+        part = ListOffsetsRequest.ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=-1, timestamp=timestamp
+        )
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=int(is_stable),
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[part])],
+        )
+        answer = await self.ask(node, request, 4, CLIENT_TIMEOUT_MS)
+        return answer.topics[0].partitions[0]
+
+    async def earliest(self, topic: str, partition: int) -> int:
+        """Where the log starts: until the leader answers. Raises ConnectionError, TimeoutError."""
+        while True:
+            node = await self.leader(topic, partition)
+            answer = await self.list_offset(node, topic, partition, EARLIEST)
+            if answer.error_code == ErrorCode.NONE:
+                return int(answer.offset)
+            await self.forget_leader(topic, partition)
+
     async def fetch(
         self, node: int, topic: str, partition: int, offset: int, wait_ms: int, *,
         is_committed: bool = False,
-    ) -> Fetched:  # fmt: skip
+    ) -> FetchAnswer:  # fmt: skip
         part = FetchRequest.FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=1 << 16
         )
@@ -198,7 +281,7 @@ class Client:
                    for each in data.aborted_transactions or ()]  # fmt: skip
         batches = visible_batches(data.records, aborted)
         records = [record for batch in batches for record in batch_records(*batch, offset)]
-        return Fetched(
+        return FetchAnswer(
             data.error_code,
             data.last_stable_offset if is_committed else data.high_watermark,
             records,
@@ -206,13 +289,48 @@ class Client:
         )
 
 
+class CoordinatedClient(Client):
+    """A client with a coordinator: that of the group or the transactional id `key`."""
+
+    def __init__(self, *given: Any, key: str, key_type: int) -> None:
+        super().__init__(*given)
+        self._find = FindCoordinatorRequest(key=key, key_type=key_type)
+        self._coordinator: int | None = None
+
+    async def find_coordinator(self) -> int:
+        while self._coordinator is None:
+            answer = await self.any_node(self._find, 2)
+            if answer.error_code == ErrorCode.NONE:
+                self._coordinator = answer.node_id
+            else:
+                await self.back_off()
+        return self._coordinator
+
+    def forget_coordinator(self) -> None:
+        self._coordinator = None
+
+    def forget_coordinator_after(self, code: int) -> None:
+        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            self._coordinator = None
+
+
 class Fetched(NamedTuple):
-    """An answer: `end` is the high watermark or the last stable offset, `records` are (offset,
-    value, leader epoch), `next_offset` is the offset behind all batches."""
+    """A record as a broker returned it."""
+
+    offset: int
+    value: str
+    leader_epoch: int
+    key: str | None
+    timestamp_ms: int
+
+
+class FetchAnswer(NamedTuple):
+    """An answer: `end` is the high watermark or the last stable offset, `next_offset` is the offset
+    behind all batches."""
 
     error: int
     end: int
-    records: list[tuple[int, str, int]]
+    records: list[Fetched]
     next_offset: int
 
 
@@ -236,20 +354,29 @@ def visible_batches(data: Any, aborted: list[tuple[int, int]]) -> Iterator[tuple
             yield header, batch
 
 
-def batch_records(header: BatchHeader, batch: Any, start: int = 0) -> Iterator[
-    tuple[int, str, int]
-]:  # fmt: skip
-    """(offset, value, leader epoch) of every record of a batch from `start` on."""
+def batch_records(header: BatchHeader, batch: Any, start: int = 0) -> Iterator[Fetched]:
+    """Every record of a batch from `start` on."""
     for record in iter_records(batch):
         if record.offset >= start:
-            value = (record.value or b"").decode().split(" ")[0]
-            yield record.offset, value, header.partition_leader_epoch
+            key = None if record.key is None else bytes(record.key).decode()
+            yield Fetched(
+                record.offset, value_id(record), header.partition_leader_epoch, key,
+                record.timestamp_ms,
+            )  # fmt: skip
 
 
-def records_of(data: Any) -> Iterator[tuple[int, str, int]]:
-    """(offset, value, leader epoch) of every record but markers."""
-    for header, batch in visible_batches(data, []):
-        yield from batch_records(header, batch)
+def value_id(record: Any) -> str:
+    """The first word of the value, or of a tombstone's header."""
+    text = record.headers[0][1] if record.value is None and record.headers else record.value
+    return (text or b"").decode().split(" ")[0]
+
+
+class Sweep(NamedTuple):
+    """Where a pass over a partition began and ended, and the partition's end then."""
+
+    begin: int
+    position: int
+    end: int
 
 
 class Producer(Client):
@@ -301,16 +428,15 @@ class Producer(Client):
         send = Send(self.name, topic, partition, values, self._loop.time())
         if self._idempotent:
             send.producer_id, send.sequence = self._producer_id, sequence
-        self._history.sends.append(send)
+        self.history.sends.append(send)
         return send
 
     async def _settle(self, send: Send, earlier: tuple[asyncio.Task[None], ...] = ()) -> None:
         """Its outcome. Out of order with nothing `earlier` open is as much as a client can learn: a
         broker that restarted may know no more than its producers' last batches."""
         padding = "x" * self.rng.randrange(20, 200)
-        now_ms = EPOCH_MS + int(self._loop.time() * 1000)
         batch = build_batch(
-            [(None, f"{value} {padding}".encode(), (), now_ms) for value in send.values],
+            self._records(send, padding),
             producer_id=send.producer_id,
             producer_epoch=self._epoch,
             base_sequence=send.sequence,
@@ -325,6 +451,11 @@ class Producer(Client):
             if is_oldest and send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
                 return
             await self.forget_leader(send.topic, send.partition)
+
+    def _records(self, send: Send, padding: str) -> list[Any]:
+        """Key, value, headers and timestamp of each."""
+        at_ms = sent_ms(send)
+        return [(None, f"{value} {padding}".encode(), (), at_ms) for value in send.values]
 
     async def _attempt(self, send: Send, batch: bytes) -> str:
         part = ProduceRequest.PartitionProduceData(index=send.partition, records=batch)
@@ -350,6 +481,34 @@ class Producer(Client):
         return "fail" if code in REFUSED else "info"
 
 
+def sent_ms(send: Send) -> int:
+    """The timestamp of its records."""
+    return EPOCH_MS + int(send.begin_s * 1000)
+
+
+KEYS = 3
+"""Of each producer in a partition: its own, so that plain ones leave no fate of others open."""
+
+
+class KeyedProducer(Producer):
+    """Writes values and tombstones of a few keys."""
+
+    def _begin(self, topic: str, partition: int, sequence: int) -> Send:
+        send = super()._begin(topic, partition, sequence)
+        send.keys = tuple(f"{self.name}.{self.rng.randrange(KEYS)}" for _ in send.values)
+        send.tombstones = frozenset(value for value in send.values if self.rng.random() < 0.15)
+        return send
+
+    def _records(self, send: Send, padding: str) -> list[Any]:
+        at_ms = sent_ms(send)
+        return [
+            (key.encode(), None, (("id", value.encode()),), at_ms)
+            if value in send.tombstones
+            else (key.encode(), f"{value} {padding}".encode(), (), at_ms)
+            for key, value in zip(send.keys, send.values, strict=True)
+        ]
+
+
 class Reader(Client):
     """Follows one partition for as long as it is let, and reads it whole in the end."""
 
@@ -357,7 +516,7 @@ class Reader(Client):
 
     @property
     def reads(self) -> list[Read]:
-        return self._history.reads
+        return self.history.reads
 
     async def follow(self, topic: str, partition: int) -> None:
         position = 0
@@ -373,32 +532,36 @@ class Reader(Client):
             node, topic, partition, position, 500, is_committed=self.is_committed
         )
         if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._history.resets.append((self.name, topic, partition, position))
-            return max(0, fetched.end)
+            return await self.earliest(topic, partition)
         if fetched.error:
             await self.forget_leader(topic, partition)
             return position
         self._keep(topic, partition, fetched.records)
         return fetched.next_offset
 
-    def _keep(self, topic: str, partition: int, records: list[tuple[int, str, int]]) -> None:
+    def _keep(self, topic: str, partition: int, records: list[Fetched]) -> None:
         now = self._loop.time()
-        self._history.reads += [
-            Read(self.name, topic, partition, offset, value, epoch, now)
-            for offset, value, epoch in records
+        self.history.reads += [
+            Read(self.name, topic, partition, offset, value, epoch, now, key, timestamp_ms)
+            for offset, value, epoch, key, timestamp_ms in records
         ]
 
-    async def sweep(self, topic: str, partition: int) -> tuple[int, int]:
-        """Everything from offset 0 to the end: where it ended, and the end."""
-        position, end = 0, 1
+    async def sweep(self, topic: str, partition: int) -> Sweep:
+        """Everything from the start of the log to its end."""
+        begin = position = 0
+        end = 1
         while position < end:
-            node = await self.leader(topic, partition)
             try:
+                node = await self.leader(topic, partition)
                 fetched = await self.fetch(
                     node, topic, partition, position, 0, is_committed=self.is_committed
                 )
+                if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    begin = position = await self.earliest(topic, partition)
+                    end = position + 1
+                    continue
             except LOST:
-                fetched = Fetched(ErrorCode.UNKNOWN_SERVER_ERROR, 0, [], position)
+                fetched = FetchAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, 0, [], position)
             if fetched.error:
                 end = position + 1
                 await self.forget_leader(topic, partition)
@@ -408,7 +571,7 @@ class Reader(Client):
                 break
             self._keep(topic, partition, fetched.records)
             position = fetched.next_offset
-        return position, end
+        return Sweep(begin, position, end)
 
 
 class CommittedReader(Reader):
@@ -418,4 +581,4 @@ class CommittedReader(Reader):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._history.readers_of_committed.append(self.name)
+        self.history.readers_of_committed.append(self.name)

@@ -4,40 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from urteil.suites.simulation.checks import COMMITTED, Evidence
-from urteil.suites.simulation.client import CommittedReader, History, Producer, Reader
+from urteil.suites.simulation.client import (
+    Client,
+    CommittedReader,
+    History,
+    KeyedProducer,
+    Producer,
+    Reader,
+)
+from urteil.suites.simulation.groups import Member, PositionAsker
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, EndAsker, Writer
 
 TOPIC = "t"
-PARTITIONS = 3
 PRODUCERS = 4
 WRITERS = ("x1", "x2", "shared", "shared")
-REPLICATION, TRANSACTIONS = "replication", "transactions"
+INSTANCES = (None, None, None, "static", "static")
+REPLICATION, TRANSACTIONS, GROUPS = "replication", "transactions", "groups"
+COMPACTION, RETENTION = "compaction", "retention"
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of everything."""
+    """How much of everything; `without` names clients that do nothing."""
 
     sends: int = 1000
     faults_s: float = 60.0
     recovery_s: float = 90.0
+    partitions: int = 3
+    without: tuple[str, ...] = ()
 
 
 class Mix:
     """The clients of a run, under way. `final_readers` are new ones."""
 
     properties: ClassVar[dict[str, str]] = {}
+    configs: ClassVar[dict[str, str]] = {}
+    """Of the topic."""
     scale: ClassVar[Scale] = Scale()
+    moves_clocks: ClassVar[bool] = True
+    late_s: ClassVar[float] = 0.0
+    """How long brokers may keep what has to go."""
 
     def __init__(
         self, loop: SimulatedLoop, history: History, rng: random.Random, scale: Scale
     ) -> None:
         self._loop, self._history, self._rng = loop, history, rng
+        self._partitions, self._without = scale.partitions, scale.without
         self.producing: list[asyncio.Task[None]] = []
         self.following: list[asyncio.Task[None]] = []
         self.names: list[str] = []
@@ -55,9 +73,16 @@ class Mix:
     def _seed(self) -> int:
         return self._rng.getrandbits(64)
 
+    def _produce(self, client: Client, running: Coroutine[Any, Any, None]) -> None:
+        if client.name in self._without:
+            running.close()
+            return
+        self.producing.append(client.host.create_task(running))
+        self.names.append(client.name)
+
     def _follow(self, kind: type[Reader]) -> None:
         readers = [
-            kind(self._loop, f"r{n}", self._history, self._seed()) for n in range(PARTITIONS)
+            kind(self._loop, f"r{n}", self._history, self._seed()) for n in range(self._partitions)
         ]
         self.following += [
             reader.host.create_task(reader.follow(TOPIC, n)) for n, reader in enumerate(readers)
@@ -68,17 +93,57 @@ class Mix:
 class Replication(Mix):
     """Two idempotent producers, two plain ones, and a reader for each partition."""
 
+    producer: ClassVar[type[Producer]] = Producer
+
     def _begin(self, scale: Scale) -> None:
         for n in range(PRODUCERS):
-            producer = Producer(
+            producer = self.producer(
                 self._loop, f"p{n}", self._history, self._seed(), idempotent=n % 2 == 0
             )
             share = scale.sends // PRODUCERS
             pause_s = scale.faults_s / share
-            running = producer.run(TOPIC, PARTITIONS, share, pause_s)
-            self.producing.append(producer.host.create_task(running))
-            self.names.append(producer.name)
+            self._produce(producer, producer.run(TOPIC, self._partitions, share, pause_s))
         self._follow(Reader)
+
+
+class Limited(Replication):
+    """Brokers that look every second for what has to go. No clock is wrong."""
+
+    scale = Scale(sends=500, faults_s=30.0)
+    moves_clocks = False
+    late_s = 1.0
+    properties: ClassVar[dict[str, str]] = {
+        "log.cleaner.backoff.ms": "1000",
+        "log.retention.check.interval.ms": "1000",
+        "log.initial.task.delay.ms": "1000",
+        "log.cleaner.dedupe.buffer.size": "2097152",
+    }
+
+    async def settle(self, evidence: Evidence) -> None:
+        """Wait until everything that had to go before is gone: guarantees allow 11 s."""
+        await asyncio.sleep(1.5 * SETTLING_S)
+
+
+class Compaction(Limited):
+    """Producers of values and tombstones of a few keys, in a topic that is compacted."""
+
+    producer = KeyedProducer
+    configs: ClassVar[dict[str, str]] = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "3000",
+        "min.cleanable.dirty.ratio": "0.1",
+    }
+
+
+class Retention(Limited):
+    """The same clients as in `Replication`; records are kept for 25 s, and segments end after 5 s
+    at the latest."""
+
+    configs: ClassVar[dict[str, str]] = {
+        "retention.ms": "25000",
+        "segment.bytes": "20000",
+        "segment.ms": "5000",
+    }
 
 
 class Transactions(Mix):
@@ -98,12 +163,11 @@ class Transactions(Mix):
             writer = Writer(
                 self._loop, f"w{n}", self._history, self._seed(), transactional_id=transactional_id
             )
-            running = writer.run(TOPIC, PARTITIONS, share, scale.faults_s / share / 2)
-            self.producing.append(writer.host.create_task(running))
-            self.names.append(writer.name)
+            pause_s = scale.faults_s / share / 2
+            self._produce(writer, writer.run(TOPIC, self._partitions, share, pause_s))
         self._follow(CommittedReader)
         self._asker = EndAsker(self._loop, "ends", self._history, self._seed())
-        asking = self._asker.run(TOPIC, PARTITIONS, 0.5)
+        asking = self._asker.run(TOPIC, self._partitions, 0.5)
         self.following.append(self._asker.host.create_task(asking))
         self.names.append(self._asker.name)
 
@@ -116,7 +180,7 @@ class Transactions(Mix):
         await self._ask_ends(is_stable=True)
 
     async def _ask_ends(self, *, is_stable: bool) -> None:
-        for n in range(PARTITIONS):
+        for n in range(self._partitions):
             asking = self._asker.ask_end(TOPIC, n, is_stable=is_stable)
             await self._asker.host.create_task(asking)
 
@@ -126,5 +190,32 @@ class Transactions(Mix):
         return [*super().final_readers(), committed]
 
 
+class Groups(Mix):
+    """Five members of a group, two of which share an instance id, and a client that asks for its
+    committed offsets."""
+
+    scale = Scale(sends=0, faults_s=40.0)
+    properties: ClassVar[dict[str, str]] = {
+        "offsets.topic.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "500",
+        "offsets.commit.timeout.ms": "2500",
+    }
+
+    def _begin(self, scale: Scale) -> None:
+        for n, instance in enumerate(INSTANCES):
+            member = Member(self._loop, f"m{n}", self._history, self._seed(), instance=instance)
+            until_s = self._loop.time() + scale.faults_s
+            self._produce(member, member.run(TOPIC, self._partitions, until_s))
+        asker = PositionAsker(self._loop, "positions", self._history, self._seed())
+        self.following.append(asker.host.create_task(asker.run(TOPIC, self._partitions, 0.5)))
+        self.names.append(asker.name)
+
+
 SETTLING_S = 10.0
-MIXES: dict[str, type[Mix]] = {REPLICATION: Replication, TRANSACTIONS: Transactions}
+MIXES: dict[str, type[Mix]] = {
+    REPLICATION: Replication,
+    TRANSACTIONS: Transactions,
+    GROUPS: Groups,
+    COMPACTION: Compaction,
+    RETENTION: Retention,
+}

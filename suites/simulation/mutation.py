@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from urteil.chaos import capabilities
-from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.guarantees import GUARANTEES, SUBJECTS
 from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
-from urteil.suites.simulation.mixes import REPLICATION, TRANSACTIONS
+from urteil.suites.simulation.mixes import MIXES, REPLICATION, TRANSACTIONS
 from urteil.suites.simulation.scenario import Run, simulate
 
 
@@ -22,9 +22,21 @@ class Count(Mark):
 
 
 def mix_of(name: str) -> str:
-    """The mix that can show the bug: the one with what its guarantee is about."""
-    needs = GUARANTEES[MUTANTS[name].guarantee].requires
-    return TRANSACTIONS if capabilities.TRANSACTIONS in needs else REPLICATION
+    """The mix that shows the bug: the declared one, or the one of its guarantee's subject."""
+    mutant = MUTANTS[name]
+    if mutant.mix:
+        return mutant.mix
+    needs = GUARANTEES[mutant.guarantee].requires
+    if capabilities.TRANSACTIONS in needs:
+        return TRANSACTIONS
+    return next(
+        (
+            subject
+            for subject, guarantees in SUBJECTS.items()
+            if subject in MIXES and mutant.guarantee in {each.name for each in guarantees}
+        ),
+        REPLICATION,
+    )
 
 
 def simulate_mutant(name: str, seed: int) -> tuple[Run, int]:

@@ -3,9 +3,10 @@
 A seed is played in every mix of clients, or in those of `--mix`; with `--mutant NAME` on brokers
 with a seeded bug. Another program plays seeds by it: `--lines DIR` records which lines of the
 broker run, `--bug FILE` plays them on brokers with a drawn bug and ends at the first finding.
-`--draws FILE` plays a seed whose faults begin as those of another run, and replaces the file by the
-run's own draws and its rows of evidence. It runs in the environment of the simulation, and starts
-itself again there.
+`--shrink FILE` shrinks the finding of the one seed and mix, and writes the smallest run to the
+file; `--schedule FILE` plays that again. `--draws FILE` plays a seed whose faults begin as those of
+another run, and replaces the file by the run's own draws and its rows of evidence. It runs in the
+environment of the simulation, and starts itself again there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import os
 import resource
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from urteil.suites.source_hook import BROKER
 
 if TYPE_CHECKING:
     from urteil.suites.drawn_bugs.bug import DrawnBug
+    from urteil.suites.simulation.scenario import Run
 
 MODULE = "urteil.suites.simulation.play"
 CANNOT_PLAY = 3
@@ -39,6 +42,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--mix", action="append", default=[])
     parser.add_argument("--mutant")
     parser.add_argument("--draws", type=Path, action="append", default=[])
+    parser.add_argument("--shrink", type=Path)
+    parser.add_argument("--guarantee")
+    parser.add_argument("--schedule", type=Path)
     parser.add_argument("--lines", type=Path)
     parser.add_argument("--bug", type=Path)
     parser.add_argument("--processor-s", type=int, help="end it after so much processor time")
@@ -60,8 +66,13 @@ def main(arguments: list[str]) -> int:
     try:
         if options.mutant is not None:
             _apply_mutant(options.mutant, bug)
-        _play(options.seed, options.mix, bug)
-    except _UnknownName as error:
+        if options.schedule is not None:
+            _repeat(options.schedule, bug)
+        elif options.shrink is not None:
+            _shrink(options, bug)
+        else:
+            _play(options.seed, options.mix, bug)
+    except _CannotPlay as error:
         print(error, file=sys.stderr)
         return CANNOT_PLAY
     return 0
@@ -121,13 +132,13 @@ def _limit(processor_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-class _UnknownName(Exception):
-    """There is no mix or mutant of that name."""
+class _CannotPlay(Exception):
+    """There is no mix or mutant of that name, or nothing to shrink or to play again."""
 
 
 def _require_known(kind: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        raise _UnknownName(f"no {kind} is named {name}: there are {', '.join(sorted(known))}")
+        raise _CannotPlay(f"no {kind} is named {name}: there are {', '.join(sorted(known))}")
 
 
 def _apply_mutant(name: str, bug: _Bug) -> None:
@@ -151,17 +162,57 @@ def _play(seeds: list[int], mixes: list[str], bug: _Bug) -> None:
         _require_known("mix", mix, MIXES)
     for seed in seeds:
         runs = [simulate(seed, mix=mix) for mix in mixes or MIXES]
-        findings = {
-            finding.guarantee: finding.sentence for run in runs for finding in run.findings[::-1]
-        }
-        row = {
-            "seed": seed, "findings": findings, "bug_ran": bug.ran,
-            "seconds": round(sum(run.real_s for run in runs), 2),
-            "virtual_s": round(sum(run.virtual_s for run in runs), 1),
-        }  # fmt: skip
-        print(json.dumps(row), flush=True)
-        if bug.is_there and findings:
+        _print(runs, bug)
+        if bug.is_there and any(run.findings for run in runs):
             return
+
+
+def _print(runs: list[Run], bug: _Bug) -> None:
+    """The row of a seed."""
+    findings = {
+        finding.guarantee: finding.sentence for run in runs for finding in run.findings[::-1]
+    }
+    row = {
+        "seed": runs[0].seed, "findings": findings, "bug_ran": bug.ran,
+        "seconds": round(sum(run.real_s for run in runs), 2),
+        "virtual_s": round(sum(run.virtual_s for run in runs), 1),
+    }  # fmt: skip
+    print(json.dumps(row), flush=True)
+
+
+def _repeat(file: Path, bug: _Bug) -> None:
+    """Play a schedule, with its mutant."""
+    from urteil.suites.simulation.shrinking import BadSchedule, Case
+
+    try:
+        case = Case.read(file)
+    except (OSError, BadSchedule) as error:
+        raise _CannotPlay(str(error)) from None
+    if case.mutant is not None:
+        _apply_mutant(case.mutant, bug)
+    _print([case.play()], bug)
+
+
+def _shrink(options: argparse.Namespace, bug: _Bug) -> None:
+    """Shrink the finding of a seed, and print what is left of it."""
+    from urteil.suites.simulation.mixes import MIXES
+    from urteil.suites.simulation.shrinking import NothingToShrink, shrink
+
+    began = time.process_time()
+    (seed,), (mix,) = options.seed, options.mix
+    _require_known("mix", mix, MIXES)
+    try:
+        case, tries, before = shrink(seed, mix, options.guarantee, options.mutant)
+    except NothingToShrink as error:
+        raise _CannotPlay(str(error)) from None
+    case.write(options.shrink)
+    row = {
+        "guarantee": case.guarantee, "tries": tries, "faults_before": before,
+        "faults": [f"{fault.name} at {fault.at_s:.1f} s" for fault in case.faults],
+        "without": case.scale.without, "partitions": case.scale.partitions,
+        "faults_s": case.scale.faults_s, "seconds": round(time.process_time() - began, 1),
+    }  # fmt: skip
+    print(json.dumps(row), flush=True)
 
 
 def _play_draws(file: Path) -> None:

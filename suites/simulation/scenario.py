@@ -9,18 +9,18 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import Evidence, Finding, Glimpse, Place
+from urteil.suites.simulation.checks import Evidence, Finding, Glimpse, Place, Promises
 from urteil.suites.simulation.client import Client, History, Reader
 from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
 from urteil.suites.simulation.loop import SimulatedLoop
-from urteil.suites.simulation.mixes import MIXES, PARTITIONS, REPLICATION, TOPIC, Mix, Scale
+from urteil.suites.simulation.mixes import MIXES, REPLICATION, TOPIC, Scale
 from urteil.suites.simulation.rows import rows_of
-from urteil.suites.simulation.schedule import LATENCY_S, Schedule
+from urteil.suites.simulation.schedule import LATENCY_S, Fault, Schedule
 from urteil.suites.simulation.waiting import holds_within
 
 GLIMPSE_S = 0.2
@@ -34,12 +34,17 @@ class Run:
 
     seed: int
     mix: str
+    scale: Scale
     findings: list[Finding] = field(default_factory=list)
     trace: str = ""
     events: int = 0
     virtual_s: float = 0.0
     real_s: float = 0.0
-    played: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    """Those that produce, commit or write transactions."""
+    restarts: int = 0
+    """Of brokers that ended by themselves."""
     outcomes: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Its evidence by table, if its faults were drawn apart."""
@@ -51,7 +56,8 @@ class Run:
         lines = [
             f"seed {self.seed} of {self.mix}: {len(self.findings)} findings, "
             f"{self.virtual_s:.0f} virtual s in {self.real_s:.1f} s, "
-            f"sends {dict(self.outcomes)}, faults {dict(self.played)}",
+            f"calls {dict(self.outcomes)}, {self.restarts} restarts, "
+            f"faults {dict(Counter(fault.name for fault in self.faults))}",
             *(f"  {line}" for line in self._told()),
             f"  again: urteil simulate --seeds {self.seed} --mix {self.mix}",
         ]
@@ -74,15 +80,17 @@ def simulate(
     scale: Scale | None = None,
     draws: random.Random | None = None,
     mix: str = REPLICATION,
+    faults: Sequence[Fault] | None = None,
 ) -> Run:
     """Play a seed of a mix and judge it. Never raises for what the brokers do.
 
-    The faults are drawn from `draws`, if given; then the run has its rows of evidence.
+    With `draws` the faults are drawn from it, and the run has its rows of evidence. `faults` are
+    played instead of drawn ones.
     """
     began = time.process_time()
     loop = SimulatedLoop(seed)
     loop.network.set_defaults(latency=LATENCY_S)
-    run = Run(seed, mix)
+    run = Run(seed, mix, scale or MIXES[mix].scale)
     errors = _Tracebacks()
     logger = logging.getLogger()
     logger.addHandler(errors)
@@ -90,7 +98,7 @@ def simulate(
     gc.disable()  # when a cycle is collected must not matter, and it is quicker so
     try:
         evidence = loop.run_until_complete(
-            _play(loop, seed, scale or Scale(), run, draws, MIXES[mix])
+            _play(loop, run, draws or random.Random(f"{seed}:faults"), faults)
         )
         run.trace, run.events = loop.trace_of_all.hash(), loop.trace_of_all.count
         run.virtual_s = loop.time()
@@ -127,13 +135,11 @@ class _Tracebacks(logging.Handler):
 
 async def _play(
     loop: SimulatedLoop,
-    seed: int,
-    scale: Scale,
     run: Run,
-    draws: random.Random | None,
-    mix: type[Mix],
+    draws: random.Random,
+    faults: Sequence[Fault] | None,
 ) -> Evidence:
-    rng = random.Random(f"{seed}:scenario")
+    mix, scale, rng = MIXES[run.mix], run.scale, random.Random(f"{run.seed}:scenario")
     cluster, history = Cluster(loop, rng, mix.properties), History()
     evidence = Evidence(history, cluster.ensemble.history, {}, {}, [], int(
         PROPERTIES["min.insync.replicas"]))  # fmt: skip
@@ -142,27 +148,32 @@ async def _play(
     await _until(lambda: _registered(cluster), STARTING_S, "three brokers registered")
     admin = Client(loop, "admin", history, rng.getrandbits(64))
     async with asyncio.timeout(STARTING_S):
-        await admin.host.create_task(admin.create_topic(TOPIC, PARTITIONS))
-    await _until(lambda: cluster.is_healthy(PARTITIONS), STARTING_S, "a healthy cluster")
+        await admin.host.create_task(admin.create_topic(TOPIC, scale.partitions, mix.configs))
+    await _until(lambda: cluster.is_healthy(scale.partitions), STARTING_S, "a healthy cluster")
     looking = asyncio.ensure_future(_look(loop, cluster, evidence.glimpses))
     load = mix(loop, history, rng, scale)
-    schedule = Schedule(loop, cluster, draws or rng, load.names)
-    schedule.partitions = PARTITIONS
-    await schedule.play(scale.faults_s)
+    run.clients = load.names[: len(load.producing)]
+    schedule = Schedule(loop, cluster, draws, load.names)
+    schedule.partitions = scale.partitions
+    schedule.moves_clocks = mix.moves_clocks
+    await schedule.play(scale.faults_s, faults)
     reviving = asyncio.ensure_future(schedule.revive())
     await _recover(loop, cluster, load.producing, scale, evidence)
+    calm_s = loop.time()
     await load.settle(evidence)
     for task in (*load.following, looking, reviving):
         task.cancel()
-    await _read_all(loop, cluster, load.final_readers(), scale, evidence)
+    await _read_all(cluster, load.final_readers(), scale, evidence)
+    evidence.promises = Promises(mix.configs, mix.late_s, calm_s, loop.time())
     evidence.troubles += [
         f"a broker could not start: {error!r}"
         for error in schedule.failed_starts
         if not isinstance(error, TimeoutError)
     ]
     evidence.troubles += cluster.bad_stops
-    run.played = schedule.played
+    run.faults, run.restarts = schedule.faults, schedule.restarts
     run.outcomes = Counter(send.outcome for send in history.sends)
+    run.outcomes.update(commit.outcome for commit in history.commits)
     return evidence
 
 
@@ -206,7 +217,7 @@ async def _recover(
 ) -> None:
     """Health again, and every send settled, within `recovery_s`."""
     has_recovered = await holds_within(
-        lambda: cluster.is_healthy(PARTITIONS) and all(task.done() for task in producing),
+        lambda: cluster.is_healthy(scale.partitions) and all(task.done() for task in producing),
         scale.recovery_s,
         poll_s=0.2,
     )
@@ -227,19 +238,18 @@ async def _recover(
 
 
 async def _read_all(
-    loop: SimulatedLoop, cluster: Cluster, readers: list[Reader], scale: Scale, evidence: Evidence
+    cluster: Cluster, readers: list[Reader], scale: Scale, evidence: Evidence
 ) -> None:
     for reader in readers:
-        for n in range(PARTITIONS):
+        for n in range(scale.partitions):
             await _sweep(reader, n, scale, evidence)
     await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
     for broker_id, life in cluster.lives.items():
         replicas = getattr(life.broker, "replicas", None)
-        watermarks: dict[Place, int] = {
-            place: partition.log.high_watermark for place, partition in replicas.partitions.items()
-        } if replicas else {}  # fmt: skip
+        hosted = replicas.partitions.items() if replicas else ()
+        logs: dict[Place, Any] = {place: partition.log for place, partition in hosted}
         disk = cluster.disks[process(broker_id)]
-        for place, replica in checks.read_replicas(disk, broker_id, watermarks).items():
+        for place, replica in checks.read_replicas(disk, broker_id, logs).items():
             evidence.replicas.setdefault(place, []).append(replica)
 
 
@@ -253,7 +263,8 @@ async def _sweep(reader: Reader, n: int, scale: Scale, evidence: Evidence) -> No
         sweeping.cancel()
         evidence.troubles.append(f"partition {n} could not be read")
     else:
-        position, end = sweeping.result()
+        begin, position, end = sweeping.result()
+        evidence.begins[reader.name, (TOPIC, n)] = begin
         if position < end:
             evidence.troubles.append(f"partition {n} ended at {position} of {end}")
     if reader.is_committed:

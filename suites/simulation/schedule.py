@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
 
 from urteil.suites.simulation.cluster import BROKERS, Cluster, process
 from urteil.suites.simulation.loop import SimulatedLoop
@@ -21,38 +23,84 @@ RECOVERY_S = 60.0
 IN_SYNC_S = 3.5
 """For so long at least a replica that hears nothing is in sync."""
 
+PROCESSES = (
+    (4, "leader crash"),
+    (3, "controller crash"),
+    (2, "crash"),
+    (2, "crash of two"),
+    (2, "blackout"),
+    (2, "clean restart"),
+    (3, "power cut"),
+    (4, "fast failover"),
+)
+LINKS = (
+    (3, "one way cut"),
+    (3, "two way cut"),
+    (3, "isolated broker"),
+    (3, "cut from zookeeper"),
+    (2, "cut from its peers"),
+    (2, "cut clients"),
+    (2, "slow links"),
+)
+QUORUM = (
+    (3, "session expiry"),
+    (2, "lost connection"),
+    (3, "lost answer"),
+)
+CLOCKS = ((1, "skewed clock"),)
+"""The faults with their weights; each is a method of `Schedule`."""
+FAULTS = {name for _, name in (*PROCESSES, *LINKS, *QUORUM, *CLOCKS)}
+ALONE = ("power cut", "fast failover")
+"""Played with no other fault acting, from health to health."""
+
+_CHOICES: ContextVar[random.Random] = ContextVar("choices")
+"""The generator of the fault that is played in this context."""
+Action = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault that began so many seconds after the first one could. Its seed decides the rest."""
+
+    at_s: float
+    name: str
+    seed: int
+
 
 class Schedule:
     """Three independent sources of bad luck: processes, links, and ZooKeeper with the clocks.
 
-    `played` counts what was done. A power cut is played alone and from full health: more than one
-    machine that loses what it had not synced may lose what was acknowledged, as in Apache Kafka.
+    `faults` has what was done. Faults that are given are played instead of drawn ones. A power cut
+    is played alone and from full health: more than one machine that loses what it had not synced
+    may lose what was acknowledged, as in Apache Kafka.
     """
 
     def __init__(
         self, loop: SimulatedLoop, cluster: Cluster, rng: random.Random, clients: list[str]
     ) -> None:
-        self._loop, self._cluster, self._rng = loop, cluster, rng
+        self._loop, self._cluster, self._draws = loop, cluster, rng
         self._clients = clients
         self._cuts: dict[tuple[str, str], None] = {}
         self._calm = asyncio.Event()
         self._calm.set()
         self._busy = 0
         self._is_over = False
+        self._began_s = 0.0
         self.partitions = 0
-        self.played: Counter[str] = Counter()
+        self.moves_clocks = True
+        self.faults: list[Fault] = []
+        self.restarts = 0
         self.failed_starts: list[BaseException] = []
 
-    async def play(self, duration_s: float) -> None:
-        """For so long; then heal."""
-        actors = [
-            asyncio.ensure_future(self._act(actions, pause_s))
-            for actions, pause_s in (
-                (self._processes(), (1.0, 6.0)),
-                (self._links(), (1.0, 6.0)),
-                (self._quorum(), (1.0, 5.0)),
-            )
-        ]
+    @property
+    def _rng(self) -> random.Random:
+        return _CHOICES.get()
+
+    async def play(self, duration_s: float, given: Sequence[Fault] | None = None) -> None:
+        """For so long; then heal. Given faults have names of `FAULTS`."""
+        self._began_s = self._loop.time()
+        playing = self._drawn() if given is None else [self._repeat(fault) for fault in given]
+        actors = [asyncio.ensure_future(each) for each in playing]
         watching = asyncio.ensure_future(self.revive())
         await asyncio.sleep(duration_s)
         self._is_over = True  # what began is played to its end: a power cut most of all
@@ -60,6 +108,13 @@ class Schedule:
             await actor
         watching.cancel()
         self.heal()
+
+    def _drawn(self) -> list[Coroutine[Any, Any, None]]:
+        return [
+            self._act(PROCESSES, (1.0, 6.0)),
+            self._act(LINKS, (1.0, 6.0)),
+            self._act((*QUORUM, *(CLOCKS if self.moves_clocks else ())), (1.0, 5.0)),
+        ]
 
     def heal(self) -> None:
         """Links, clocks and processes as they should be."""
@@ -82,45 +137,38 @@ class Schedule:
             life = self._cluster.lives[broker_id]
             if life.starting.done() and (error := life.starting.exception()) is not None:
                 self.failed_starts.append(error)
-            self.played["ended by itself"] += 1
+            self.restarts += 1
             self._cluster.kill(broker_id)
             self._cluster.start(broker_id)
 
-    async def _act(
-        self, actions: list[tuple[int, Callable[[], Awaitable[None]]]], pause_s: tuple[float, float]
-    ) -> None:
-        weights = [weight for weight, _ in actions]
+    async def _act(self, faults: Sequence[tuple[int, str]], pause_s: tuple[float, float]) -> None:
+        weights, names = [weight for weight, _ in faults], [name for _, name in faults]
         while True:
-            await asyncio.sleep(self._rng.uniform(*pause_s))
+            await asyncio.sleep(self._draws.uniform(*pause_s))
             await self._calm.wait()
             if self._is_over:
                 return
-            (_, action), *_ = self._rng.choices(actions, weights)
-            name = action.__name__.strip("_").replace("_", " ")
-            self.played[name] += 1
-            self._loop.note("fault", name)
-            self._busy += 1
-            try:
-                await (self._alone(action) if action in self._exclusive() else action())
-            finally:
-                self._busy -= 1
+            (name,) = self._draws.choices(names, weights)
+            await self._begin(name, self._draws.getrandbits(64))
+
+    async def _repeat(self, fault: Fault) -> None:
+        await asyncio.sleep(fault.at_s)
+        await self._calm.wait()
+        if not self._is_over:
+            await self._begin(fault.name, fault.seed)
+
+    async def _begin(self, name: str, seed: int) -> None:
+        self.faults.append(Fault(self._loop.time() - self._began_s, name, seed))
+        self._loop.note("fault", name)
+        _CHOICES.set(random.Random(seed))
+        action: Action = getattr(self, "_" + name.replace(" ", "_"))
+        self._busy += 1
+        try:
+            await (self._alone(action) if name in ALONE else action())
+        finally:
+            self._busy -= 1
 
     # processes
-
-    def _processes(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
-        return [
-            (4, self._leader_crash),
-            (3, self._controller_crash),
-            (2, self._crash),
-            (2, self._crash_of_two),
-            (2, self._blackout),
-            (2, self._clean_restart),
-            (3, self._power_cut),
-            (4, self._fast_failover),
-        ]
-
-    def _exclusive(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        return self._power_cut, self._fast_failover
 
     async def _leader_crash(self) -> None:
         leaders = [state.leader for state in self._cluster.states().values()]
@@ -204,7 +252,7 @@ class Schedule:
         log = self._cluster.lives[broker_id].broker.replicas.partitions[place].log
         return int(log.log_end_offset)
 
-    async def _alone(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def _alone(self, action: Action) -> None:
         """Play it with no other fault acting, from health to health."""
         self._calm.clear()
         try:
@@ -225,17 +273,6 @@ class Schedule:
         return await holds_within(condition, within_s, poll_s=0.1)
 
     # links
-
-    def _links(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
-        return [
-            (3, self._one_way_cut),
-            (3, self._two_way_cut),
-            (3, self._isolated_broker),
-            (3, self._cut_from_zookeeper),
-            (2, self._cut_from_its_peers),
-            (2, self._cut_clients),
-            (2, self._slow_links),
-        ]
 
     async def _one_way_cut(self) -> None:
         source, target = self._rng.sample(BROKERS, 2)
@@ -298,14 +335,6 @@ class Schedule:
         await asyncio.sleep(self._rng.choice((0.5, 2.0, 5.0, 10.0)))
 
     # ZooKeeper and clocks
-
-    def _quorum(self) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
-        return [
-            (3, self._session_expiry),
-            (2, self._lost_connection),
-            (3, self._lost_answer),
-            (1, self._skewed_clock),
-        ]
 
     async def _session_expiry(self) -> None:
         for broker_id in self._some(1):

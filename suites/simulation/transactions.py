@@ -12,18 +12,18 @@ from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
-    FindCoordinatorRequest,
     InitProducerIdRequest,
-    ListOffsetsRequest,
     ProduceRequest,
 )
 from urteil.suites.simulation.client import (
     ACKED,
     CLIENT_TIMEOUT_MS,
+    LATEST,
     LOST,
     REQUEST_MS,
     Answer,
     Client,
+    CoordinatedClient,
     Send,
     Txn,
 )
@@ -32,7 +32,6 @@ from urteil.suites.simulation.cluster import EPOCH_MS
 TIMEOUT_MS = 6_000
 CLEANUP_MS = 1_000
 TRANSACTION_KEY = 1
-LATEST = -1
 AGAIN = (
     *(ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
     *(ErrorCode.NOT_COORDINATOR, ErrorCode.CONCURRENT_TRANSACTIONS),
@@ -57,17 +56,16 @@ class Refused(Exception):
         self.code = code
 
 
-class Writer(Client):
+class Writer(CoordinatedClient):
     """Transactions one after another. After an error the producer is initialised again."""
 
     def __init__(self, *given: Any, transactional_id: str) -> None:
-        super().__init__(*given)
+        super().__init__(*given, key=transactional_id, key_type=TRANSACTION_KEY)
         self._id = transactional_id
         self._producer = (-1, -1)
         self._init_s = (-1.0, -1.0)
         self._session = self._number = self._next = 0
         self._sequences: dict[int, int] = {}
-        self._coordinator: int | None = None
 
     async def run(self, topic: str, partitions: int, transactions: int, pause_s: float) -> None:
         for _ in range(transactions):
@@ -97,7 +95,7 @@ class Writer(Client):
             self.name, self._session, self._number, self._id, *self._producer,
             self._loop.time(), *self._init_s,
         )  # fmt: skip
-        self._history.txns.append(txn)
+        self.history.txns.append(txn)
         try:
             await self._write(txn, topic, partitions)
             await self._end(txn, commits=self.rng.random() < 0.7)
@@ -159,33 +157,21 @@ class Writer(Client):
     async def _again_or_refused(self, code: ErrorCode) -> None:
         if code not in AGAIN:
             raise Refused(code)
-        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
-            self._coordinator = None
+        self.forget_coordinator_after(code)
         await self.back_off()
 
     async def _ask_coordinator(self, message: Any, version: int) -> Any:
         """Until there is an answer."""
         while True:
-            node = await self._find_coordinator()
+            node = await self.find_coordinator()
             try:
                 answer = await self.ask(node, message, version, CLIENT_TIMEOUT_MS)
             except LOST:
-                self._coordinator = None
+                self.forget_coordinator()
                 await self.back_off()
                 continue
-            if getattr(answer, "error_code", 0) == ErrorCode.NOT_COORDINATOR:
-                self._coordinator = None
+            self.forget_coordinator_after(getattr(answer, "error_code", 0))
             return answer
-
-    async def _find_coordinator(self) -> int:
-        request = FindCoordinatorRequest(key=self._id, key_type=TRANSACTION_KEY)
-        while self._coordinator is None:
-            answer = await self.any_node(request, 2)
-            if answer.error_code == ErrorCode.NONE:
-                self._coordinator = answer.node_id
-            else:
-                await self.back_off()
-        return self._coordinator
 
     async def _send(self, txn: Txn, topic: str, partition: int) -> None:
         """One batch, again and again until the answer settles it. Raises Refused."""
@@ -197,7 +183,7 @@ class Writer(Client):
             self.name, topic, partition, values, self._loop.time(), producer_id=txn.producer_id,
             sequence=sequence, session=txn.session, txn=txn.number,
         )  # fmt: skip
-        self._history.sends.append(send)
+        self.history.sends.append(send)
         request = self._produce_request(send, txn)
         while True:
             send.attempts += 1
@@ -254,27 +240,18 @@ class EndAsker(Client):
 
     async def ask_end(self, topic: str, partition: int, *, is_stable: bool) -> bool:
         """Whether there was an answer without an error."""
-        part = ListOffsetsRequest.ListOffsetsPartition(
-            partition_index=partition, current_leader_epoch=-1, timestamp=LATEST
-        )
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=int(is_stable),
-            topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[part])],
-        )
         node = await self.leader(topic, partition)
         began_s = self._loop.time()
         try:
-            response = await self.ask(node, request, 4, CLIENT_TIMEOUT_MS)
+            answer = await self.list_offset(node, topic, partition, LATEST, is_stable=is_stable)
         except LOST:
             await self.forget_leader(topic, partition)
             return False
-        answer = response.topics[0].partitions[0]
         if answer.error_code != ErrorCode.NONE:
             await self.forget_leader(topic, partition)
             return False
         kind = "stable" if is_stable else "latest"
-        self._history.answers.append(
+        self.history.answers.append(
             Answer(self.name, topic, partition, kind, answer.offset, node, began_s,
                    self._loop.time())
         )  # fmt: skip

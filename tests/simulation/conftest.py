@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from urteil.suites.simulation.scenario import Run
 
 SEEDS = 6
-IN_DEFAULT = {"replication": 3, "transactions": 1}
+IN_DEFAULT = {"replication": 2, "transactions": 1, "groups": 1, "compaction": 1, "retention": 1}
 """Of these, how many the default tests play of each mix; the others are thorough."""
 Sound = Callable[[int, str], "Future[Run]"]
 RUNS = pytest.StashKey[list["Run"]]()
@@ -85,7 +85,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     virtual_s = sum(run.virtual_s for run in runs)
     real_s = sum(run.real_s for run in runs)
     sends = sum(sum(run.outcomes.values()) for run in runs)
-    faults = sum(sum(run.played.values()) for run in runs)
+    faults = sum(len(run.faults) for run in runs)
     terminalreporter.write_line(
         f"SIMULATION {len(runs)} seeds, {sends} sends, {faults} faults: {virtual_s:.0f} virtual "
         f"seconds in {real_s:.0f} s of one core, {virtual_s / real_s:.0f} a second"

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import Evidence, Glimpse, Replica, judge
-from urteil.suites.simulation.client import Answer, History, Read, Send, Txn
+from urteil.suites.simulation.checks import Evidence, Glimpse, Promises, Replica, judge
+from urteil.suites.simulation.client import (
+    Answer,
+    Assignment,
+    Commit,
+    CommitRead,
+    History,
+    Read,
+    Send,
+    Txn,
+)
+from urteil.suites.simulation.cluster import EPOCH_MS
 from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
@@ -26,16 +36,19 @@ def send(n: int, **other: object) -> Send:
     return Send(**(given | other))  # type: ignore[arg-type]
 
 
-def read(n: int, value: str = "") -> Read:
-    return Read("r", "t", 0, n, value or f"v{n}", 0, 100.0 + n)
+def read(n: int, value: str = "", key: str | None = None) -> Read:
+    return Read("r", "t", 0, n, value or f"v{n}", 0, 100.0 + n, key, EPOCH_MS + 1000 * n)
 
 
-def replica(broker: int, *records: tuple[int, str, int, int]) -> Replica:
-    """Records as (offset, value, epoch, sequence), one a batch."""
+def replica(
+    broker: int, *records: tuple[int, str, int, int], keys: Mapping[str, str] | None = None
+) -> Replica:
+    """Records as (offset, value, epoch, sequence), one a batch, with the keys of their values."""
+    bytes_of = {value: key.encode() for value, key in (keys or {}).items()}
     batches = [
-        (offset, build_batch([(None, value.encode(), (), 0)], base_offset=offset,
-                             leader_epoch=epoch, producer_id=PRODUCER, producer_epoch=0,
-                             base_sequence=sequence))
+        (offset, build_batch([(bytes_of.get(value), value.encode(), (), EPOCH_MS + 1000 * offset)],
+                             base_offset=offset, leader_epoch=epoch, producer_id=PRODUCER,
+                             producer_epoch=0, base_sequence=sequence))
         for offset, value, epoch, sequence in records
     ]  # fmt: skip
     return Replica(broker, tuple(batches), len(records))
@@ -199,6 +212,137 @@ def hold_back(evidence: Evidence) -> None:
     ]
 
 
+def assign(client: str, generation: int, at_s: float, event: str = "assigned") -> Assignment:
+    return Assignment(client, generation, f"id of {client}", event, *PLACE, at_s)
+
+
+def commit(client: str, generation: int, offset: int, at_s: float) -> Commit:
+    return Commit(
+        client, generation, f"id of {client}", *PLACE, offset, at_s, at_s + 0.1, "ok", None
+    )
+
+
+def with_group(evidence: Evidence) -> None:
+    """Member a commits 5, then member b gets the partition and commits 7."""
+    offsets = json.dumps({"leader": 1, "isr": [1, 2], "leader_epoch": 0, "controller_epoch": 1})
+    evidence.changes.append(Change(0.0, 0, checks.OFFSETS_STATE, offsets.encode(), 0))
+    history = evidence.history
+    history.assignments += [assign("a", 1, 1.0), assign("b", 2, 5.0)]
+    history.commits += [commit("a", 1, 5, 2.0), commit("b", 2, 7, 6.0)]
+    history.commit_reads.append(CommitRead("c", *PLACE, 7, 1, 8.0, 8.1))
+
+
+def forget_a_commit(evidence: Evidence) -> None:
+    with_group(evidence)
+    evidence.history.commit_reads.append(CommitRead("c", *PLACE, 3, 1, 9.0, 9.1))
+
+
+def fall_back(evidence: Evidence) -> None:
+    with_group(evidence)
+    evidence.history.assignments.append(assign("b", 1, 9.0))
+
+
+def own_together(evidence: Evidence) -> None:
+    with_group(evidence)
+    evidence.history.assignments.append(assign("a", 2, 5.0))
+
+
+def commit_as_a_zombie(evidence: Evidence) -> None:
+    with_group(evidence)
+    evidence.history.commits.append(commit("a", 1, 8, 7.0))
+
+
+KEYS = {"v0": "a", "v1": "a", "v2": "b", "v3": "b"}
+
+
+def compact(evidence: Evidence, *kept: tuple[int, str], tombstones: str = "") -> None:
+    """The topic is compacted; what is left of two values of two keys, at which offset."""
+    evidence.promises = Promises({"cleanup.policy": "compact"})
+    for each in evidence.history.sends:
+        each.keys = tuple(KEYS[value] for value in each.values)
+        each.tombstones = frozenset({tombstones} & {*each.values})
+    evidence.history.reads = [read(n, key=KEYS[f"v{n}"]) for n in range(4)]
+    records = [(offset, value, 0, int(value[1:])) for offset, value in kept]
+    logs = [replica(broker, *records, keys=KEYS) for broker in (1, 2)]
+    evidence.replicas[PLACE] = [replace(log, watermark=4, segments=(0, 4)) for log in logs]
+    evidence.final[PLACE] = [read(offset, value, KEYS[value]) for offset, value in kept]
+
+
+def compact_well(evidence: Evidence) -> None:
+    compact(evidence, (1, "v1"), (3, "v3"))
+
+
+def lose_a_key(evidence: Evidence) -> None:
+    compact(evidence, (1, "v1"))
+
+
+def keep_the_older_value(evidence: Evidence) -> None:
+    compact(evidence, (1, "v1"), (2, "v2"))
+
+
+def lose_a_tombstone(evidence: Evidence) -> None:
+    compact(evidence, (1, "v1"), tombstones="v3")
+    longer(evidence)
+
+
+def lose_a_tombstone_alone(evidence: Evidence) -> None:
+    compact(evidence, (1, "v1"), (2, "v2"), tombstones="v3")
+    longer(evidence)
+
+
+def longer(evidence: Evidence) -> None:
+    """The logs go on behind the tombstone."""
+    evidence.history.sends.append(send(4, keys=("c",)))
+    last = replica(1, (4, "v4", 0, 4), keys={"v4": "c"}).batches
+    evidence.replicas[PLACE] = [
+        replace(log, batches=(*log.batches, *last), watermark=5) for log in evidence.replicas[PLACE]
+    ]
+    evidence.final[PLACE].append(read(4, key="c"))
+
+
+def clean_the_active_segment(evidence: Evidence) -> None:
+    compact_well(evidence)
+    evidence.replicas[PLACE] = [replace(log, segments=(0, 2)) for log in evidence.replicas[PLACE]]
+
+
+def renumber(evidence: Evidence) -> None:
+    compact(evidence, (0, "v1"), (3, "v3"))
+
+
+def limit(evidence: Evidence, ends_s: float, log_start: int = 0, **configs: str) -> None:
+    """The topic has limits. Its segments begin at 0 and 2."""
+    named = {name.replace("_", "."): value for name, value in configs.items()}
+    evidence.promises = Promises(named, late_s=1.0, calm_s=4.0, ends_s=ends_s)
+    logs = evidence.replicas[PLACE]
+    evidence.replicas[PLACE] = [
+        replace(
+            log,
+            batches=tuple(each for each in log.batches if each[0] >= log_start),
+            log_start=log_start,
+            segments=(0, 2) if log_start < 2 else (2,),
+        )
+        for log in logs
+    ]
+    evidence.final[PLACE] = [each for each in evidence.final[PLACE] if each.offset >= log_start]
+    evidence.begins["final", PLACE] = log_start
+
+
+def expire_in_time(evidence: Evidence) -> None:
+    limit(evidence, ends_s=100.0, log_start=2, retention_ms="25000", segment_bytes="3000")
+
+
+def expire_too_early(evidence: Evidence) -> None:
+    limit(evidence, ends_s=5.0, log_start=2, retention_ms="25000")
+
+
+def never_expire(evidence: Evidence) -> None:
+    limit(evidence, ends_s=100.0, retention_ms="25000")
+
+
+def never_roll(evidence: Evidence) -> None:
+    limit(evidence, ends_s=5.0, segment_bytes="100")
+
+
 DAMAGE: dict[Callable[[Evidence], None], str] = {
     lose: "lost_write",
     take_back: "vanished_read",
@@ -226,13 +370,34 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
     read_too_early: "precommitted_read",
     write_after_the_successor: "zombie_write",
     hold_back: "hanging_txn",
+    forget_a_commit: "commit_went_back",
+    fall_back: "generation_went_back",
+    own_together: "two_owners",
+    commit_as_a_zombie: "zombie_commit",
+    lose_a_key: "latest_value_lost",
+    keep_the_older_value: "stale_value_visible",
+    lose_a_tombstone: "tombstone_too_early",
+    lose_a_tombstone_alone: "resurrected_key",
+    clean_the_active_segment: "compacted_too_early",
+    renumber: "offset_renumbered",
+    expire_too_early: "retained_too_short",
+    never_expire: "kept_too_long",
+    never_roll: "segment_not_rolled",
 }
 
 
 def test_correct_history_passes() -> None:
     assert judge(sound()) == []
+    for whole in (with_txn, with_group, compact_well, expire_in_time):
+        evidence = sound()
+        whole(evidence)
+        assert judge(evidence) == []
+
+
+def test_answer_of_a_deposed_coordinator_is_not_judged() -> None:
     evidence = sound()
-    with_txn(evidence)
+    with_group(evidence)
+    evidence.history.commit_reads.append(CommitRead("c", *PLACE, 3, 2, 9.0, 9.1))
     assert judge(evidence) == []
 
 

@@ -6,9 +6,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from urteil.cli.options import json_option, master_option
 
@@ -36,18 +38,27 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(short_help="Play seeds of the simulation.")
-@click.option("--seeds", type=Seeds(), required=True, help="A seed, or the first and the last one.")
+@click.option("--seeds", type=Seeds(), help="A seed, or the first and the last one.")
 @click.option("--mix", "mixes", multiple=True, metavar="NAME",
               help="Only this mix of clients; repeatable.  [default: every one]")  # fmt: skip
 @click.option("--mutant", metavar="NAME", help="Play on brokers with this seeded bug.")
+@click.option("--shrink", "shrink_to", type=click.Path(dir_okay=False, path_type=Path),
+              metavar="FILE", help="Shrink the finding of one seed and one mix, and write the "
+              "smallest run to this file.")  # fmt: skip
+@click.option("--guarantee", metavar="NAME", help="With --shrink: the finding to shrink.")
+@click.option("--schedule", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="FILE", help="Play a run that --shrink has written.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 1024), default=os.cpu_count() or 1,
               show_default="the number of processors", help="Processes at a time.")  # fmt: skip
 @master_option("Play on the workers of this Spark master instead.")
 @json_option("Print a row for each seed.")
 def simulate(
-    seeds: range,
+    seeds: range | None,
     mixes: Sequence[str],
     mutant: str | None,
+    shrink_to: Path | None,
+    guarantee: str | None,
+    schedule: Path | None,
     workers: int,
     master: str | None,
     as_json: bool,
@@ -57,28 +68,102 @@ def simulate(
     A seed is always the same run. The processes that play them may die: their seeds are played
     again. Exit code: 1 with a finding, else 0.
     """
-    from urteil.harness.hunt.simulated_seeds import local_player, play_seeds, spark_player
     from urteil.harness.hunt.simulation import NoSimulation
+
+    if guarantee is not None and shrink_to is None:
+        raise click.UsageError("--guarantee needs --shrink FILE")
+    try:
+        if schedule is not None:
+            if seeds or mixes or mutant or shrink_to or master:
+                raise click.UsageError("--schedule names a complete run: leave the others out")
+            return _repeat(schedule, as_json=as_json)
+        if seeds is None:
+            raise click.UsageError("Missing option '--seeds' (or '--schedule')")
+        if shrink_to is not None:
+            return _shrink(seeds, mixes, mutant, shrink_to, guarantee, as_json=as_json)
+        return _play(seeds, mixes, mutant, workers, master, as_json=as_json)
+    except NoSimulation as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _repeat(schedule: Path, *, as_json: bool) -> int:
+    from urteil.harness.hunt.simulated_seeds import LIMIT_S
+    from urteil.harness.hunt.simulation import repeat_schedule
+
+    played = repeat_schedule(schedule, limit_s=LIMIT_S)
+    if not played.runs:
+        raise click.ClickException(f"the run did not end: {played.output}")
+    return _report(played.runs, played.seconds, as_json=as_json)
+
+
+def _shrink(
+    seeds: range,
+    mixes: Sequence[str],
+    mutant: str | None,
+    file: Path,
+    guarantee: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Exit code 1: there is a finding."""
+    from urteil.harness.hunt.simulated_seeds import LIMIT_S
+    from urteil.harness.hunt.simulation import shrink_seed
+
+    if len(seeds) != 1 or len(mixes) != 1:
+        raise click.UsageError("--shrink needs one seed and one --mix")
+    shrunk = shrink_seed(
+        seeds[0], file, limit_s=LIMIT_S, mix=mixes[0], guarantee=guarantee, mutant=mutant
+    )
+    if as_json:
+        click.echo(msgspec.json.encode(shrunk).decode())
+        return 1
+    click.echo(
+        f"{shrunk.guarantee}: {len(shrunk.faults)} of {shrunk.faults_before} faults, "
+        f"{shrunk.partitions} partitions, {shrunk.faults_s:.0f} s, without "
+        f"{', '.join(shrunk.without) or 'no client'}; {shrunk.tries} runs in "
+        f"{shrunk.seconds:.0f} s of a processor"
+    )
+    for fault in shrunk.faults:
+        click.echo(f"  {fault}")
+    click.echo(f"  again: urteil simulate --schedule {file}")
+    return 1
+
+
+def _play(
+    seeds: range,
+    mixes: Sequence[str],
+    mutant: str | None,
+    workers: int,
+    master: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    from urteil.harness.hunt.simulated_seeds import local_player, play_seeds, spark_player
 
     began = time.monotonic()
     runs: list[SimulatedRun] = []
-    try:
-        play = (
-            local_player(workers, mixes, mutant)
-            if master is None
-            else spark_player(master, mixes, mutant)
-        )
-        for run in play_seeds(seeds, play):
-            runs.append(run)
-            if not as_json:
-                _print_findings(run)
-    except NoSimulation as error:
-        raise click.UsageError(str(error)) from None
+    play = (
+        local_player(workers, mixes, mutant)
+        if master is None
+        else spark_player(master, mixes, mutant)
+    )
+    for run in play_seeds(seeds, play):
+        runs.append(run)
+        if not as_json:
+            _print_findings(run)
+    return _report(runs, time.monotonic() - began, as_json=as_json, findings_printed=True)
+
+
+def _report(
+    runs: Sequence[SimulatedRun], clock_s: float, *, as_json: bool, findings_printed: bool = False
+) -> int:
     if as_json:
         rows = [_row(run) for run in sorted(runs, key=lambda run: run.seed)]
         click.echo(json.dumps(rows, indent=2))
     else:
-        _print_sum(runs, time.monotonic() - began)
+        for run in () if findings_printed else runs:
+            _print_findings(run)
+        _print_sum(runs, clock_s)
     return int(any(run.findings for run in runs))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -68,6 +69,41 @@ def test_invalid_range_of_seeds_is_rejected(text: str) -> None:
     result = CliRunner().invoke(urteil, ["simulate", "--seeds", text])
     assert result.exit_code == 2
     assert "--seeds" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing option '--seeds'"),
+        (["--seeds", "1", "--guarantee", "hole"], "--guarantee needs --shrink"),
+        (["--seeds", "1..2", "--mix", "groups", "--shrink", "s.json"], "one seed and one --mix"),
+        (["--seeds", "1", "--shrink", "s.json"], "one seed and one --mix"),
+        (["--seeds", "1", "--schedule", __file__], "a complete run"),
+    ],
+)
+def test_options_that_do_not_fit_are_rejected(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(urteil, ["simulate", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.thorough
+def test_file_that_is_no_schedule_is_rejected() -> None:
+    result = CliRunner().invoke(urteil, ["simulate", "--schedule", __file__])
+    assert result.exit_code == 2
+    assert "no schedule of a simulation" in result.output
+
+
+@pytest.mark.thorough
+def test_finding_is_shrunk_to_a_schedule(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    mutant = ["--mix", "groups", "--mutant", "failed_commit_is_success"]
+    arguments = ["--seeds", "1", *mutant, "--shrink", str(file), "--json"]
+    shrunk = CliRunner().invoke(urteil, ["simulate", *arguments])
+    assert json.loads(shrunk.output)["guarantee"] == "commit_went_back"
+    again = CliRunner().invoke(urteil, ["simulate", "--schedule", str(file)])
+    assert again.exit_code == 1
+    assert "commit_went_back" in again.output
 
 
 @pytest.mark.parametrize(

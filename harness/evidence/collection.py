@@ -35,6 +35,7 @@ from urteil.harness.evidence.limits import SECOND_ZXID
 from urteil.harness.evidence.readers.deleted_files import read_deleted_files
 from urteil.harness.evidence.readers.metadata_batches import (
     SEEN_COMMITTED,
+    add_directories,
     read_committed,
     read_copy,
 )
@@ -447,11 +448,11 @@ def _add_metadata_logs(
             holder = {"broker": node_id(folder.parts[1])}
             if voters:
                 holder["is_voter"] = copy.is_of(voters)
-            for row in read_copy(copy.folder, schemas, damage):
+            for row in add_directories(read_copy(copy.folder, schemas, damage)):
                 yield holder | row
             if copy is not best:
                 collected.problems.extend(f"{folder}: {sentence}" for sentence in damage)
-        for row in read_committed(run_dir / METADATA_COMMITTED):
+        for row in add_directories(read_committed(run_dir / METADATA_COMMITTED)):
             yield {"broker": SEEN_COMMITTED, **row}
 
     votes: dict[tuple[Any, ...], Row] = {}

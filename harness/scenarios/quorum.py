@@ -17,8 +17,6 @@ FIVE = ClusterSpec(controllers=5)
 COMBINED = ClusterSpec()
 ELECTIONS = ("unclean_leader", "epoch_went_back", "two_leaders", "quorum_log", "quorum_votes")
 ALL = (*REPLICATION, "duplicate", *ELECTIONS)
-UNPLAYED: tuple[str, ...] = ()
-"""The suites of a scenario that has not been PASS yet."""
 
 
 def quorum_scenario(
@@ -142,7 +140,6 @@ QUORUM_DISKS = quorum_scenario(
     name="quorum-disks",
     about="the disk of the quorum's leader gets slow, and later that of a leader gets full: the "
     "next controller elects leaders of partitions",
-    suites=UNPLAYED,
     faults=(
         fault("disk_slow", "quorum_leader", 4, 10, delay_ms=200),
         fault("crash", "leader", 6, 6),

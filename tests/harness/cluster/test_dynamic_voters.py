@@ -57,6 +57,13 @@ def written(
     return writer
 
 
+def collect_all(run_dir: Path) -> None:
+    facts = RunFacts(run="r1", seed=1, scenario="s", target=KRAFT, runtime="process",
+                     boot_id="boot", command="", versions={KRAFT: VERSION})  # fmt: skip
+    save(run_dir / "run.json", facts)
+    assert not collect(run_dir).problems
+
+
 def only(*nodes: int) -> dict[int, str]:
     return {node: ALL[node] for node in nodes}
 
@@ -102,10 +109,7 @@ def test_static_quorum_has_no_voters_that_change(
 def test_evidence_has_voters_and_their_changes(tmp_path: Path, schemas: RecordSchemas) -> None:
     for node in ALL:
         store(tmp_path, node, written(schemas, ALL, only(1, 2), only(1)))
-    facts = RunFacts(run="r1", seed=1, scenario="s", target=KRAFT, runtime="process",
-                     boot_id="boot", command="", versions={KRAFT: VERSION})  # fmt: skip
-    save(tmp_path / "run.json", facts)
-    assert not collect(tmp_path).problems
+    collect_all(tmp_path)
     rows = pq.read_table(tmp_path / "evidence" / "metadata_logs").to_pylist()
     assert {(row["broker"], row["is_voter"]) for row in rows} == {(1, True), (2, False), (3, False)}
     changes = [row["changed_voters"] for row in rows if row["broker"] == 2]
@@ -113,6 +117,19 @@ def test_evidence_has_voters_and_their_changes(tmp_path: Path, schemas: RecordSc
     states = pq.read_table(tmp_path / "evidence" / "states").to_pylist()
     settings = [row["settings"] for row in states if row["path"] == "/quorum/voters"]
     assert [text.count(":") for text in settings] == [3, 2, 1]
+
+
+def test_votes_of_an_elected_leader_have_the_directories_of_the_voters(
+    tmp_path: Path, schemas: RecordSchemas
+) -> None:
+    for node in ALL:
+        log = written(schemas, ALL)
+        log.lead(controller=2, epoch=2, voters=tuple(ALL), granted=(2, 3))
+        store(tmp_path, node, log)
+    collect_all(tmp_path)
+    votes = pq.read_table(tmp_path / "evidence" / "votes").to_pylist()
+    elected = {vote["broker"]: vote["directory"] for vote in votes if vote["epoch"] == 2}
+    assert elected == only(2, 3)
 
 
 @pytest.mark.parametrize(("version", "directory"), [(0, None), (1, ALL[2])])

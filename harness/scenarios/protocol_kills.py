@@ -21,8 +21,6 @@ KILL_S, KILL_EVERY_S = 3.5, 4.5
 """A kill outlasts a session, so there are elections. The second is the time from one kill's begin
 to the next where brokers return at once."""
 FIRST_S, LAST_S = 4.0, 4.0
-UNPLAYED: tuple[str, ...] = ()
-"""The suites of scenarios that have not been PASS yet on both targets."""
 
 
 def kills(*moments: str) -> tuple[FaultSpec, ...]:
@@ -54,7 +52,6 @@ def kill_scenario(
     workload: WorkloadSpec = LOAD,
     guarantees: tuple[str, ...] = (),
     others_at_once: int = 0,
-    suites: tuple[str, ...] = UNPLAYED,
 ) -> Scenario:
     """Kills in turn, beside so many other faults at once."""
     count = sum(spec.after_event is not None for spec in faults)
@@ -62,7 +59,7 @@ def kill_scenario(
     return Scenario(
         name=name,
         about=about,
-        suites=suites,
+        suites=("protocol",),
         cluster=cluster,
         workload=workload,
         faults=faults,
@@ -90,7 +87,6 @@ KILLED_PRODUCING = kill_scenario(
     "a broker dies when a Produce or a Fetch reaches it, and before its answer arrives",
     both("Produce", "Fetch"),
     guarantees=("duplicate", "reordered_send"),
-    suites=("protocol",),
 )
 
 KILLED_IN_TRANSACTIONS = kill_scenario(
@@ -108,7 +104,6 @@ KILLED_IN_TRANSACTIONS = kill_scenario(
     cluster=IN_TRANSACTIONS,
     workload=writers(),
     guarantees=ENDS,
-    suites=("protocol",),
 )
 """Markers first: after two kills the broker that did not die leads and coordinates everything, and
 sends markers to no other."""
@@ -124,7 +119,6 @@ KILLED_COPYING = kill_scenario(
     cluster=IN_TRANSACTIONS,
     workload=copiers(),
     guarantees=(*ENDS, *STEPS),
-    suites=("protocol",),
 )
 """A killed client's next session sends InitProducerId. The third is for a slow second kill."""
 
@@ -163,7 +157,6 @@ KILLED_COMMITTING = kill_scenario(
         options={"deletions": "1"},
     ),
     guarantees=("commit_register", "commit_went_back"),
-    suites=("protocol",),
 )
 
 KILLED_CHANGING_TOPICS = kill_scenario(
@@ -174,7 +167,6 @@ KILLED_CHANGING_TOPICS = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
-    suites=("protocol",),
 )
 
 KILLED_CHANGING_SETTINGS = kill_scenario(
@@ -185,7 +177,6 @@ KILLED_CHANGING_SETTINGS = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("settings"),
     guarantees=("two_leaders", "epoch_went_back"),
-    suites=("protocol",),
 )
 
 KILLED_REASSIGNING = kill_scenario(
@@ -196,7 +187,6 @@ KILLED_REASSIGNING = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("replicas"),
     guarantees=("two_leaders", "epoch_went_back"),
-    suites=("protocol",),
 )
 
 KILLED_CHANGING_RIGHTS = kill_scenario(
@@ -206,7 +196,6 @@ KILLED_CHANGING_RIGHTS = kill_scenario(
     both("AlterUserScramCredentials", "CreateAcls", "DeleteAcls"),
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
     guarantees=("unauthorised",),
-    suites=("protocol",),
 )
 
 KILLED_COMMANDING = kill_scenario(
@@ -224,7 +213,6 @@ KILLED_COMMANDING = kill_scenario(
     cluster=EXAMINED,
     workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
-    suites=("protocol",),
 )
 
 KILLED_CHANGING_ISRS = kill_scenario(

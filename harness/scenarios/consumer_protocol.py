@@ -37,7 +37,6 @@ def group_scenario(
     workload: WorkloadSpec,
     brokers: ClusterSpec | None = None,
     besides: tuple[str, ...] = EPOCHS,
-    suites: tuple[str, ...] = ("groups",),
     duration_s: float,
 ) -> Scenario:
     """A scenario of Apache Kafka 4, which keeps the guarantees of groups, and those of
@@ -45,7 +44,7 @@ def group_scenario(
     return Scenario(
         name=name,
         about=about,
-        suites=suites,
+        suites=("groups",),
         cluster=brokers or cluster(),
         workload=workload,
         faults=faults,
@@ -109,7 +108,6 @@ CONSUMER_PROTOCOL_MIGRATION = group_scenario(
     about="a classic group migrates to the protocol of KIP-848 while it works: each member that "
     "dies returns with the new protocol, members of both join and leave, and a coordinator dies",
     workload=load(migrates="true"),
-    suites=(),
     faults=(
         fault("kill_client", "member", 5, 3),
         fault("rebalance_storm", "members", 17, 6),

@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from urteil.suites.simulation.scenario import Run
 
 SEEDS = 6
-IN_DEFAULT = {"replication": 2, "transactions": 1, "groups": 1, "compaction": 1, "retention": 1}
-"""Of these, how many the default tests play of each mix; the others are thorough."""
+IN_DEFAULT = {
+    "replication": (2, 3),
+    "transactions": (1,),
+    "groups": (1,),
+    "compaction": (1,),
+    "retention": (1,),
+}
+"""The seeds of each mix that the default tests play, those of replication with mutants as well. The
+others are thorough."""
 Sound = Callable[[int, str], "Future[Run]"]
 RUNS = pytest.StashKey[list["Run"]]()
 
@@ -35,7 +42,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         first = metafunc.config.getoption("--first-seed")
         asked = metafunc.config.getoption("--seeds")
         cases = [
-            pytest.param(mix, first + n, marks=[pytest.mark.thorough] if n >= default else [])
+            pytest.param(
+                mix, first + n, marks=[] if first + n in default else [pytest.mark.thorough]
+            )
             for mix, default in IN_DEFAULT.items()
             for n in range(asked or SEEDS)
         ]

@@ -247,7 +247,6 @@ def racks_ignored(mark: Mark) -> None:
     models="a lookup of aborted transactions that ends with its first segment",
     scenario="transactions-held-open",
     guarantee="aborted_read",
-    unsimulated="not tried with the transactions of the simulation",
 )
 def aborted_in_first_segment_only(mark: Mark) -> None:
     """Removes aborted transactions that later segments' indexes have from a fetch's answer."""

@@ -276,7 +276,6 @@ def isr_never_shrinks(mark: Mark) -> None:
     models="a last stable offset that is computed only from the leader's own appends",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="not tried with the transactions of the simulation",
 )
 def open_transactions_forgotten(mark: Mark) -> None:
     """Clears the open transactions of a log when its broker becomes leader."""

@@ -176,7 +176,7 @@ def duplicate_offset_of_newest(mark: Mark) -> None:
     models="producer epochs that only the coordinator checks",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="two seeds of the simulation did not reach its line",
 )
 def old_producer_epoch_appended(mark: Mark) -> None:
     """Counts every producer epoch as the current one in an append."""

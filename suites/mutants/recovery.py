@@ -91,7 +91,7 @@ def epoch_zero_not_recovered(mark: Mark) -> None:
     models="an index that exists in memory only",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="not found by seed 1 of the transactions of the simulation",
 )
 def aborted_index_lost_on_restart(mark: Mark) -> None:
     """Skips the entries of the transaction index when a log is loaded."""

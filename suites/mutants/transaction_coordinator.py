@@ -46,7 +46,7 @@ def abort_marker_on_some_partitions(mark: Mark) -> None:
     models="a two-phase commit whose decision is not durable before its second phase",
     scenario="lost-decision",
     guarantee="torn_txn",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="not found by seed 1 of the transactions of the simulation",
 )
 def txn_commit_before_prepare_persisted(mark: Mark) -> None:
     """Sends the markers at once, and again after the decision is stored."""
@@ -165,7 +165,7 @@ def txn_coordinator_not_unloaded(mark: Mark) -> None:
     models="WriteTxnMarkers appended with acks=1",
     scenario="lost-markers",
     guarantee="torn_txn",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="not found by seed 1 of the transactions of the simulation",
 )
 def marker_not_replicated(mark: Mark) -> None:
     """Appends markers with acks=1."""
@@ -283,7 +283,7 @@ def txn_timeouts_not_loaded(mark: Mark) -> None:
     models="KIP-98: fencing that is forgotten when the coordinator changes",
     scenario="transactions-moved",
     guarantee="zombie_write",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="not found by seed 1 of the transactions of the simulation",
 )
 def producer_epoch_not_logged(mark: Mark) -> None:
     """Writes the previous epoch in InitProducerId's record, until a transaction begins."""

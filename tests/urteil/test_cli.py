@@ -36,6 +36,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("faults check latencie", "did you mean latency"),
         ("faults check pause --cluster c --target kafka", "leave them out"),
         ("faults hold pause -o x --cluster nobody", "write NAME=VALUE"),
+        ("faults hold lose_answer --apis Fetch --cluster nobody", "'--api'"),
         ("faults hold pause --cluster nobody", "no cluster nobody stands"),
         ("heal", "name what to heal: RUN"),
         ("heal nothing-here", "no run named 'nothing-here'"),

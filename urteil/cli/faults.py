@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import signal
 import tempfile
@@ -35,7 +36,13 @@ class FaultCommand(click.Command):
 
         own = {name for param in self.params for name in param.opts}
         kind = next((FAULTS[word] for word in args if word in FAULTS), None)
-        return super().parse_args(ctx, _with_fault_options(args, kind.options if kind else {}, own))
+        declared = kind.options if kind else {}
+        try:
+            return super().parse_args(ctx, _with_fault_options(args, declared, own))
+        except click.NoSuchOption as error:
+            known = [*own, *(f"--{name.replace('_', '-')}" for name in declared)]
+            near = difflib.get_close_matches(error.option_name, known)
+            raise click.NoSuchOption(error.option_name, possibilities=near, ctx=ctx) from None
 
 
 def _with_fault_options(

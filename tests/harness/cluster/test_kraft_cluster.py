@@ -54,13 +54,15 @@ def records(folder: Path, version: str) -> list[MetadataRecord]:
     """The committed records that a cluster leaves behind, whose state was read meanwhile."""
     with Cluster(ClusterSpec(), KraftTarget(version=version), folder) as cluster:
         play(cluster)
-    copies = [MetadataCopy(copy) for copy in folder.glob(f"nodes/b*/data/{FOLDER}")]
+    schemas = release_schemas(version)
+    folders = folder.glob(f"nodes/b*/data/{FOLDER}")
+    copies = [MetadataCopy(copy, lambda: schemas) for copy in folders]
     assert len(copies) == 3
     for copy in copies:
         copy.read_new()
     best, committed = find_committed(copies)
     log = MetadataLog(best.folder)
-    records = list(read_metadata(log, release_schemas(version)))
+    records = list(read_metadata(log, schemas))
     assert not log.damage
     return [record for record in records if record.offset < committed]
 

@@ -1,4 +1,5 @@
-"""Names of acts in the table `admin_ops` that the lab's own clients and the verifier use."""
+"""Names of acts and of what they change, in the tables `admin_ops` and `states`, that the lab's own
+clients and the verifier use."""
 
 from __future__ import annotations
 
@@ -12,5 +13,7 @@ DELETE_POSITION = "delete position"
 """Delete a group's committed position."""
 ADD_VOTER, REMOVE_VOTER = "add voter", "remove voter"
 """Changes of a dynamic quorum. `after` has the id of the controller's log directory."""
+QUORUM_VOTERS = "/quorum/voters"
+"""The path of a dynamic quorum's voters: in `settings`, directory ids by node id."""
 DEFAULT_CLIENT = "<default>"
 """In place of a client id: those that have no quota of their own."""

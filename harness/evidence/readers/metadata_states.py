@@ -14,14 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from urteil.harness.evidence.acts import DEFAULT_CLIENT
+from urteil.harness.evidence.acts import DEFAULT_CLIENT, QUORUM_VOTERS
 from urteil.harness.evidence.readers.metadata_image import TOPIC_RESOURCE, MetadataImage, Topic
 from urteil.harness.evidence.readers.metadata_log import VOTERS, MetadataRecord
 
 Row = dict[str, Any]
 
-QUORUM_VOTERS = "/quorum/voters"
-"""The path of a dynamic quorum's voters: in `settings`, directory ids by node id."""
 _GONE = -1
 _TOPICS = "/brokers/topics/"
 _BROKERS = "/brokers/ids/"

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from urteil.chaos.effects import Effect
-from urteil.harness.evidence.acts import ADD_VOTER, REMOVE_VOTER
+from urteil.harness.evidence.acts import ADD_VOTER, QUORUM_VOTERS, REMOVE_VOTER
 from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
-from urteil.harness.evidence.readers.metadata_states import QUORUM_VOTERS
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,

@@ -13,9 +13,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from urteil.harness.evidence.acts import ADD_VOTER, REMOVE_VOTER
+from urteil.harness.evidence.acts import ADD_VOTER, QUORUM_VOTERS, REMOVE_VOTER
 from urteil.harness.evidence.limits import SECOND_ZXID
-from urteil.harness.evidence.readers.metadata_states import QUORUM_VOTERS
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 

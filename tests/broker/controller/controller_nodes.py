@@ -62,7 +62,7 @@ class Node:
                 "broker.id": str(id),
                 "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
                 "zookeeper.connect": f"127.0.0.1:{zk_port}{chroot}",
-                "zookeeper.session.timeout.ms": "10000",
+                "zookeeper.session.timeout.ms": "20000",
                 "auto.leader.rebalance.enable": "false",
                 "default.replication.factor": "2",
                 "offsets.topic.replication.factor": "2",

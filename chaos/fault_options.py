@@ -82,11 +82,11 @@ class FaultOption:
 
     def _read_text(self, value: Option) -> str:
         """The text. A whole number has no point: a file's `versions = 9` is read as 9.0."""
-        if isinstance(value, float) and value.is_integer():
-            return f"{value:.0f}"
-        if self.choices and value not in (*self.choices, self.default):
-            raise ValueError(f"{self.name} is {value!r}: give {' or '.join(self.choices)}")
-        return str(value)
+        is_whole = isinstance(value, float) and value.is_integer()
+        given = f"{value:.0f}" if is_whole else str(value)
+        if self.choices and given not in (*self.choices, self.default):
+            raise ValueError(f"{self.name} is {given!r}: give {' or '.join(self.choices)}")
+        return given
 
 
 def number(

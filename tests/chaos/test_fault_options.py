@@ -37,6 +37,7 @@ def test_given_value_gets_the_declared_type(
         ("latency", "latency_ms", float("nan"), "latency_ms must be a number, not nan"),
         ("latency", "latency_ms", 0, "latency_ms=0 is not between 1 and 60000"),
         ("latency", "jitter_ms", 201, "jitter_ms=201 is not between 0 and latency_ms"),
+        ("partition", "direction", 2.0, "direction is '2': give one-way or two-way"),
         ("bandwidth", "rate_kb_per_s", 0, "rate_kb_per_s=0 is below 1"),
         ("kill_client", "for_good", "maybe", "for_good is 'maybe': give true or false"),
         ("partition", "direction", "up", "direction is 'up': give one-way or two-way"),

@@ -75,7 +75,8 @@ GUARANTEE = Guarantee(
     details=(
         "The time is that in which nothing hinders the partition's leader, as for "
         "`stalled_partition`. Other producers may receive answers meanwhile.",
-        "A finding is a producer and a partition, with the number of its records that waited.",
+        "A finding is a producer, a partition and such a time, with the number of records that "
+        "waited.",
     ),
     not_counted=(
         "Producers with transactions, and clients that were killed.",

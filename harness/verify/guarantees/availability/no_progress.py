@@ -16,10 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.availability.pending_sends import end_of_wait_ns, is_refused
+from urteil.harness.verify.guarantees.availability.pending_sends import (
+    end_of_wait_ns,
+    is_refused,
+    plain_producers,
+)
 from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.limits import FOREVER_NS, REFUSED, WAITS
-from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
+from urteil.harness.verify.reference import SmallHistory, Violation, subject_text
 
 _WAIT_NS = 2_000_000_000
 
@@ -110,6 +114,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A partition with senders acknowledges something late in a fault, after it and without one,
     and transactions that are tried again and again do not all fail."""
+    plain = plain_producers(history)
     for partition in history.partitions:
         acks_ns = [send.complete_ns for send in partition.sends if send.outcome == "ok"]
         first_ns = min(acks_ns, default=FOREVER_NS)
@@ -132,7 +137,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 send.client
                 for send, begin_ns, end_ns in waits
                 if begin_ns <= until_ns and end_ns >= due.from_ns and until_ns >= due.from_ns
-                if _is_plain_producer(history, send, due.to_ns)
+                if plain.get((send.client, send.session), -1) >= due.to_ns
             }
             has_ack = any(due.whole_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
             if first_ns < due.whole_ns and len(senders) > 1 and not has_ack:
@@ -144,7 +149,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 send.client
                 for send, begin_ns, end_ns in waits
                 if begin_ns <= since_ns + _WAIT_NS and end_ns >= limit_ns
-                if _is_plain_producer(history, send, limit_ns)
+                if plain.get((send.client, send.session), -1) >= limit_ns
             }
             if due.to_ns >= limit_ns and len(senders) > 1:
                 yield partition.violation("stopped", None, None, since_ns)
@@ -153,15 +158,6 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if not due.ended and due.tried >= least:
             subject = subject_text(due.from_ns, due.grp)
             yield Violation("transactions stopped", subject=subject)
-
-
-def _is_plain_producer(history: SmallHistory, send: Row, until_ns: int) -> bool:
-    """Whether the sender is a producer without transactions that lives so long."""
-    return any(
-        row.kind == "producer" and row.transactional_id is None and row.end_ns >= until_ns
-        for row in history.clients
-        if (row.client, row.session) == (send.client, send.session) and row.end_ns is not None
-    )
 
 
 GUARANTEE = Guarantee(

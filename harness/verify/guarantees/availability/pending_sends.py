@@ -1,4 +1,4 @@
-"""How long clients wait for the answer to a send, for reference checks."""
+"""How long which clients wait for the answer to a send, for reference checks."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def is_refused(send: Row) -> bool:
     """Whether a broker refused a send for its content."""
     error = (send.error or "").replace("_", "").upper()
     return send.outcome == "fail" and any(word in error for word in REFUSALS)
+
+
+def plain_producers(history: SmallHistory) -> dict[tuple[str, int], int]:
+    """The sessions of producers without transactions that ended, each with its end in ns."""
+    return {
+        (row.client, row.session): row.end_ns
+        for row in history.clients
+        if row.kind == "producer" and row.transactional_id is None and row.end_ns is not None
+    }

@@ -17,7 +17,11 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from urteil.harness.verify.guarantees.availability.pending_sends import end_of_wait_ns, is_refused
+from urteil.harness.verify.guarantees.availability.pending_sends import (
+    end_of_wait_ns,
+    is_refused,
+    plain_producers,
+)
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, Occasion
 from urteil.harness.verify.limits import FOREVER_NS, REFUSED, WAITS
 from urteil.harness.verify.reference import SmallHistory, Violation
@@ -66,11 +70,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """Between two acknowledgements of a partition that nothing hinders, no two producers try for
     longer than it may stand still."""
-    plain = {
-        (row.client, row.session): row.end_ns
-        for row in history.clients
-        if row.kind == "producer" and row.transactional_id is None and row.end_ns is not None
-    }
+    plain = plain_producers(history)
     for partition in history.partitions:
         acks_ns = sorted(
             send.complete_ns

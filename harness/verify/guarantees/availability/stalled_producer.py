@@ -11,7 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from urteil.harness.verify.guarantees.availability.pending_sends import end_of_wait_ns
+from urteil.harness.verify.guarantees.availability.pending_sends import (
+    end_of_wait_ns,
+    plain_producers,
+)
 from urteil.harness.verify.guarantees.base import Excuse, Guarantee, Occasion
 from urteil.harness.verify.limits import WAITS
 from urteil.harness.verify.plurals import count_text
@@ -42,11 +45,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No record of a live producer waits as long as its partition may stand still."""
-    plain = {
-        (row.client, row.session): row.end_ns
-        for row in history.clients
-        if row.kind == "producer" and row.transactional_id is None and row.end_ns is not None
-    }
+    plain = plain_producers(history)
     for partition in history.partitions:
         for free in partition.derived_rows("writable_intervals"):
             begins: dict[tuple[str, int], list[int]] = defaultdict(list)

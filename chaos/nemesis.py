@@ -19,11 +19,14 @@ from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, Link, NodeState, NotHealthy
 from urteil.chaos.schedule import PlannedFault
 from urteil.chaos.topology import EAST
+from urteil.chaos.waiting import until
 
 TICK_S = 0.05
 CHECK_EVERY_S = 2.0
 PATIENCE_S = 60.0
 RETRY_S = 0.25
+EXIT_S = 1.0
+"""Time in which a process that exits, and lets no tracer attach any more, has ended."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -333,8 +336,8 @@ class Nemesis:
         return room and self._may_begin(planned)
 
     def _begin(self, planned: PlannedFault, watch: EventWatch | None = None) -> bool:
-        """Begin a fault. False if no node has the role while other faults are active: a node may
-        have it after they are healed."""
+        """Begin a fault. False if no node has the role while other faults are active, or if one of
+        them ended the selected node meanwhile: a node may have the role after they are healed."""
         others = bool(self._active)
         arguments = replace(planned.arguments, event_link=watch.link if watch else "")
         if others:
@@ -348,12 +351,15 @@ class Nemesis:
             proof = fault.begin(controls)
         except NoTarget as reason:
             if others:
-                self.injections.remove(injection)
-                controls.release(hold)
+                self._withdraw(injection, controls, hold)
                 return False
             proof = Proof(acted=False, text=f"no target: {reason}")
         except Exception as failure:
             proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
+            if others and _has_lost_its_target(fault, controls):
+                self._withdraw(injection, controls, hold)
+                self._undo(fault, controls)
+                return False
             self._problem(f"{planned.fault} {planned.arguments.selector}: {proof.text}")
         injection.targets = fault.targets or (planned.arguments.selector,)
         injection.proof, injection.acted = proof.text, proof.acted
@@ -367,6 +373,17 @@ class Nemesis:
         verdict = "acts" if proof.acted else "DID NOT ACT"
         self.log(f"{planned.fault} {', '.join(injection.targets)} {verdict}: {proof.text}")
         return True
+
+    def _withdraw(self, injection: Injection, controls: Controls, hold: int) -> None:
+        """The fault has not begun: it will select its target again."""
+        self.injections.remove(injection)
+        controls.release(hold)
+
+    def _undo(self, fault: Fault, controls: Controls) -> None:
+        try:
+            fault.heal(controls)
+        except Exception as failure:
+            self._problem(f"healing {fault.name}: {type(failure).__name__}: {failure}")
 
     def _end(self, active: _Active) -> None:
         injection = active.injection
@@ -431,6 +448,14 @@ def _nodes_in(controls: Controls, nodes: Collection[str], *states: NodeState) ->
         return [node for node in nodes if controls.status(node).state in states]
     except LabFailure:
         return []
+
+
+def _has_lost_its_target(fault: Fault, controls: Controls) -> bool:
+    """Whether the one node on which the fault was to act has ended, or does within EXIT_S."""
+    if len(fault.targets) != 1 or fault.targets[0] not in controls.nodes:
+        return False
+    dead = until(lambda: _nodes_in(controls, fault.targets, NodeState.DEAD), deadline_s=EXIT_S)
+    return bool(dead)
 
 
 def _cuts(done: str) -> bool:

@@ -108,6 +108,27 @@ def test_fault_without_target_waits_for_other_faults_to_heal(tmp_path: Path) -> 
     assert not player.problems
 
 
+def test_fault_whose_target_died_by_another_fault_selects_again(tmp_path: Path) -> None:
+    class DyingFollower(PaperCluster):
+        def pause(self, node: str) -> NodeStatus:
+            if node == "b3":
+                self.states[node] = NodeState.DEAD
+                raise LabFailure("b3 has ended")
+            return super().pause(node)
+
+    specs = [
+        FaultSpec(fault="disk_full", target="b3", at_s=0, duration_s=0.6, choice="a"),
+        FaultSpec(fault="pause", target="follower", at_s=0.01, duration_s=0, choice="b"),
+    ]
+    player = nemesis(DyingFollower(), tmp_path, schedule(*specs))
+    player.play(duration_s=0)
+    full, paused = rows(tmp_path)
+    assert full["acted"]
+    assert paused["acted"]
+    assert paused["targets"] == '["b1"]'
+    assert not player.problems
+
+
 def test_exclusive_fault_acts_alone(tmp_path: Path) -> None:
     specs = [
         FaultSpec(fault="pause", target="b1", at_s=0, duration_s=0.1, choice="a"),

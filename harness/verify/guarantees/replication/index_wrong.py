@@ -7,7 +7,8 @@ end of the log are left out: after a power cut the next start repairs them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import Row, SmallHistory, Violation
@@ -63,6 +64,31 @@ def _mistake(entry: Row, is_inside: bool) -> str | None:
     return "transaction" if is_inside and entry.there != "abort" else None
 
 
+def _explain(row: Mapping[str, Any]) -> str:
+    kind, _, order = str(row["sub_kind"]).partition(", ")
+    entry = (
+        f"Entry {row['entry']} of the {kind} index of segment {row['segment_base']} on "
+        f"broker {row['broker']} names {place(row)}"
+    )
+    if order:
+        return f"{entry}, and the entry before it {row['prev_offset']}."
+    if row["there_base"] is None:
+        return f"{entry}, but nothing is there."
+    if kind == "transaction":
+        return f"{entry}, but no abort marker is there."
+    if kind == "offset":
+        return f"{entry}, but the batch it points at begins at {row['there_base']}."
+    if row["there_timestamp_ms"] != row["timestamp_ms"]:
+        return (
+            f"{entry} as of {row['timestamp_ms']}, but the batch there is of "
+            f"{row['there_timestamp_ms']}."
+        )
+    return (
+        f"{entry} as of {row['timestamp_ms']}, the largest timestamp so far, but a batch before it "
+        f"is of {row['before_timestamp_ms']}."
+    )
+
+
 GUARANTEE = Guarantee(
     name="index_wrong",
     rank=20,
@@ -86,7 +112,8 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT entries.bad AS sub_kind, entries.p, entries.offset AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, entries.broker, entries.segment_base, entries.entry,
-  entries.position, entries.timestamp_ms, entries.there_base, entries.there_timestamp_ms
+  entries.position, entries.timestamp_ms, entries.there_base, entries.there_timestamp_ms,
+  entries.before_timestamp_ms, entries.prev_offset
 FROM (SELECT placed_entries.*, {_BAD} AS bad
       FROM (SELECT partitions.p, indexes.*, logs_p.log_end,
               CASE WHEN indexes.there IS NULL AND indexes.offset < logs_p.log_end THEN 1
@@ -100,15 +127,7 @@ FROM (SELECT placed_entries.*, {_BAD} AS bad
             LEFT JOIN logs_p ON logs_p.p = partitions.p
               AND logs_p.broker = indexes.broker) placed_entries) entries
 WHERE entries.bad IS NOT NULL""",
-    explain=lambda row: (
-        f"Entry {row['entry']} of the {row['sub_kind']} index of segment {row['segment_base']} on "
-        f"broker {row['broker']} says {place(row)}, "
-        + (
-            "but nothing is there."
-            if row["there_base"] is None
-            else f"but the batch it points at begins at {row['there_base']}."
-        )
-    ),
+    explain=_explain,
     tie="finding.broker, finding.segment_base, finding.entry",
     needs=("indexes",),
     reads=("partitions", "logs_p", "indexes"),

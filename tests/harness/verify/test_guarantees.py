@@ -227,13 +227,15 @@ def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broker", "log_start", "expected"), [(2, 0, ["none"]), (1, 0, []), (2, 40, [])]
+    ("broker", "log_start", "version", "expected"),
+    [(2, 0, 7, ["none"]), (1, 0, 7, []), (2, 40, 7, []), (2, 0, 4, [])],
 )
-def test_deposed_or_truncated_leader_may_find_no_record_by_time(
-    broker: int, log_start: int, expected: list[str], tmp_path: Path
+def test_deposed_truncated_or_early_leader_may_find_no_record_by_time(
+    broker: int, log_start: int, version: int, expected: list[str], tmp_path: Path
 ) -> None:
     """A leader may have a segment that lies below its log's start: retention has just moved that
-    (Apache Kafka under `deletion` 71002), or it followed and had not removed it yet."""
+    (Apache Kafka under `deletion` 71002), or it followed and had not removed it yet. Before KIP-207
+    a new leader answers by a high watermark that lags (0.11.0.3 under `epoch-truncation` 1)."""
     tables = healthy()
     for row in tables["logs"]:
         row["log_start"] = log_start
@@ -241,6 +243,7 @@ def test_deposed_or_truncated_leader_may_find_no_record_by_time(
     at_ns = asked["complete_ns"] + 1
     fields = {"query": "time", "timestamp_ms": asked["timestamp_ms"], "offset": -1, "error": None}
     fields |= {"node": broker, "invoke_ns": at_ns, "complete_ns": at_ns + 1, "leader_epoch": -1}
+    fields |= {"api_version": version}
     tables["offset_answers"].append(tables["offset_answers"][0] | fields)
     result = alone("time_index_wrong", tmp_path, tables)
     assert [finding.sub_kind for finding in result.findings] == expected

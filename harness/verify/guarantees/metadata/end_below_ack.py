@@ -77,7 +77,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         ]
         for answer in partition.offset_answers:
             is_end = "latest" in answer.query and answer.error is None and answer.offset >= 0
-            if not is_end or answer.api_version < 5:
+            if not is_end or answer.api_version < END_AFTER_WATERMARK.version:
                 continue
             for kind, known in (("behind", acked), ("behind a read", received)):
                 if any(

@@ -14,8 +14,8 @@ from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.guarantees.losses import LOSSES_SHOWN
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_ANSWERED = """answers.api_version >= 5 AND answers.error IS NULL AND answers.offset >= 0
-  AND answers.leader_epoch >= 0"""
+_ANSWERED = f"""answers.api_version >= {END_AFTER_WATERMARK.version} AND answers.error IS NULL
+  AND answers.offset >= 0 AND answers.leader_epoch >= 0"""
 
 LATEST_ANSWERS = f"FROM answers WHERE answers.kind = 'latest' AND {_ANSWERED}"
 _ENDS = f"FROM answers WHERE answers.kind IN ('latest', 'stable') AND {_ANSWERED}"
@@ -29,7 +29,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             answers = [
                 row for row in partition.offset_answers
                 if word in row.query and row.error is None and row.offset >= 0
-                and row.api_version >= 5 and row.leader_epoch >= 0
+                and row.api_version >= END_AFTER_WATERMARK.version and row.leader_epoch >= 0
             ]  # fmt: skip
             for answer in answers:
                 if any(

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from urteil.chaos.capabilities import END_AFTER_WATERMARK
 from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
@@ -31,15 +32,16 @@ WHERE answers.kind = 'time' AND answers.asked_ms IS NOT NULL AND answers.error I
 """
 
 _FOUND = f"""
-SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.asked_ms, moments.told,
+SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.api_version,
+  moments.asked_ms, moments.told,
   MIN(moments.off) OVER (PARTITION BY moments.p ORDER BY moments.asked_ms DESC, moments.kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS first_off, moments.kind
 FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
-        answers.asked_ms,
+        answers.api_version, answers.asked_ms,
         COALESCE(answers.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
       UNION ALL
-      SELECT partitions.p, NULL, NULL, NULL, MAX(replicas.timestamp_ms), NULL, MIN(replicas.offset),
-        0
+      SELECT partitions.p, NULL, NULL, NULL, NULL, MAX(replicas.timestamp_ms), NULL,
+        MIN(replicas.offset), 0
       FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
         AND partitions.partition = replicas.partition
       JOIN (SELECT DISTINCT answers.p {_ASKED}) requested_partitions
@@ -249,7 +251,8 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
             for send in partition.sends
         )
         is_whole = part.log_start == 0 and part.cut_to is None
-        if is_owed and is_acked and is_whole and _may_lead(partition, answer):
+        knows_end = answer.api_version >= END_AFTER_WATERMARK.version
+        if is_owed and is_acked and is_whole and knows_end and _may_lead(partition, answer):
             yield partition.violation("none", answered, None, *subject)
     elif answered >= part.log_start:
         if first is not None and first < answered and is_owed:
@@ -331,6 +334,8 @@ GUARANTEE = Guarantee(
         "`none` of a broker that did not lead then, by ZooKeeper, or where the log has lost its "
         "begin to retention or an administrator (Apache Kafka searches a segment below the "
         "start).",
+        "`none` of a broker before KIP-207 (2.2.0): a new leader may not know yet what is "
+        "committed.",
         "With the largest timestamp an epoch above the record's: releases before 3.8 return the "
         "leader's own epoch.",
         "Topics with LogAppendTime for times and the newest record, which may be uncommitted. "
@@ -358,7 +363,8 @@ LEFT JOIN (SELECT slots.slot FROM slots JOIN partitions ON partitions.p = slots.
 LEFT JOIN ({_LED}) leaderships ON leaderships.p = lookups.p AND leaderships.node = lookups.node
   AND leaderships.invoke_ns = lookups.at_ns
 WHERE lookups.kind = 1 AND (
-  (lookups.told < 0 AND partitions.log_start = 0 AND partitions.cut_to IS NULL
+  (lookups.told < 0 AND lookups.api_version >= {END_AFTER_WATERMARK.version}
+   AND partitions.log_start = 0 AND partitions.cut_to IS NULL
    AND lookups.first_off IS NOT NULL
     AND acked_records.complete_ns < lookups.at_ns AND COALESCE(leaderships.led, 1) = 1
     AND (partitions.compacted = 0 OR kept_slots.slot IS NOT NULL))

@@ -38,6 +38,7 @@ def draw_lookups(scene: Scene) -> None:
             complete_ns=at_ns + S // 10, asked_ms=asked_ms if kind == "time" else None,
             found_ms=500 * offset + pick((0, 0, 700)) if is_found else None, offset=offset,
             leader_epoch=pick((-1, int(offset > 2), int(offset > 2), 5)),
+            api_version=pick((4, 5, 7)),
         )  # fmt: skip
 
 

@@ -381,6 +381,7 @@ class Controller:
                 request_timeout_ms=config.controller_socket_timeout_ms,
                 unclean_by_default=self._unclean_by_default,
                 deletion_enabled=config.delete_topic_enable,
+                make_topic_id=self.admin.make_topic_id,
             ),
             self._queue_for_term,
             lambda: self._queue_event("verify", self._verify),

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from urteil.broker.base.offload import yield_items
 from urteil.broker.controller import isr_changes
@@ -62,6 +63,7 @@ class TermOptions:
     request_timeout_ms: float
     unclean_by_default: Callable[[], bool]
     deletion_enabled: bool
+    make_topic_id: Callable[[], UUID]
 
 
 class Term:
@@ -101,7 +103,7 @@ class Term:
         )
         znodes_of_requests = AdminZnodes(zk, self._store)
         self._deletion = TopicDeletion(self._services, enabled=options.deletion_enabled)
-        self._topics = TopicLoading(zk, self._services, self._deletion)
+        self._topics = TopicLoading(zk, self._services, self._deletion, options.make_topic_id)
         self._reassignments = Reassignments(self._services, znodes_of_requests)
         self._requested_elections = RequestedElections(self._services, znodes_of_requests)
         self._log_dirs = LogDirEvents(self._services, znodes_of_requests)

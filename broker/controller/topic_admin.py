@@ -153,7 +153,7 @@ class TopicAdmin:
         """
         try:
             partitions, configs = self._validate(topic, view)
-            topic_id = ZERO_UUID if validate_only else self._make_id()
+            topic_id = ZERO_UUID if validate_only else self.make_topic_id()
             if not validate_only:
                 if not take(len(partitions)):
                     return TopicResult(error=OVER_QUOTA.error, message=OVER_QUOTA.message)
@@ -306,7 +306,7 @@ class TopicAdmin:
             return False
         return znodes.decode_topic(data).topic_id == assignment.topic_id
 
-    def _make_id(self) -> UUID:
+    def make_topic_id(self) -> UUID:
         """A random id whose text does not begin with a dash, which a command line would parse as an
         option (`Uuid.randomUuid`)."""
         while True:

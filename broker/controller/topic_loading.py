@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-import uuid
+from collections.abc import Callable
 from dataclasses import replace
+from uuid import UUID
 
 from urteil.broker.controller.services import Services
 from urteil.broker.controller.statuses import TopicPartition
@@ -19,10 +20,17 @@ log = logging.getLogger("controller")
 class TopicLoading:
     """Adds new topics and partitions to the context; removes topics that vanished."""
 
-    def __init__(self, zk: Session, services: Services, deletion: TopicDeletion) -> None:
+    def __init__(
+        self,
+        zk: Session,
+        services: Services,
+        deletion: TopicDeletion,
+        make_topic_id: Callable[[], UUID],
+    ) -> None:
         self._zk = zk
         self._services = services
         self._deletion = deletion
+        self._make_topic_id = make_topic_id
         self._changed: set[str] = set()  # topics whose nodes changed since they were read
 
     def mark_changed(self, path: str) -> None:
@@ -65,7 +73,7 @@ class TopicLoading:
             context.remove_topic(topic)
             known = None
         if known is None:
-            merged = stored if stored.topic_id else replace(stored, topic_id=uuid.uuid4())
+            merged = stored if stored.topic_id else replace(stored, topic_id=self._make_topic_id())
         elif topic in context.deleting:
             merged = known
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,14 +26,14 @@ _DELETED_FOLDER = re.compile(r".*-[0-9]+\.[0-9a-f]{32}-delete")
 _LONGEST_NAME = 255
 
 
-def future_folder_name(topic: str, partition: int) -> str:
+def future_folder_name(topic: str, partition: int, unique_id: str) -> str:
     """A name for the folder of a copy that is to replace a partition's log."""
-    return f"{topic}-{partition}.{uuid.uuid4().hex}-future"
+    return f"{topic}-{partition}.{unique_id}-future"
 
 
-def deleted_folder_name(topic: str, partition: int) -> str:
+def deleted_folder_name(topic: str, partition: int, unique_id: str) -> str:
     """A name for the folder of a log that is to be deleted (`LocalLog.logDeleteDirName`)."""
-    suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
+    suffix = f"-{partition}.{unique_id}-delete"
     return topic[: _LONGEST_NAME - len(suffix)] + suffix
 
 

@@ -362,7 +362,7 @@ class LogManager:
         """An empty copy of the partition's log in another directory. Raises OSError."""
         current, key = self._logs[topic, partition], (topic, partition)
         directory = next(each for each in self._directories if each.path == path)
-        name = future_folder_name(topic, partition)
+        name = future_folder_name(topic, partition, self.storage.unique_id())
         self._preferred.pop(key, None)
         try:
             log = self._create_in(directory, name, key, current.topic_id, current.config)
@@ -411,7 +411,7 @@ class LogManager:
         source.is_stale = True
         try:
             # its files stay open until their removal: a reader may still use them
-            old.rename_folder(deleted_folder_name(topic, partition))
+            old.rename_folder(deleted_folder_name(topic, partition, self.storage.unique_id()))
         except OSError as error:
             source.health.fail(error)
         self._maintenance.schedule_removal(old, self._clock.now_ms())

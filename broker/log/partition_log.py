@@ -672,7 +672,9 @@ class PartitionLog:
     def rename_for_delete(self) -> Path:
         """Close the log, rename its folder to `topic-partition.<id>-delete` and return it."""
         self.close(clean=False)
-        self.rename_folder(deleted_folder_name(self.topic, self.partition))
+        self.rename_folder(
+            deleted_folder_name(self.topic, self.partition, self._storage.unique_id())
+        )
         return self.directory
 
     def rename_folder(self, name: str) -> None:

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -252,6 +253,10 @@ class Storage:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def unique_id(self) -> str:
+        """32 hexadecimal digits for the name of a folder; no two calls return the same."""
+        return uuid.uuid4().hex
 
     def space(self, path: Path) -> tuple[int, int]:
         """(size, usable free space) of the volume of `path`, in bytes."""

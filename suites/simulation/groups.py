@@ -16,14 +16,8 @@ from urteil.broker.wire.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from urteil.suites.simulation.client import (
-    CLIENT_TIMEOUT_MS,
-    LOST,
-    Assignment,
-    Commit,
-    CommitRead,
-    CoordinatedClient,
-)
+from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, CoordinatedClient
+from urteil.suites.simulation.history import Assignment, Commit, CommitRead
 
 GROUP = "g"
 SESSION_MS = 6_000

@@ -8,17 +8,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from urteil.suites.simulation.checks import COMMITTED, Evidence
-from urteil.suites.simulation.client import (
-    Client,
-    CommittedReader,
-    History,
-    KeyedProducer,
-    Producer,
-    Reader,
-)
+from urteil.suites.simulation.client import Client
+from urteil.suites.simulation.evidence import COMMITTED, Evidence
 from urteil.suites.simulation.groups import Member, PositionAsker
+from urteil.suites.simulation.history import History
 from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.producers import KeyedProducer, Producer
+from urteil.suites.simulation.readers import CommittedReader, Reader
 from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, EndAsker, Writer
 
 TOPIC = "t"

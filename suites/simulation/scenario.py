@@ -14,11 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import Evidence, Finding, Glimpse, Place, Promises
-from urteil.suites.simulation.client import Client, History, Reader
+from urteil.suites.simulation.checks import Finding
+from urteil.suites.simulation.client import Client
 from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
+from urteil.suites.simulation.evidence import (
+    Evidence,
+    Glimpse,
+    Place,
+    Promises,
+    read_replicas,
+)
+from urteil.suites.simulation.history import History
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.mixes import MIXES, REPLICATION, TOPIC, Scale
+from urteil.suites.simulation.readers import Reader
 from urteil.suites.simulation.rows import rows_of
 from urteil.suites.simulation.schedule import LATENCY_S, Fault, Schedule
 from urteil.suites.simulation.waiting import holds_within
@@ -249,7 +258,7 @@ async def _read_all(
         hosted = replicas.partitions.items() if replicas else ()
         logs: dict[Place, Any] = {place: partition.log for place, partition in hosted}
         disk = cluster.disks[process(broker_id)]
-        for place, replica in checks.read_replicas(disk, broker_id, logs).items():
+        for place, replica in read_replicas(disk, broker_id, logs).items():
             evidence.replicas.setdefault(place, []).append(replica)
 
 

@@ -72,6 +72,7 @@ class Disk:
         self.fresh: dict[str, None] = {}  # new names of directories not synced since, in order
         self.replaced: dict[str, Inode | None] = {}  # what an unsynced replacement replaced
         self.locks: dict[str, DiskStorage] = {}
+        self.ids = 0  # how many names were made unique
 
     def lose_power(self, rng: random.Random) -> None:
         """Keep what was synced, and a seeded part of the rest, torn where it falls.
@@ -256,6 +257,10 @@ class DiskStorage:
         for names in (self.disk.fresh, self.disk.replaced):
             for each in [each for each in names if os.path.dirname(each) == str(path)]:
                 del names[each]
+
+    def unique_id(self) -> str:
+        self.disk.ids += 1
+        return f"{self.disk.ids:032x}"
 
     def space(self, path: Path) -> tuple[int, int]:
         return 1 << 40, 1 << 39

@@ -16,18 +16,15 @@ from urteil.broker.wire.messages import (
     ProduceRequest,
 )
 from urteil.suites.simulation.client import (
-    ACKED,
     CLIENT_TIMEOUT_MS,
     LATEST,
     LOST,
-    REQUEST_MS,
-    Answer,
     Client,
     CoordinatedClient,
-    Send,
-    Txn,
 )
 from urteil.suites.simulation.cluster import EPOCH_MS
+from urteil.suites.simulation.history import Answer, Send, Txn
+from urteil.suites.simulation.producers import ACKED, REQUEST_MS
 
 TIMEOUT_MS = 6_000
 CLEANUP_MS = 1_000

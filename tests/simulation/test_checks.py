@@ -10,8 +10,16 @@ import pytest
 
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import Evidence, Glimpse, Promises, Replica, judge
-from urteil.suites.simulation.client import (
+from urteil.suites.simulation.checks import judge
+from urteil.suites.simulation.cluster import EPOCH_MS
+from urteil.suites.simulation.evidence import (
+    COMMITTED,
+    Evidence,
+    Glimpse,
+    Promises,
+    Replica,
+)
+from urteil.suites.simulation.history import (
     Answer,
     Assignment,
     Commit,
@@ -21,7 +29,7 @@ from urteil.suites.simulation.client import (
     Send,
     Txn,
 )
-from urteil.suites.simulation.cluster import EPOCH_MS
+from urteil.suites.simulation.rows import OFFSETS_STATE
 from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
@@ -182,7 +190,7 @@ def with_txn(evidence: Evidence) -> None:
     """The third record is one of a transaction, which readers of committed records receive."""
     evidence.history.txns.append(txn(1))
     evidence.history.sends[3].txn = 1
-    evidence.history.readers_of_committed += ["r", checks.COMMITTED]
+    evidence.history.readers_of_committed += ["r", COMMITTED]
     evidence.committed[PLACE] = [read(n) for n in range(4)], 4
 
 
@@ -225,7 +233,7 @@ def commit(client: str, generation: int, offset: int, at_s: float) -> Commit:
 def with_group(evidence: Evidence) -> None:
     """Member a commits 5, then member b gets the partition and commits 7."""
     offsets = json.dumps({"leader": 1, "isr": [1, 2], "leader_epoch": 0, "controller_epoch": 1})
-    evidence.changes.append(Change(0.0, 0, checks.OFFSETS_STATE, offsets.encode(), 0))
+    evidence.changes.append(Change(0.0, 0, OFFSETS_STATE, offsets.encode(), 0))
     history = evidence.history
     history.assignments += [assign("a", 1, 1.0), assign("b", 2, 5.0)]
     history.commits += [commit("a", 1, 5, 2.0), commit("b", 2, 7, 6.0)]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from uuid import uuid4
 
 from urteil.broker.controller.controller_context import ControllerContext
 from urteil.broker.controller.election_counters import Elections
@@ -331,6 +332,7 @@ class SimulatedTerm:
                 request_timeout_ms=1000,
                 unclean_by_default=lambda: False,
                 deletion_enabled=deletion,
+                make_topic_id=uuid4,
             ),
             lambda method: self._queue.update({method: None}),
             lambda: None,

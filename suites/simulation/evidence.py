@@ -1,0 +1,133 @@
+"""What a simulation left behind: history, ZooKeeper's changes, the logs on disks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from urteil.suites.simulation.history import History, Read, Send
+from urteil.suites.simulation.storage import Disk
+from urteil.suites.simulation.zookeeper import Change
+
+Place = tuple[str, int]
+_STATE = re.compile(r"/brokers/topics/(?!__)([^/]+)/partitions/(\d+)/state")
+_SEGMENT = re.compile(r"/data/(?!__)(.+)-(\d+)/(\d{20})\.log")
+"""Topics of the brokers' own are not judged."""
+COMMITTED = "final committed"
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One replica's log on its disk in the end; below `watermark` all must agree."""
+
+    broker: int
+    batches: tuple[tuple[int, bytes], ...]
+    watermark: int
+    log_start: int = 0
+    segments: tuple[int, ...] = (0,)
+    """Their base offsets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """The settings of topics that brokers keep logs by, and when they had to have done it."""
+
+    configs: Mapping[str, str] = field(default_factory=dict)
+    late_s: float = 0.0
+    """How long after its time a segment may still be."""
+    calm_s: float = 0.0
+    """When all was healed."""
+    ends_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What a leader held of its partition at one moment."""
+
+    at_s: float
+    broker: int
+    place: Place
+    leader_epoch: int
+    isr: tuple[int, ...]
+    in_flight: bool
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All of it. `final` is the log as readers got it in the end."""
+
+    history: History
+    changes: list[Change]
+    final: dict[Place, list[Read]]
+    replicas: dict[Place, list[Replica]]
+    glimpses: list[Glimpse]
+    min_isr: int
+    troubles: list[str] = field(default_factory=list)
+    committed: dict[Place, tuple[list[Read], int]] = field(default_factory=dict)
+    """The log as readers of committed records got it in the end, and where it ended for them."""
+    txns_over_s: float | None = None
+    """When every transaction had to have ended."""
+    promises: Promises = field(default_factory=Promises)
+    begins: dict[tuple[str, Place], int] = field(default_factory=dict)
+    """Where the last pass of a reader over a partition began."""
+
+    def acked(self) -> Iterator[Send]:
+        return (send for send in self.history.sends if send.outcome == "ok")
+
+
+def read_replicas(disk: Disk, broker: int, logs: Mapping[Place, Any]) -> dict[Place, Replica]:
+    """The logs on a disk, straight from their segments; `logs` are the broker's own."""
+    segments_of: dict[Place, dict[int, bytes]] = defaultdict(dict)
+    for path in sorted(disk.files):
+        if match := _SEGMENT.fullmatch(path):
+            data = bytes(disk.files[path].data)
+            segments_of[match[1], int(match[2])][int(match[3])] = data
+    replicas = {}
+    for place, segments in segments_of.items():
+        log = logs.get(place)
+        replicas[place] = Replica(
+            broker,
+            tuple(_batches(b"".join(segments.values()))),
+            log.high_watermark if log else 0,
+            log.log_start_offset if log else 0,
+            tuple(segments),
+        )
+    return replicas
+
+
+def _batches(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "big") + 12
+        yield int.from_bytes(data[at : at + 8], "big"), data[at : at + size]
+        at += size
+
+
+def final_leaders(evidence: Evidence) -> dict[Place, int]:
+    """The last leader of each partition."""
+    return {
+        place: state["leader"]
+        for place, _, state in states_of(evidence.changes)
+        if state["leader"] >= 0
+    }
+
+
+def leaderless(evidence: Evidence) -> set[Place]:
+    """Partitions of which the last leader left no log, or of which no state is known."""
+    led = final_leaders(evidence)
+    held = {(place, record.broker) for place, some in evidence.replicas.items() for record in some}
+    places = {*evidence.final, *evidence.replicas, *led}
+    places |= {(send.topic, send.partition) for send in evidence.history.sends}
+    return {place for place in places if (place, led.get(place)) not in held}
+
+
+def states_of(changes: list[Change]) -> Iterator[tuple[Place, Change, dict[str, Any]]]:
+    """Every version of every partition's state."""
+    for change in changes:
+        match = _STATE.fullmatch(change.path)
+        if match and change.data is not None:
+            yield (match[1], int(match[2])), change, json.loads(change.data)

@@ -1,0 +1,141 @@
+"""What clients saw: a row for every call of theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from urteil.suites.simulation.cluster import EPOCH_MS
+
+
+@dataclass(slots=True)
+class Send:
+    """One batch and what came of it: `ok`, `fail` (certainly not), `info` (unknown)."""
+
+    client: str
+    topic: str
+    partition: int
+    values: tuple[str, ...]
+    begin_s: float
+    end_s: float = -1.0
+    outcome: str = "info"
+    offset: int = -1
+    node: int = -1
+    producer_id: int = -1
+    sequence: int = -1
+    error: str = ""
+    attempts: int = 0
+    session: int = 0
+    txn: int | None = None
+    keys: tuple[str, ...] = ()
+    """Of each record; none in topics that are not compacted."""
+    tombstones: frozenset[str] = frozenset()
+    """The values that are headers of records without a value."""
+
+
+@dataclass(slots=True)
+class Txn:
+    """One transaction: `committed`, `aborted`, `fenced` before its commit, or `unknown`."""
+
+    client: str
+    session: int
+    number: int
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    begin_s: float
+    init_invoke_s: float
+    init_s: float
+    commit_s: float = -1.0
+    end_s: float = -1.0
+    outcome: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where a partition ends: `latest` for readers of all records, `stable` for those of committed
+    ones."""
+
+    client: str
+    topic: str
+    partition: int
+    query: str
+    offset: int
+    node: int
+    invoke_s: float
+    complete_s: float
+
+
+class Assignment(NamedTuple):
+    """A partition that a member got (`assigned`), or that the leader gave a member (`given`)."""
+
+    client: str
+    generation: int
+    member_id: str
+    event: str
+    topic: str
+    partition: int
+    at_s: float
+
+
+class Commit(NamedTuple):
+    """A commit of one partition and what came of it."""
+
+    client: str
+    generation: int
+    member_id: str
+    topic: str
+    partition: int
+    offset: int
+    invoke_s: float
+    complete_s: float
+    outcome: str
+    error: str | None
+
+
+class CommitRead(NamedTuple):
+    """A committed offset as a broker answered it; -1 for none."""
+
+    client: str
+    topic: str
+    partition: int
+    offset: int
+    node: int
+    invoke_s: float
+    complete_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One record as a reader got it."""
+
+    client: str
+    topic: str
+    partition: int
+    offset: int
+    value: str
+    leader_epoch: int
+    at_s: float
+    key: str | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(slots=True)
+class History:
+    """What the clients saw."""
+
+    sends: list[Send] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    txns: list[Txn] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    readers_of_committed: list[str] = field(default_factory=list)
+    instances: dict[str, str] = field(default_factory=dict)
+    """Client to its `group.instance.id`."""
+    assignments: list[Assignment] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    commit_reads: list[CommitRead] = field(default_factory=list)
+
+
+def sent_ms(send: Send) -> int:
+    """The timestamp of its records."""
+    return EPOCH_MS + int(send.begin_s * 1000)

@@ -1,0 +1,143 @@
+"""Producers that repeat a batch until it is answered, or give it up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from urteil.broker.wire.batches import build_batch
+from urteil.broker.wire.errors import ErrorCode
+from urteil.broker.wire.messages import InitProducerIdRequest, ProduceRequest
+from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, Client
+from urteil.suites.simulation.history import Send, sent_ms
+
+IN_FLIGHT = 5
+"""Batches of a partition that an idempotent producer has under way: as many as a broker knows."""
+REQUEST_MS = 2500
+ACKED = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+REFUSED = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""Nothing was appended, for certain."""
+KEYS = 3
+"""Of each producer in a partition: its own, so that plain ones leave no fate of others open."""
+
+
+class Producer(Client):
+    """acks=all. An idempotent producer repeats a batch until it is answered; a plain one stops."""
+
+    def __init__(self, *given: Any, idempotent: bool) -> None:
+        super().__init__(*given)
+        self._idempotent = idempotent
+        self._next = 0
+        self._producer_id = self._epoch = -1
+
+    async def run(self, topic: str, partitions: int, sends: int, pause_s: float) -> None:
+        """Returns when every batch has an outcome. The first one goes alone: brokers that know
+        nothing of a producer take any sequence for its first (KAFKA-14359)."""
+        if self._idempotent:
+            await self._introduce()
+        share = [sends // partitions + (n < sends % partitions) for n in range(partitions)]
+        await asyncio.gather(
+            *(self._run(topic, n, share[n], pause_s * partitions) for n in range(partitions))
+        )
+
+    async def _introduce(self) -> None:
+        while True:
+            answer = await self.any_node(
+                InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0), 1
+            )
+            if answer.error_code == ErrorCode.NONE:
+                self._producer_id, self._epoch = answer.producer_id, answer.producer_epoch
+                return
+            await self.back_off()
+
+    async def _run(self, topic: str, partition: int, sends: int, pause_s: float) -> None:
+        sequence, room, under_way = 0, 1, deque[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(sends):
+                await asyncio.sleep(self.rng.expovariate(1 / pause_s))
+                if len(under_way) == room:
+                    await under_way.popleft()
+                    room = IN_FLIGHT if self._idempotent else 1
+                send = self._begin(topic, partition, sequence)
+                sequence += len(send.values)
+                settling = self._settle(send, tuple(under_way))
+                under_way.append(tasks.create_task(settling))
+
+    def _begin(self, topic: str, partition: int, sequence: int) -> Send:
+        count = self.rng.choice((1, 1, 2, 3))
+        values = tuple(f"{self.name}-{self._next + n}" for n in range(count))
+        self._next += count
+        send = Send(self.name, topic, partition, values, self._loop.time())
+        if self._idempotent:
+            send.producer_id, send.sequence = self._producer_id, sequence
+        self.history.sends.append(send)
+        return send
+
+    async def _settle(self, send: Send, earlier: tuple[asyncio.Task[None], ...] = ()) -> None:
+        """Its outcome. Out of order with nothing `earlier` open is as much as a client can learn: a
+        broker that restarted may know no more than its producers' last batches."""
+        padding = "x" * self.rng.randrange(20, 200)
+        batch = build_batch(
+            self._records(send, padding),
+            producer_id=send.producer_id,
+            producer_epoch=self._epoch,
+            base_sequence=send.sequence,
+        )
+        while True:
+            send.attempts += 1
+            is_oldest = all(task.done() for task in earlier)
+            send.outcome = await self._attempt(send, batch)
+            send.end_s = self._loop.time()
+            if not self._idempotent or send.outcome == "ok":
+                return
+            if is_oldest and send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
+                return
+            await self.forget_leader(send.topic, send.partition)
+
+    def _records(self, send: Send, padding: str) -> list[Any]:
+        """Key, value, headers and timestamp of each."""
+        at_ms = sent_ms(send)
+        return [(None, f"{value} {padding}".encode(), (), at_ms) for value in send.values]
+
+    async def _attempt(self, send: Send, batch: bytes) -> str:
+        part = ProduceRequest.PartitionProduceData(index=send.partition, records=batch)
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=REQUEST_MS,
+            topic_data=[ProduceRequest.TopicProduceData(name=send.topic, partition_data=[part])],
+        )
+        node = await self.leader(send.topic, send.partition)
+        try:
+            answer = await self.ask(node, request, 8, CLIENT_TIMEOUT_MS)
+        except LOST as error:
+            send.error = type(error).__name__
+            self._leaders.pop((send.topic, send.partition), None)
+            return "info"
+        part_response = answer.responses[0].partition_responses[0]
+        code = ErrorCode(part_response.error_code)
+        send.error = "" if code in ACKED else code.name
+        if code in ACKED:
+            send.offset, send.node = part_response.base_offset, node
+            return "ok"
+        self._leaders.pop((send.topic, send.partition), None)
+        return "fail" if code in REFUSED else "info"
+
+
+class KeyedProducer(Producer):
+    """Writes values and tombstones of a few keys."""
+
+    def _begin(self, topic: str, partition: int, sequence: int) -> Send:
+        send = super()._begin(topic, partition, sequence)
+        send.keys = tuple(f"{self.name}.{self.rng.randrange(KEYS)}" for _ in send.values)
+        send.tombstones = frozenset(value for value in send.values if self.rng.random() < 0.15)
+        return send
+
+    def _records(self, send: Send, padding: str) -> list[Any]:
+        at_ms = sent_ms(send)
+        return [
+            (key.encode(), None, (("id", value.encode()),), at_ms)
+            if value in send.tombstones
+            else (key.encode(), f"{value} {padding}".encode(), (), at_ms)
+            for key, value in zip(send.keys, send.values, strict=True)
+        ]

@@ -13,7 +13,7 @@ from urteil.chaos.capabilities import TRANSACTIONS
 from urteil.harness.verify.guarantees.base import SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.delivery.poll_skip import GUARANTEE as POLL_SKIP
 from urteil.harness.verify.guarantees.losses import LOSSES
-from urteil.harness.verify.guarantees.transactions.g0 import edges, explain_cycle
+from urteil.harness.verify.guarantees.transactions.isolation import edges, explain_cycle
 
 _PASSED_OVER = f"""
 SELECT skips.p, skips.off, skips.at_ns, skips.until_ns, skips.client AS reader,

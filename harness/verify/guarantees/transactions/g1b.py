@@ -7,11 +7,10 @@ failure; a reader that passes over the later record fails `fractured_read` and `
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import ALWAYS, DERIVED, Excuse, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import ADYA, cycles, edges, explain_cycle
+from urteil.harness.verify.guarantees.base import ALWAYS, Excuse
+from urteil.harness.verify.guarantees.transactions.isolation import ADYA, edges, isolation_guarantee
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="g1b",
     rank=82,
     about="a transaction read an intermediate state of another one",
@@ -25,20 +24,11 @@ GUARANTEE = Guarantee(
         "A transaction read a record of another one, and its position in a partition lies between "
         "two records of that one. Counted, never a failure.",
     ),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("wr", "early"),
-    violations=cycles("cycles.kind = 'g1b'"),
     excuses=(
         Excuse(
             when=ALWAYS,
             reason="the last stable offset may lie between two records of a transaction",
         ),
     ),
-    explain=explain_cycle,
-    tie="finding.txns",
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads"),
-    no_reference=DERIVED,
 )

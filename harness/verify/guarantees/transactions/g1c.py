@@ -7,17 +7,16 @@ writes."""
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Excuse, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import (
+from urteil.harness.verify.guarantees.base import Excuse
+from urteil.harness.verify.guarantees.transactions.isolation import (
     ADYA,
+    EVIDENCE,
     NOT_ISOLATED,
-    cycles,
     edges,
-    explain_cycle,
+    isolation_guarantee,
 )
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="g1c",
     rank=90,
     about="transactions read each other's records in a cycle",
@@ -34,10 +33,7 @@ GUARANTEE = Guarantee(
         "Circles that need the order of writes, too (permitted: Kafka does not isolate writes).",
         "Circles through a reader of uncommitted records (permitted).",
     ),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("wr", "early"),
-    violations=cycles("cycles.kind IN ('g1c', 'g1c uncommitted', 'g1c with writes')"),
     excuses=(
         NOT_ISOLATED.where("violation.sub_kind = 'g1c with writes'"),
         Excuse(
@@ -45,10 +41,5 @@ GUARANTEE = Guarantee(
             reason="readers of uncommitted records are promised no more",
         ),
     ),
-    explain=explain_cycle,
-    tie="finding.txns",
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads", "clients"),
-    no_reference=DERIVED,
+    rests_on=(*EVIDENCE, "clients"),
 )

@@ -6,11 +6,14 @@ reads alone, `precommitted_read` single reads that came too early."""
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import ADYA, cycles, edges, explain_cycle
+from urteil.harness.verify.guarantees.transactions.isolation import (
+    ADYA,
+    EVIDENCE,
+    edges,
+    isolation_guarantee,
+)
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="g1c_realtime",
     rank=92,
     about="a transaction read what depends on its own end",
@@ -25,15 +28,7 @@ GUARANTEE = Guarantee(
         "began after its commit was acknowledged.",
     ),
     not_counted=("Readers of uncommitted records.", "Cycles of reads alone (`g1c`)."),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("wr"),
-    violations=cycles("cycles.kind = 'g1c realtime'"),
-    explain=explain_cycle,
-    tie="finding.txns",
     compares_times=True,
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads", "clients"),
-    no_reference=DERIVED,
+    rests_on=(*EVIDENCE, "clients"),
 )

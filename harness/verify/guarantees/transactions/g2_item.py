@@ -5,17 +5,14 @@ Kafka's transactions are not serializable. This is therefore counted and never a
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import (
+from urteil.harness.verify.guarantees.transactions.isolation import (
     ADYA,
     SLICES,
-    cycles,
     edges,
-    explain_cycle,
+    isolation_guarantee,
 )
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="g2_item",
     rank=110,
     about="transactions missed each other's writes in a cycle",
@@ -28,15 +25,6 @@ GUARANTEE = Guarantee(
         "A cycle with at least two missed writes, one for each group of transactions that depend "
         "on each other in a circle. Counted, never a failure.",
     ),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("rw"),
-    violations=cycles("cycles.kind = 'g2_item'"),
     excuses=(SLICES,),
-    explain=explain_cycle,
-    tie="finding.txns",
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads"),
-    no_reference=DERIVED,
 )

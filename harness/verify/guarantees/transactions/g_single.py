@@ -5,11 +5,13 @@ counted and never a failure."""
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import SLICES, cycles, edges, explain_cycle
+from urteil.harness.verify.guarantees.transactions.isolation import (
+    SLICES,
+    edges,
+    isolation_guarantee,
+)
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="g_single",
     rank=100,
     about="a transaction missed a write of a transaction that it depends on",
@@ -21,15 +23,6 @@ GUARANTEE = Guarantee(
     details=(
         "A transaction missed a write of another one that it depends on. Counted, never a failure.",
     ),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("rw"),
-    violations=cycles("cycles.kind = 'g_single'"),
     excuses=(SLICES,),
-    explain=explain_cycle,
-    tie="finding.txns",
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads"),
-    no_reference=DERIVED,
 )

@@ -5,11 +5,10 @@ An append has no condition on the end of the log. This is therefore counted and 
 
 from __future__ import annotations
 
-from urteil.chaos.capabilities import TRANSACTIONS
-from urteil.harness.verify.guarantees.base import ALWAYS, DERIVED, Excuse, Guarantee, Occasion
-from urteil.harness.verify.guarantees.transactions.g0 import cycles, edges, explain_cycle
+from urteil.harness.verify.guarantees.base import ALWAYS, Excuse
+from urteil.harness.verify.guarantees.transactions.isolation import edges, isolation_guarantee
 
-GUARANTEE = Guarantee(
+GUARANTEE = isolation_guarantee(
     name="lost_update",
     rank=84,
     about="a transaction appended behind a record that it had not read",
@@ -24,15 +23,6 @@ GUARANTEE = Guarantee(
         "A transaction appended to a partition that it had read, and a record of another one lies "
         "between its position and its last append. Counted, never a failure.",
     ),
-    requires=(TRANSACTIONS,),
-    occasion=Occasion.READING_TRANSACTIONS,
     opportunities=edges("rw"),
-    violations=cycles("cycles.kind = 'lost_update'"),
     excuses=(Excuse(when=ALWAYS, reason="an append has no condition on the end of the log"),),
-    explain=explain_cycle,
-    tie="finding.txns",
-    needs=("txns", "sends", "reads"),
-    reads=("cycles", "graph"),
-    rests_on=("txns", "sends", "reads"),
-    no_reference=DERIVED,
 )

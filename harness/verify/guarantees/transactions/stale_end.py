@@ -13,7 +13,7 @@ from typing import Any
 
 from urteil.chaos.capabilities import END_AFTER_WATERMARK, TRANSACTIONS
 from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion, place
-from urteil.harness.verify.guarantees.transactions.g0 import explain_cycle
+from urteil.harness.verify.guarantees.transactions.isolation import explain_cycle
 from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -144,10 +145,10 @@ def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
 
 
 def _end_process(process: subprocess.Popen[str]) -> str:
-    """End the process, in order if possible. Returns its output."""
-    process.terminate()
-    try:
-        return process.communicate(timeout=END_S)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[1]
+    """End the process, in order if possible. Returns its output, or nothing if another process
+    still holds its standard error."""
+    for end in (process.terminate, process.kill):
+        end()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=END_S)[1]
+    return ""

@@ -14,6 +14,7 @@ from pathlib import Path
 from urteil.chaos.log_directories import partitions, segments
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
+from urteil.harness.child_process import await_exit
 from urteil.harness.dependencies.installation import MissingDependency
 from urteil.harness.dependencies.strace import strace_binary
 
@@ -77,11 +78,7 @@ class SlowDisk:
     def close(self) -> int:
         """Stop delaying. Returns the total number of delayed calls. Repeatable."""
         self._strace.terminate()
-        try:
-            self._strace.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._strace.kill()
-            self._strace.wait()
+        await_exit(self._strace, deadline_s=END_S)
         delays = self.delayed_calls()
         self._folder.cleanup()
         return delays

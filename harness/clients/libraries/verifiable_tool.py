@@ -18,6 +18,7 @@ from typing import Any
 
 from urteil.chaos.effects import Effect
 from urteil.chaos.waiting import until
+from urteil.harness.child_process import await_exit
 from urteil.harness.clients.spec import (
     METADATA_MAX_AGE_MS,
     RECONNECT_BACKOFF_MAX_MS,
@@ -93,7 +94,8 @@ class Tool:
     def check(self, stop: Stop) -> None:
         """ToolExited if the JVM exited without a requested stop."""
         if self.ended and not stop.is_set():
-            raise ToolExited(f"{self._name} ended with exit code {self._process.wait()}")
+            code = await_exit(self._process, deadline_s=KILL_S)
+            raise ToolExited(f"{self._name} ended with exit code {code}")
 
     def _read_output(self) -> None:
         assert self._process.stdout is not None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from urteil.chaos.waiting import until
+from urteil.harness.child_process import await_exit
 from urteil.harness.dependencies.installation import cache_dir
 from urteil.harness.runtimes.containers.bridge import add_bridge, remove_bridge
 from urteil.harness.runtimes.containers.daemon_cleanup import (
@@ -118,11 +119,7 @@ class Daemon:
             with suppress(Exception):  # an engine that no longer answers is killed below
                 self._empty()
             self.process.terminate()
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        await_exit(self.process, deadline_s=STOP_S)
         clean_up(self.run, self.data)
 
     def _empty(self) -> None:

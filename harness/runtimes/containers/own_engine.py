@@ -10,20 +10,24 @@ the engine process reads from a pipe whose other end only the session holds.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
+from urteil.harness.child_process import await_exit
 from urteil.harness.dependencies.installation import MissingDependency, can_apt
 from urteil.harness.reaper import VARIABLE
 from urteil.harness.runtimes.containers.docker_install import PACKAGE, install_docker
 from urteil.harness.runtimes.containers.engine import Engine, connect
 
+START_S = 180.0
 STOP_S = 40.0
 HOW = (
     f"install Docker, on Debian `apt-get install {PACKAGE}`, start it, and let your user reach it; "
@@ -108,12 +112,18 @@ def start_engine_process(
         env={name: value for name, value in os.environ.items() if name != VARIABLE},
     )
     assert process.stdout is not None
-    line = process.stdout.readline()
-    started = msgspec.json.decode(line, type=Started) if line else Started(problem="it died")
+    started = _read_report(process.stdout)
     if started.problem:
         _stop(process)
         raise MissingDependency("docker", f"the lab's own engine did not start: {started.problem}")
     return process, started
+
+
+def _read_report(pipe: IO[bytes]) -> Started:
+    if not select.select([pipe], [], [], START_S)[0]:
+        return Started(problem=f"its process reported nothing for {START_S:g} s")
+    line = pipe.readline()
+    return msgspec.json.decode(line, type=Started) if line else Started(problem="it died")
 
 
 def check_machine() -> None:
@@ -135,11 +145,7 @@ def _mounts() -> list[str]:
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()  # the daemon gets a parent-death signal
-        process.wait()
+    await_exit(process, deadline_s=STOP_S)  # if it is killed, the daemon gets a parent-death signal
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

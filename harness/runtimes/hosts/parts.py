@@ -33,6 +33,7 @@ ARCHIVE, HASH = "part.tar.gz", "part.sha256"
 PARTS = "../../parts"
 """The path from the folder of a node to the parts, the same on every host."""
 QUICK = 1
+UNPACK_S = 300.0
 BROKER_PACKAGES = Path(urteil.__file__).parent / "compose" / "broker" / "requirements.txt"
 AGENT_PACKAGES = ("msgspec", "psutil")
 CLIENT_PACKAGES = (
@@ -136,7 +137,9 @@ def _part_of_classes(jars: Part, lay: Callable[..., None]) -> Part:
             folder = Path(place) / "parts" / jars.name
             node.mkdir(parents=True)
             folder.mkdir(parents=True)
-            subprocess.run(["tar", "-xzf", jars.archive, "-C", folder], check=True)
+            subprocess.run(
+                ["tar", "-xzf", jars.archive, "-C", folder], check=True, timeout=UNPACK_S
+            )
             with contextlib.suppress(OSError):
                 lay(node, classpath=jars.classpath, cwd=node)
                 yield CLASSES, node / CLASSES

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.waiting import until
+from urteil.harness.child_process import await_exit
 from urteil.harness.clients.applications.declaration import HOST, AppProcess, Context, made_folder
 from urteil.harness.dependencies.java import utf8_locale
 from urteil.harness.dependencies.postgresql import USER, as_server_user, postgresql
@@ -136,11 +137,7 @@ def remove(context: Context) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the server at once but cleanly (SIGINT), by force after the deadline."""
     process.send_signal(signal.SIGINT)
-    try:
-        process.wait(TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    await_exit(process, deadline_s=TIMEOUT_S)
 
 
 def programs() -> Sequence[str]:

@@ -9,7 +9,6 @@ begun: a crash comes exactly before it.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import itertools
 import threading
 from collections.abc import Callable, Hashable
@@ -21,6 +20,7 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.link_rules import ANSWER, REQUEST, LinkRule
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.similar_names import suggest
 
 POLL_S = 0.05
 LINK_POLL_S = 0.02
@@ -95,9 +95,8 @@ def check_event(event: str) -> None:
     if event.startswith(LINK_EVENT):
         link_event_rule(event)
     elif event not in EVENTS:
-        nearest = difflib.get_close_matches(event, EVENTS, 1)
-        known = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(EVENTS)}"
-        raise ValueError(f"no event named {event!r}; {known} (or {LINK_EVENT_FORM})")
+        hint = suggest(event, EVENTS)
+        raise ValueError(f"no event named {event!r}; {hint} (or {LINK_EVENT_FORM})")
 
 
 def link_event_rule(event: str) -> LinkRule:

@@ -14,6 +14,7 @@ from urteil.chaos.fault_options import Option
 from urteil.chaos.faults import FAULTS, Proof
 from urteil.chaos.nemesis import Injection, append_link_events
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.similar_names import suggest
 
 RECOVERY_DEADLINE_S = 60.0
 EXPIRY_S = 600.0
@@ -52,7 +53,7 @@ class ManualFaults:
         acted; NotHealthy if the cluster does not recover in time.
         """
         if name not in FAULTS:
-            raise ValueError(f"no fault named {name!r}; known: {', '.join(FAULTS)}")
+            raise ValueError(f"no fault named {name!r}; {suggest(name, FAULTS)}")
         seed = f"{self._seed}/{len(self.injections)}/{name}"
         arguments = FaultArguments(
             target=target, topic=topic, partition=partition, seed=seed, options=options

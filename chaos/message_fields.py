@@ -7,7 +7,6 @@ message definitions in snake case, or the codec's own.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from urteil.chaos.protocol_names import API_NAMES, APIS
+from urteil.chaos.similar_names import suggest
 
 CATALOGUE = Path(__file__).with_name("proxy") / "fields.json"
 LIST = "[]"
@@ -64,7 +64,7 @@ def field_type(api: str, direction: str, path: str) -> str:
             raise ValueError(f"path {path!r}: {where} is not a message, it has no {step!r}")
         name = _find(fields, step)
         if name is None:
-            raise ValueError(f"path {path!r}: {where} has no field {step!r}{_hint(fields, step)}")
+            raise ValueError(f"path {path!r}: {where} has no field {step!r}; {_hint(fields, step)}")
         if name.endswith(LIST) != step.endswith(LIST):
             kind = "a list" if name.endswith(LIST) else "no list"
             raise ValueError(f"path {path!r}: write {name}, it is {kind}")
@@ -131,9 +131,7 @@ def _find(fields: Mapping[str, Any], step: str) -> str | None:
 
 
 def _hint(fields: Mapping[str, Any], step: str) -> str:
-    nearest = difflib.get_close_matches(step.lower(), fields, 3)
-    meant = f", did you mean {' or '.join(nearest)}?" if nearest else ""
-    return f"{meant}; there are {_names(fields)}" if fields else f"{meant}; it has none"
+    return suggest(step, sorted(fields)) if fields else "it has none"
 
 
 def _names(fields: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from dataclasses import replace
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.observations import CLIENT, WAN, Link, NodeState, PartitionView
+from urteil.chaos.similar_names import suggest
 from urteil.chaos.topology import EAST, WEST
 from urteil.chaos.waiting import until
 
@@ -348,6 +348,5 @@ def _check_nodes(listed: str, nodes: Sequence[str]) -> None:
             raise ValueError(
                 f"a role cannot be part of the list {listed!r}: list nodes, or give {word}"
             )
-        near = difflib.get_close_matches(word, ROLES, n=2, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"nodes are {', '.join(nodes)}"
+        hint = suggest(word, ROLES, otherwise=f"nodes are {', '.join(nodes)}")
         raise ValueError(f"{word!r} is neither a role nor a node; {hint}")

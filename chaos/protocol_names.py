@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from urteil.chaos.similar_names import suggest
 
 _APIS = """
 Produce Fetch ListOffsets Metadata LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown
@@ -66,9 +67,6 @@ STREAMS_TOPOLOGY_FENCED SHARE_SESSION_LIMIT_REACHED GROUP_DELETION_FAILED
 STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED CONTROLLER_ID_NOT_REGISTERED
 """
 
-NEAR = 0.7
-"""The likeness of a name that may be meant."""
-
 API_NAMES = tuple(_APIS.split())
 """The name of each API by its key."""
 
@@ -79,23 +77,8 @@ ERRORS = {name: code for code, name in enumerate(_ERRORS.split(), start=1)} | {
 
 
 def find_name(kind: str, names: Iterable[str], given: str) -> str:
-    """The name as Kafka writes it, in any case of letters. ValueError with the nearest names."""
+    """The name as Kafka writes it, in any case of letters. ValueError with similar names."""
     by_letters = {name.lower(): name for name in names}
     if given.lower() in by_letters:
         return by_letters[given.lower()]
-    nearest = " or ".join(by_letters[name] for name in _find_nearest(given.lower(), by_letters))
-    hint = f"did you mean {nearest}?" if nearest else f"known: {', '.join(by_letters.values())}"
-    raise ValueError(f"there is no {kind} {given}; {hint}")
-
-
-def _find_nearest(given: str, names: Iterable[str]) -> list[str]:
-    """At most 3 names that are like the given one, or begin so."""
-
-    def likeness(name: str) -> float:
-        beginning = name[: len(given)]
-        return max(
-            difflib.SequenceMatcher(None, given, spelling).ratio() for spelling in (name, beginning)
-        )
-
-    ranked = sorted(((likeness(name), name) for name in names), reverse=True)
-    return [name for ratio, name in ranked[:3] if ratio > NEAR]
+    raise ValueError(f"there is no {kind} {given}; {suggest(given, by_letters.values())}")

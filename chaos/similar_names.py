@@ -5,9 +5,31 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SIMILAR = 0.7
+"""The least similarity, between 0 and 1, of a name that may be meant."""
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The names that are like the given one; all names if none is."""
+MOST_SHOWN = 3
+"""The most names that an error offers."""
+
+
+def similar_names(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that are like the given one or begin like it, in any case; the most similar
+    first. An empty name is like none."""
+    given = name.lower()
+    if not given:
+        return []
+
+    def similarity(candidate: str) -> float:
+        spellings = (candidate.lower(), candidate.lower()[: len(given)])
+        return max(difflib.SequenceMatcher(None, given, text).ratio() for text in spellings)
+
+    ranked = sorted((-similarity(candidate), candidate) for candidate in known)
+    return [candidate for ratio, candidate in ranked[:MOST_SHOWN] if -ratio >= SIMILAR]
+
+
+def suggest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """`did you mean A or B?`. If no known name is similar, `otherwise`, or all known names."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    if similar := similar_names(name, names):
+        return f"did you mean {' or '.join(similar)}?"
+    return f"known: {', '.join(names) or 'none'}" if otherwise is None else otherwise

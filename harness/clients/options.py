@@ -8,7 +8,6 @@ stands in the module of that kind.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, Self
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import Meta, inspect
 
+from urteil.chaos.similar_names import suggest
 from urteil.harness.clients.promises import AT_LEAST_ONCE, Promise
 from urteil.harness.scenario import WorkloadSpec
 
@@ -74,8 +74,7 @@ def check_options(load: WorkloadSpec, declared: Iterable[type[WorkloadOptions]])
     types = {name: kind for options in declared for name, kind in _types(options).items()}
     for name, text in load.options.items():
         if name not in types:
-            near = difflib.get_close_matches(name, types, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(types)}"
+            hint = suggest(name, types)
             raise OptionError(f"workload option {name!r} does not exist; {hint}")
         _convert(name, text, types[name])
 

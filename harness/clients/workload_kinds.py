@@ -6,10 +6,9 @@ This module has the numbers that several client kinds use.
 
 from __future__ import annotations
 
-import difflib
-
 import msgspec
 
+from urteil.chaos.similar_names import suggest
 from urteil.harness.clients.options import CopierOptions, GroupOptions
 from urteil.harness.scenario import WorkloadSpec
 
@@ -105,8 +104,7 @@ def is_transactional(kind: str) -> bool:
 def check_workload_kind(kind: str) -> None:
     """Raise ValueError for a kind that does not exist."""
     if kind not in WORKLOAD_KINDS:
-        near = difflib.get_close_matches(kind, WORKLOAD_KINDS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WORKLOAD_KINDS)}"
+        hint = suggest(kind, WORKLOAD_KINDS)
         raise ValueError(f"workload kind {kind!r} does not exist; {hint}")
 
 

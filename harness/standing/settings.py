@@ -6,11 +6,11 @@ itself checks values: it reads a property file with them, as at its start.
 
 from __future__ import annotations
 
-import difflib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from urteil.chaos.similar_names import suggest
 from urteil.chaos.topology import LOCALHOST
 from urteil.harness.runtimes.process import MachinePrograms
 from urteil.harness.standing.state_file import StandingRequest
@@ -101,10 +101,9 @@ def _problem(kind: Target, request: StandingRequest) -> str:
         if known_settings and not (
             key in known_settings or key in PASSED_ON or key.startswith(PREFIXES)
         ):
-            return (
-                f"--set {key}: {kind.name} {kind.version} has no such setting"
-                f"{_suggestion(key, known_settings)}"
-            )
+            hint = suggest(key, sorted(known_settings), otherwise="")
+            refusal = f"--set {key}: {kind.name} {kind.version} has no such setting"
+            return f"{refusal}; {hint}" if hint else refusal
     # The file is temporary: its name means nothing to the user.
     refusal = check.refusal.replace(f"{node.properties_file}: ", "")
     if refusal:
@@ -126,13 +125,6 @@ def _any_node(home: Path, broker_id: int, kind: Target) -> BrokerNode:
         quorum_voters="" if kind.has_zookeeper else f"{broker_id}@{LOCALHOST}:9093",
         controller_port=9093,
     )
-
-
-def _suggestion(key: str, known_settings: Iterable[str]) -> str:
-    similar: Sequence[str] = difflib.get_close_matches(
-        key, sorted(known_settings), n=3, cutoff=0.75
-    )
-    return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def _blamed_settings(refusal: str, settings: Mapping[str, str]) -> str:

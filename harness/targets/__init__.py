@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from urteil.chaos.similar_names import suggest
 from urteil.harness.dependencies.kafka_releases import LINES, NEWEST, abbreviate, release_line
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.kraft import KraftTarget
@@ -58,6 +57,4 @@ def _kind(name: str) -> Target:
         return KraftTarget(version=version) if version else KraftTarget()
     if name == "urteil":
         return UrteilTarget()
-    near = difflib.get_close_matches(kind, ("urteil", "kafka", "kafka-kraft"), n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise ValueError(f"unknown target {name!r}; {hint}known: {', '.join(TARGETS)}")
+    raise ValueError(f"unknown target {name!r}; {suggest(kind, TARGETS)}")

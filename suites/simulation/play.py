@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urteil.chaos.similar_names import suggest
 from urteil.suites.simulation.environment import interpreter, module_command
 from urteil.suites.source_hook import BROKER
 
@@ -138,7 +139,7 @@ class _CannotPlay(Exception):
 
 def _require_known(kind: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        raise _CannotPlay(f"no {kind} is named {name}: there are {', '.join(sorted(known))}")
+        raise _CannotPlay(f"no {kind} is named {name}; {suggest(name, sorted(known))}")
 
 
 def _apply_mutant(name: str, bug: _Bug) -> None:

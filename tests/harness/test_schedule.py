@@ -127,7 +127,7 @@ LATE = "[[faults]]\nfault='latency'\ntarget='leader'\nat_s=1\noptions="
         (CRASH + "after_event='election'\nafter_acks=3", "two anchors"),
         (CRASH + "at_s=-1", "at_s is -1: give 0"),
         (CRASH + "at_s=1\ntarget='b4'", "'b4' is neither a role nor a node; nodes are b1, b2, b3"),
-        (CRASH + "at_s=1\ntarget='leeder'", "did you mean leader or sender?"),
+        (CRASH + "at_s=1\ntarget='leeder'", "did you mean leader?"),
         (CRASH + "at_s=1\noptions={foo=1}", "takes no option foo"),
         (CRASH + "at_s=1\ntarget='follower->leader'", "is a pair of links: give a role or a node"),
         (CRASH + "at_s=1\ntarget='leader,b1'", "a role cannot be part of the list"),

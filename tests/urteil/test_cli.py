@@ -46,7 +46,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("mutants no_crc", "did you mean no_crc_check?"),
         ("bugs kafka-636", "did you mean kafka-6361"),
         ("mutants --target kafka", "change our own broker, not --target kafka"),
-        ("mutants --suite deliver", "no suite 'deliver'; known: "),
+        ("mutants --suite deliver", "no suite 'deliver'; did you mean delivery?"),
         ("night --targets urteil,kafak", "unknown target 'kafak'"),
         ("night --targets mix:kafka,urteil", "a mix has commas of its own: use --target"),
         ("night --target kafak", "unknown target 'kafak'"),

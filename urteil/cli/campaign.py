@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from urteil.chaos.similar_names import suggest
 from urteil.cli import completion
 from urteil.cli.options import budget_option, engine_option, into_option, json_option, out_option
 from urteil.cli.run import EXIT_CODES
@@ -116,7 +117,7 @@ def chosen_scenarios(suites: Sequence[str], names_given: Sequence[str]) -> list[
     scenarios = [require_known("scenario", name, SCENARIOS) for name in names_given]
     for suite in suites:
         if suite not in SUITES:
-            raise click.UsageError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+            raise click.UsageError(f"no suite {suite!r}; {suggest(suite, SUITES)}")
         scenarios += SUITES[suite]
     return list(dict.fromkeys(scenarios)) if suites or names_given else list(SCENARIOS)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import signal
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from urteil.chaos.similar_names import similar_names
 from urteil.cli.options import Number, json_option
 from urteil.cli.suggestions import require_known
 from urteil.harness.wakeup_pipe import WakeupPipe
@@ -41,7 +41,7 @@ class FaultCommand(click.Command):
             return super().parse_args(ctx, _with_fault_options(args, declared, own))
         except click.NoSuchOption as error:
             known = [*own, *(f"--{name.replace('_', '-')}" for name in declared)]
-            near = difflib.get_close_matches(error.option_name, known)
+            near = similar_names(error.option_name, known)
             raise click.NoSuchOption(error.option_name, possibilities=near, ctx=ctx) from None
 
 

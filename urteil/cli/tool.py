@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 
 import click
 
+from urteil.chaos.similar_names import suggest
 from urteil.cli.cluster import sole_cluster
 from urteil.harness.kafka_tools import (
     NEW,
@@ -81,9 +81,7 @@ def _known_tool(word: str) -> Tool:
     name = tool_name(word)
     if name in TOOLS:
         return TOOLS[name]
-    similar = difflib.get_close_matches(name, TOOLS, n=3, cutoff=0.6)
-    remedy = f"did you mean {' or '.join(similar)}? " if similar else ""
-    raise click.UsageError(f"no tool named {name!r}; {remedy}known: {', '.join(sorted(TOOLS))}")
+    raise click.UsageError(f"no tool named {name!r}; {suggest(name, sorted(TOOLS))}")
 
 
 def _address(name: str | None, user: str | None) -> Address:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
+from urteil.chaos.similar_names import suggest
 from urteil.harness.clients.applications.declaration import Application
 from urteil.harness.clients.options import ApplicationOptions
 from urteil.harness.clients.workload_kinds import APPLICATION as APPLICATION
@@ -39,15 +39,13 @@ def application_of(load: WorkloadSpec) -> Application | None:
         return None
     options, known = ApplicationOptions.of(load), applications()
     if options.application not in known:
-        near = difflib.get_close_matches(options.application, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        hint = suggest(options.application, known)
         raise ValueError(f"application {options.application!r} does not exist; {hint}")
     application = known[options.application]
     if options.variant and options.variant not in application.variants:
-        known_variants = ", ".join(application.variants) or "none"
+        hint = suggest(options.variant, application.variants)
         raise ValueError(
-            f"application {application.name} has no variant {options.variant!r}; "
-            f"known: {known_variants}"
+            f"application {application.name} has no variant {options.variant!r}; {hint}"
         )
     return application
 

@@ -10,6 +10,7 @@ from operator import not_
 from pathlib import Path
 
 from urteil.chaos.observations import LabFailure
+from urteil.chaos.similar_names import suggest
 from urteil.chaos.waiting import until
 from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
 from urteil.harness.clients.applications.progress import PATIENCE_S
@@ -126,8 +127,7 @@ class RunningApplication:
         acts = self.application.acts
         if act not in acts:
             raise LabFailure(
-                f"application {self.application.name} has no act {act!r}; "
-                f"known: {', '.join(acts) or 'none'}"
+                f"application {self.application.name} has no act {act!r}; {suggest(act, acts)}"
             )
         return acts[act](self.context)
 

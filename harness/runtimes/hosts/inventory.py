@@ -26,6 +26,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from urteil.chaos.similar_names import suggest
+
 HIGHEST_PORT = 65_535
 EXAMPLE = "docs/guide/hosts.md has an example"
 Role = Literal["broker", "zookeeper", "controller", "client"]
@@ -146,7 +148,7 @@ def find_hosts(hosts: Iterable[Host], names: Iterable[str]) -> list[Host]:
     by_name = {host.name: host for host in hosts}
     for name in names:
         if name not in by_name:
-            raise ValueError(f"no host is named {name}: the inventory has {', '.join(by_name)}")
+            raise ValueError(f"no host is named {name}; {suggest(name, by_name)}")
     return [by_name[name] for name in names]
 
 

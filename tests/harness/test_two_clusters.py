@@ -11,8 +11,8 @@ from urteil.chaos.topology import EAST, WEST
 from urteil.harness.clients.kind import client_kinds
 from urteil.harness.clients.run_specs import RunSpecs
 from urteil.harness.cluster import open_second
-from urteil.harness.evidence.collection import _of_second
 from urteil.harness.evidence.limits import SECOND_ZXID
+from urteil.harness.evidence.state_collection import _of_second
 from urteil.harness.run.topics import fit_topics
 from urteil.harness.scenario import (
     ClusterSpec,

@@ -7,8 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from urteil.chaos.link_probes import probe
 from urteil.chaos.link_rules import LinkRule, RuleHit
@@ -25,12 +24,12 @@ from urteil.chaos.observations import (
     Transfer,
     UnreadableLink,
 )
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.protocol_names import API_NAMES
 from urteil.chaos.topology import Address, Plan, ProxyPlan
 from urteil.chaos.toxiproxy import Toxic, ToxiproxyFailed, ToxiproxyServer, ToxiproxyStuck
 from urteil.chaos.waiting import until
 
-T = TypeVar("T")
 STREAMS = (DOWNSTREAM, UPSTREAM)
 """Responses stall first, so that a cut often loses the response of a request that was served: the
 harder case for clients."""
@@ -78,7 +77,7 @@ class Links:
             self._closed.setdefault(link, set()).add("")
         for node in self._servers:
             self._launch(node)
-        _run_in_parallel(self._await_proxies, self._servers)
+        run_on_all(self._await_proxies, self._servers)
 
     def links(self) -> Sequence[Link]:
         return self._plan.links()
@@ -243,7 +242,7 @@ class Links:
             self._remove_rules(owner)
             for link in links:
                 self._forget(link, owner)
-            _run_in_parallel(lambda item: self._heal_source(*item), _by_source(links).items())
+            run_on_all(lambda item: self._heal_source(*item), _by_source(links).items())
 
     def _forget(self, link: Link, owner: str | None) -> None:
         """Remove the faults of `owner`, or all faults, from the intended state of a link."""
@@ -259,7 +258,7 @@ class Links:
     def heal_all(self) -> None:
         with self._lock:
             self.heal(self.links())
-            _run_in_parallel(self._verify_source, self._servers)
+            run_on_all(self._verify_source, self._servers)
 
     def probe(self, link: Link, *, timeout_s: float = 1.0) -> Probe:
         return self._probe_at(link, self._plan.link_address(link), timeout_s)
@@ -268,7 +267,7 @@ class Links:
         for node in self._servers:
             if not self._processes.toxiproxy_alive(node):
                 raise LabFailure(f"the Toxiproxy beside {node} died")
-        _run_in_parallel(lambda server: server.version(), self._servers.values())
+        run_on_all(lambda server: server.version(), self._servers.values())
 
     def disturbed_links(self) -> dict[Link, tuple[str, ...]]:
         """See `LinkControls.active`."""
@@ -291,7 +290,7 @@ class Links:
                 self._toxics[link] = [
                     existing for existing in self._toxics[link] if existing.name != toxic.name
                 ]
-            _run_in_parallel(lambda item: self._heal_source(*item), _by_source(older).items())
+            run_on_all(lambda item: self._heal_source(*item), _by_source(older).items())
             for link in links:
                 self._toxics[link] = [*self._toxics.get(link, []), toxic]
             self._on_proxies(links, lambda server, name: server.add_toxic(name, toxic))
@@ -312,7 +311,7 @@ class Links:
             except ToxiproxyStuck:
                 self.restart(node)
 
-        _run_in_parallel(on_source, _by_source(links).items())
+        run_on_all(on_source, _by_source(links).items())
 
     def _heal_source(self, node: str, links: Sequence[Link]) -> None:
         """Bring the proxies of one server to their intended state; restart it if it hangs."""
@@ -451,14 +450,3 @@ def _by_source(links: Iterable[Link]) -> dict[str, list[Link]]:
     for link in links:
         groups.setdefault(link.src, []).append(link)
     return groups
-
-
-def _run_in_parallel(act: Callable[[T], object], items: Iterable[T]) -> None:
-    """Call `act` for all items in parallel. Raises the first failure when all have ended."""
-    listed = list(items)
-    if not listed:
-        return
-    with ThreadPoolExecutor(max_workers=len(listed)) as pool:
-        futures = [pool.submit(act, item) for item in listed]
-    for future in futures:
-        future.result()

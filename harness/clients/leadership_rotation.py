@@ -22,6 +22,7 @@ from kafka.structs import TopicPartition
 
 from urteil.chaos.controls import Controls
 from urteil.chaos.observations import LabFailure, NodeState, PartitionView
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 POLL_S = 0.05
@@ -226,13 +227,7 @@ def _by_restart(controls: Controls, topics: Sequence[str], deadline: float) -> I
 
 def _stop_all_but(controls: Controls, broker: str) -> None:
     others = [other for other in controls.brokers if other != broker]
-    _run_on_all(lambda other: controls.stop(other, deadline_s=STOP_DEADLINE_S), others)
-
-
-def _run_on_all(act: Callable[[str], object], nodes: Sequence[str]) -> None:
-    """Call `act` for all nodes in parallel. Raises the first failure when all have ended."""
-    with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
-        list(pool.map(act, nodes))
+    run_on_all(lambda other: controls.stop(other, deadline_s=STOP_DEADLINE_S), others)
 
 
 def _await_in_sync(controls: Controls, topics: Sequence[str], broker: str, deadline: float) -> None:

@@ -8,7 +8,6 @@ counts, and a broker is present if all that answer list it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from operator import not_
 from typing import Any, NoReturn
@@ -28,6 +27,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kazoo.client import KazooClient
 
 from urteil.chaos.observations import LabFailure, PartitionView
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 from urteil.harness.protocol.message_schema import encode_uuid
@@ -163,9 +163,8 @@ class AnsweredState:
         """The answers of all brokers that answer. LabFailure if none does."""
         request = MetadataRequest[12](topics=None, allow_auto_topic_creation=False)
         frame = _frame(request)
-        with ThreadPoolExecutor(len(self._brokers)) as pool:
-            answers = pool.map(lambda address: _ask(address, frame), self._brokers.values())
-            pairs = list(zip(self._brokers, answers, strict=True))
+        answers = run_on_all(lambda address: _ask(address, frame), self._brokers.values())
+        pairs = list(zip(self._brokers, answers, strict=True))
         known = {
             node: MetadataResponse.decode(answer, version=12, header=True)
             for node, answer in pairs

@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -18,6 +17,7 @@ from urteil.chaos.capabilities import missing_capabilities
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import ClientPlace
@@ -300,8 +300,7 @@ class Cluster:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""
         try:
             alive = [node for node in self.plan.brokers if self.runtime.is_alive(node)]
-            with ThreadPoolExecutor(max_workers=max(1, len(alive))) as pool:
-                list(pool.map(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive))
+            run_on_all(lambda node: self.runtime.stop(node, deadline_s=deadline_s), alive)
         finally:
             self.close()
 

@@ -9,7 +9,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import not_
 from pathlib import Path
@@ -27,6 +26,7 @@ from urteil.chaos.observations import (
     NotHealthy,
 )
 from urteil.chaos.packet_controls import PacketControls
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import ClientPlace
@@ -198,8 +198,7 @@ class NodeCommands:
 
     def unexpected_ends(self) -> list[NodeStatus]:
         nodes = [node for node in self._nodes if node not in self._ended_by_us]
-        with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
-            states = list(pool.map(self.status, nodes))
+        states = run_on_all(self.status, nodes)
         return [state for state in states if state.state is NodeState.DEAD]
 
     def with_state(self) -> list[str]:
@@ -388,11 +387,11 @@ class ExternalCluster:
         """
         brokers = self._nodes_with_copies("b")
         try:
-            _run_for_each(self._controls.stop, brokers)
+            run_on_all(self._controls.stop, brokers)
             others = [*self._nodes_with_copies("z"), *self._nodes_with_copies("q")]
-            _run_for_each(self._copy, [*brokers, *others])
+            run_on_all(self._copy, [*brokers, *others])
         finally:
-            _run_for_each(self._controls.start, brokers)
+            run_on_all(self._controls.start, brokers)
         self._logs()
         self.close()
 
@@ -454,11 +453,6 @@ def _open_state(file: ExternalFile) -> ClusterState:
         return ZooKeeperState(file.zookeeper)
     brokers = {name: node.direct for name, node in file.nodes.items() if name[0] == "b"}
     return AnsweredState(brokers or {address: address for address in file.bootstrap})
-
-
-def _run_for_each(act: Callable[[str], object], nodes: Sequence[str]) -> None:
-    with ThreadPoolExecutor(max_workers=max(1, len(nodes))) as pool:
-        list(pool.map(act, nodes))
 
 
 def run_step(step: str, act: Callable[[], object]) -> str:

@@ -24,7 +24,7 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_in_parallel,
+    run_acts,
 )
 from urteil.harness.conformance.records import create_led_topic
 from urteil.harness.conformance.required_settings import (
@@ -39,9 +39,7 @@ NOTE_BYTES = 4_096
 
 def _join_too_many(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(MOST_MEMBERS + 1)]
-    results = sorted(
-        join.error_code for join in run_in_parallel([member.join for member in members])
-    )
+    results = sorted(join.error_code for join in run_acts([member.join for member in members]))
     return members[0].node, names(results)
 
 
@@ -182,7 +180,7 @@ def _leave_as_leader(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(2)]
     (leader,) = {join.leader for join in join_in_parallel(members)}
     first, second = sorted(members, key=lambda member: member.id != leader)
-    run_in_parallel([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
+    run_acts([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
     check("LeaveGroup", first.leave()[0])
     result = name_of(second.heartbeat())
     after = second.join_or_fail()
@@ -199,7 +197,7 @@ def _notice_newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
         joined.join_or_fail()
         return text
 
-    _, result = run_in_parallel([other.join_or_fail, await_rebalance])
+    _, result = run_acts([other.join_or_fail, await_rebalance])
     return joined.node, f"{result}, {joined.generation - before} later"
 
 

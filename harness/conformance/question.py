@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 from urteil.harness.protocol.connection import Connection
 
@@ -188,10 +188,9 @@ def by_all(brokers: Brokers, read: Callable[[int], str], answer: str) -> tuple[i
     return node, result
 
 
-def run_in_parallel(acts: Sequence[Callable[[], T]]) -> list[T]:
+def run_acts(acts: Sequence[Callable[[], T]]) -> list[T]:
     """Run several actions in parallel and return their results."""
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return [future.result() for future in [pool.submit(act) for act in acts]]
+    return run_on_all(lambda act: act(), acts)
 
 
 def _frame(request: Any, correlation: int, client_id: str = "examiner") -> bytes:

@@ -21,7 +21,7 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_in_parallel,
+    run_acts,
 )
 
 LATE_S, POLL_S = REBALANCE_MS / 1000 + 4, 0.2
@@ -63,7 +63,7 @@ def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
     def heartbeat_error() -> str:
         return _await_value(lambda: name_of(joined.heartbeat()), "UnknownMemberId")
 
-    return joined.node, ", then ".join(run_in_parallel([join, heartbeat_error]))
+    return joined.node, ", then ".join(run_acts([join, heartbeat_error]))
 
 
 def _commit_before_sync(brokers: Brokers, name: str) -> BrokerAnswer:

@@ -18,7 +18,7 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_in_parallel,
+    run_acts,
 )
 
 LATEST, EARLIEST, NEWEST = -1, -2, -3
@@ -238,7 +238,7 @@ def _wait_in_fetch(brokers: Brokers, name: str) -> BrokerAnswer:
         value = _format_partitions(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
         return value, (time.monotonic() - began) * 1_000
 
-    result, took_ms = run_in_parallel([wait, write])[0]
+    result, took_ms = run_acts([wait, write])[0]
     patient = "waited" if waited_ms >= WAIT_MS - 50 else f"{waited_ms:.0f} ms"
     return leader, f"{patient}, {result} {'at once' if took_ms < LONG_MS else 'late'}"
 

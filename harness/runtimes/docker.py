@@ -23,13 +23,14 @@ from docker.types import Mount
 from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.observations import LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.topology import USUAL, Layout
 from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.reaper import LABEL, start_reaper, sweep_containers
 from urteil.harness.runtimes.container_disks import REQUIREMENT, ContainerDisks
 from urteil.harness.runtimes.containers.engine import connect
 from urteil.harness.runtimes.containers.images import ensure_images
-from urteil.harness.runtimes.containers.pods import Pods, all_at_once
+from urteil.harness.runtimes.containers.pods import AT_ONCE, Pods
 from urteil.harness.runtimes.disks import path_in_home
 from urteil.harness.runtimes.false_clocks import FalseClocks
 from urteil.harness.runtimes.folder_archives import extract, pack_folder
@@ -334,7 +335,7 @@ class DockerRuntime:
             nodes = list(self._nodes.items())
             self._nodes.clear()
             failures: list[str] = []
-            all_at_once(lambda entry: self._give_back(*entry, failures), nodes)
+            run_on_all(lambda entry: self._give_back(*entry, failures), nodes, at_once=AT_ONCE)
             with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
                 self._pods.close()
             self._engine.client.close()

@@ -18,11 +18,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -30,9 +29,9 @@ from urteil.chaos.controls import ContainerControls, DiskControls
 from urteil.chaos.loopback import CLAIM_INDEX, CLAIM_PORT
 from urteil.chaos.observations import CLIENT, LabFailure, Limits, NodeState, NodeStatus
 from urteil.chaos.packet_controls import PacketControls
+from urteil.chaos.parallel import run_on_all
 from urteil.harness import host_clocks
 from urteil.harness.clients.processes import ClientPlace
-from urteil.harness.dependencies.class_data_sharing import ARCHIVE, use_archive
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.runtimes.disks import path_in_home
 from urteil.harness.runtimes.false_clocks import FalseClocks
@@ -43,6 +42,7 @@ from urteil.harness.runtimes.hosts.host_clock import FIRST_EXCHANGES, HostClock,
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, find_facts, require_usable
 from urteil.harness.runtimes.hosts.host_files import HostDisks, fetch_folder, replace_folder
 from urteil.harness.runtimes.hosts.host_packets import HostPackets
+from urteil.harness.runtimes.hosts.host_programs import HostPrograms
 from urteil.harness.runtimes.hosts.hosts_plan import BLOCKS, Block, HostsPlan, Place
 from urteil.harness.runtimes.hosts.inventory import (
     BROKER,
@@ -61,29 +61,21 @@ from urteil.harness.runtimes.hosts.parts import (
     clients_part,
     faketime_part,
     java_part,
-    kafka_classes_part,
-    kafka_part,
     lab_part,
     packages_part,
     toxiproxy_part,
-    zookeeper_classes_part,
-    zookeeper_part,
 )
 from urteil.harness.runtimes.hosts.remote_clients import PREFIX as CLIENTS
 from urteil.harness.runtimes.hosts.remote_clients import ClientHost, RemoteClients
 from urteil.harness.runtimes.process import MachinePrograms, ProcessRuntime
 from urteil.harness.runtimes.runtime import NodeSpec, Programs
 
-T = TypeVar("T")
-R = TypeVar("R")
 OUTPUT_S = 1.0
 CLIENT_OUTPUT_S = 0.25
 """For a host with clients: the lab follows their journals."""
 CLOCK_S = 5.0
 BESIDE = "toxiproxy-"
 CLIENTS_TOXIPROXY, FORWARDS = f"{BESIDE}{CLIENT}", f"{BESIDE}forwards"
-BIN = "../../bin"
-"""The path from the folder of a node to programs, the same on every host."""
 
 
 @dataclass(slots=True)
@@ -99,42 +91,6 @@ class _Machine:
 
     def call(self, operation: str, *arguments: Any, **deadline: float) -> Any:
         return self.connection.call(operation, *arguments, **deadline)
-
-
-class HostPrograms:
-    """The programs of a run on its hosts. What a host lacks is sent to it."""
-
-    def __init__(self, send: Callable[[Part], None]) -> None:
-        self._send = send
-
-    def python(self) -> str:
-        return f"{BIN}/python"
-
-    def java(self) -> str:
-        return f"{BIN}/java"
-
-    def toxiproxy(self) -> str:
-        return f"{BIN}/toxiproxy-server"
-
-    def zookeeper_classpath(self) -> str:
-        return self._classpath(zookeeper_part())
-
-    def kafka_classpath(self, version: str) -> str:
-        return self._classpath(kafka_part(version))
-
-    def zookeeper_classes(self) -> list[str]:
-        return self._classes(zookeeper_classes_part())
-
-    def kafka_classes(self, version: str) -> list[str]:
-        return self._classes(kafka_classes_part(version))
-
-    def _classpath(self, part: Part) -> str:
-        self._send(part)
-        return part.classpath
-
-    def _classes(self, part: Part) -> list[str]:
-        self._send(part)
-        return use_archive(f"{PARTS}/{part.name}/{ARCHIVE}")
 
 
 class SshRuntime:
@@ -181,10 +137,10 @@ class SshRuntime:
                 part()  # here once: the thread of each host would make it
             chosen = [*self._placed.values(), *self._client_hosts]
             used = list({host.name: host for host in chosen}.values())
-            opened = _at_once(self._open, used)
+            opened = run_on_all(self._open, used)
             require_usable([machine.facts for machine in opened])
-            _at_once(self._send_programs, opened)  # an agent would miss the lab meanwhile
-            _at_once(self._start_agent, opened)
+            run_on_all(self._send_programs, opened)  # an agent would miss the lab meanwhile
+            run_on_all(self._start_agent, opened)
             began = time.monotonic()
             self.plan = self._claim()
             self.opening_s = time.monotonic() - began
@@ -248,7 +204,7 @@ class SshRuntime:
     def _send(self, part: Part) -> None:
         with self._lock:
             if part.name not in self._sent:
-                _at_once(
+                run_on_all(
                     lambda machine: machine.connection.send_parts(
                         [part], machine.facts.found.parts
                     ),
@@ -264,7 +220,7 @@ class SshRuntime:
     def _claim(self) -> HostsPlan:
         """Find a block of ports that is free on all hosts."""
         for block in random.SystemRandom().sample(BLOCKS, len(BLOCKS)):
-            if self._claim_here(block) and all(_at_once(partial(_claim, block), self._in_use())):
+            if self._claim_here(block) and all(run_on_all(partial(_claim, block), self._in_use())):
                 return HostsPlan(block, self._places(), beside_lab=self._beside_lab.plan)
         raise LabFailure("no block of ports is free on all hosts: end other labs there")
 
@@ -418,9 +374,9 @@ class SshRuntime:
             self._followed.clear()
             folders, self._folders = dict(self._folders), {}
             failures: list[str] = []
-            _at_once(lambda machine: self._give_back(machine, folders, failures), self._in_use())
+            run_on_all(lambda machine: self._give_back(machine, folders, failures), self._in_use())
             failures += self._remote_clients.failures() if self._remote_clients else []
-            _at_once(lambda connection: connection.close(), self._connections)
+            run_on_all(lambda connection: connection.close(), self._connections)
             self._beside_lab.close()
             self._machines.clear()
             self._connections.clear()
@@ -518,12 +474,3 @@ class SshRuntime:
 def _claim(block: Block, machine: _Machine) -> bool:
     address = machine.connection.host.address
     return bool(machine.call("claim", block.octet, address, block.first_port, block.size))
-
-
-def _at_once(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Act on all items at once; the first failure is raised when all have ended."""
-    if not items:
-        return []
-    with ThreadPoolExecutor(len(items)) as pool:
-        futures = [pool.submit(act, item) for item in items]
-    return [future.result() for future in futures]

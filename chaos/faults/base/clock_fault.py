@@ -8,7 +8,8 @@ from typing import ClassVar
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import PROCESS, SSH, STARTED_BY_LAB, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import PROCESS, SSH, STARTED_BY_LAB, Fault, Proof
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 DEADLINE_S = 8.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from urteil.chaos import node_selectors
@@ -11,9 +10,10 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import flag
 from urteil.chaos.faults.base.cut_links import describe_answers
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_broken_links
+from urteil.chaos.faults.base.fault import LINKS_AT_ONCE, Fault, Proof, describe_broken_links
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import Link, Transfer
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 Both = tuple[Transfer, Transfer]
@@ -113,8 +113,7 @@ class DegradedLinks(Fault):
                 timeout_s=self.timeout_s,
             )
 
-        with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
-            return list(pool.map(measure, links))
+        return run_on_all(measure, links, at_once=LINKS_AT_ONCE)
 
 
 def select_fault_links(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from urteil.chaos.capabilities import Capability
 from urteil.chaos.controls import Controls
@@ -18,9 +17,10 @@ from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import COORDINATOR_OPTIONS, FaultOption, Option
 from urteil.chaos.link_rules import RuleHit
 from urteil.chaos.observations import Link, NodeState, NodeStatus, Probe
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.similar_names import suggest
 
-T = TypeVar("T")
+LINKS_AT_ONCE = 16
 
 EXPIRY_S = 60.0
 HEALED_S = 3.0
@@ -249,15 +249,6 @@ REGISTERED: dict[str, type[Fault]] = {}
 """Every defined fault by name, in the order of definition."""
 
 
-def run_on_all(action: Callable[[str], T], nodes: Sequence[str]) -> list[T]:
-    """Run `action` for all nodes in parallel. Returns the results in the order of `nodes`; raises
-    the first failure."""
-    if len(nodes) < 2:
-        return [action(node) for node in nodes]
-    with ThreadPoolExecutor(len(nodes)) as pool:
-        return list(pool.map(action, nodes))
-
-
 def was_killed(status: NodeStatus) -> bool:
     """Whether SIGKILL ended the process: also a controlled shutdown that took too long."""
     return status.exit_code in (-signal.SIGKILL, 128 + signal.SIGKILL)
@@ -283,5 +274,6 @@ def describe_broken_links(controls: Controls, links: Sequence[Link]) -> str:
 
 def probe_all(controls: Controls, links: Sequence[Link], *, timeout_s: float) -> list[Probe]:
     """Probe all links in parallel."""
-    with ThreadPoolExecutor(max(1, min(16, len(links)))) as pool:
-        return list(pool.map(lambda link: controls.net.probe(link, timeout_s=timeout_s), links))
+    return run_on_all(
+        lambda link: controls.net.probe(link, timeout_s=timeout_s), links, at_once=LINKS_AT_ONCE
+    )

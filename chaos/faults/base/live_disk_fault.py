@@ -12,9 +12,9 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_stopped_nodes,
-    run_on_all,
 )
 from urteil.chaos.observations import NodeState, NodeStatus
+from urteil.chaos.parallel import run_on_all
 
 
 class LiveDiskFault(Fault):

@@ -14,9 +14,9 @@ from urteil.chaos.faults.base.fault import (
     WITH_ZOOKEEPER,
     Fault,
     Proof,
-    run_on_all,
 )
 from urteil.chaos.observations import Limits
+from urteil.chaos.parallel import run_on_all
 
 CPUS = 0.1
 

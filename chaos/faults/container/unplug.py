@@ -12,9 +12,9 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_broken_links,
-    run_on_all,
 )
 from urteil.chaos.observations import Link
+from urteil.chaos.parallel import run_on_all
 
 
 class Unplug(Fault):

@@ -13,10 +13,10 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_stopped_nodes,
-    run_on_all,
 )
 from urteil.chaos.log_directories import delete_content
 from urteil.chaos.observations import NodeState
+from urteil.chaos.parallel import run_on_all
 
 
 class DiskEmptied(Fault):

@@ -8,7 +8,8 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import whole_number
-from urteil.chaos.faults.base.fault import ON_THIS_MACHINE, STARTED_BY_LAB, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import ON_THIS_MACHINE, STARTED_BY_LAB, Fault, Proof
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 SEEN_S = 20.0

@@ -16,7 +16,6 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_stopped_nodes,
-    run_on_all,
 )
 from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.log_directories import (
@@ -28,6 +27,7 @@ from urteil.chaos.log_directories import (
     recovery_points,
 )
 from urteil.chaos.observations import NodeState
+from urteil.chaos.parallel import run_on_all
 
 
 class PowerCut(Fault):

@@ -9,10 +9,10 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_stopped_nodes,
-    run_on_all,
     was_killed,
 )
 from urteil.chaos.observations import NodeState, NodeStatus
+from urteil.chaos.parallel import run_on_all
 
 
 class Crash(Fault):

@@ -10,9 +10,10 @@ from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.faults.base.recurring_steps import RecurringSteps, check_range
 from urteil.chaos.observations import NodeState
+from urteil.chaos.parallel import run_on_all
 
 
 class CrashLoop(Fault):

@@ -16,9 +16,9 @@ from urteil.chaos.faults.base.fault import (
     Fault,
     Proof,
     describe_stopped_nodes,
-    run_on_all,
 )
 from urteil.chaos.observations import Descriptors, LabFailure, Link, NodeState
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 FIRST_OPENED = 8

@@ -5,8 +5,9 @@ from __future__ import annotations
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes, run_on_all
+from urteil.chaos.faults.base.fault import Fault, Proof, describe_stopped_nodes
 from urteil.chaos.observations import NodeState
+from urteil.chaos.parallel import run_on_all
 
 
 class Pause(Fault):

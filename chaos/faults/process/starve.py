@@ -8,8 +8,9 @@ from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.fault import STARTED_BY_LAB, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import STARTED_BY_LAB, Fault, Proof
 from urteil.chaos.observations import Limits
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 THROTTLED_PERIODS = 3

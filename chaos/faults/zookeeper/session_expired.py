@@ -7,7 +7,8 @@ from operator import not_
 from urteil.chaos import node_selectors
 from urteil.chaos.controls import Controls
 from urteil.chaos.effects import Effect
-from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof, run_on_all
+from urteil.chaos.faults.base.fault import WITH_ZOOKEEPER, Fault, Proof
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.waiting import until
 
 DEADLINE_S = 5.0

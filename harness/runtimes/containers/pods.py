@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import docker
 import requests
@@ -23,12 +22,14 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from urteil.chaos.observations import CLIENT, LabFailure
+from urteil.chaos.parallel import run_on_all
 from urteil.chaos.topology import USUAL, Address, Layout
 from urteil.harness.reaper import LABEL
 from urteil.harness.runtimes.containers.engine import Engine
 from urteil.harness.runtimes.containers.pod_plan import PodPlan
 
-T = TypeVar("T")
+AT_ONCE = 8
+"""Requests to the engine at the same time."""
 SUBNETS = [f"198.{second}.{third}" for second in (18, 19) for third in range(1, 250)]
 TRIES = 50
 SYSCTLS = {"net.ipv4.tcp_syn_retries": "2"}
@@ -66,7 +67,11 @@ class Pods:
                     controllers=controllers,
                     layout=layout,
                 )
-                all_at_once(lambda node: self._start(node, image, control), self.plan.nodes)
+                run_on_all(
+                    lambda node: self._start(node, image, control),
+                    self.plan.nodes,
+                    at_once=AT_ONCE,
+                )
                 if layout.network:
                     self._open_network(layout.network)
                 self.plan.published = self._published_ports()
@@ -99,9 +104,9 @@ class Pods:
         pods, self._pods = list(self._pods.values()), {}
         networks, self._networks = self._networks, []
         try:
-            all_at_once(_remove, pods)
+            run_on_all(_remove, pods, at_once=AT_ONCE)
         finally:
-            all_at_once(self._remove_network, networks)
+            run_on_all(self._remove_network, networks, at_once=AT_ONCE)
 
     def _remove_network(self, network: Network) -> None:
         """Remove a network. Containers of others are disconnected first."""
@@ -179,16 +184,6 @@ class Pods:
                         port,
                     )
         return addresses
-
-
-def all_at_once(act: Callable[[T], object], items: Sequence[T]) -> None:
-    """Act on all at once; the first failure is raised when all have ended."""
-    if not items:
-        return
-    with ThreadPoolExecutor(max_workers=min(8, len(items))) as pool:
-        futures = [pool.submit(act, item) for item in items]
-    for future in futures:
-        future.result()
 
 
 def _start(container: DockerContainer) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from urteil.chaos.parallel import run_on_all
 from urteil.harness.runtimes.hosts.connection import HostConnection, HostFailure
 from urteil.harness.runtimes.hosts.host_facts import HostFacts, describe_offset, find_facts
 from urteil.harness.runtimes.hosts.inventory import Host
@@ -22,8 +22,7 @@ class HostCheck:
 
 def check_hosts(hosts: Sequence[Host]) -> list[HostCheck]:
     """Look at all hosts at once. Changes nothing there."""
-    with ThreadPoolExecutor(len(hosts)) as pool:
-        return list(pool.map(_check, hosts))
+    return run_on_all(_check, hosts)
 
 
 def _check(host: Host) -> HostCheck:

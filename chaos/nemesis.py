@@ -210,10 +210,10 @@ class Nemesis:
         away = _nodes_in(controls, servers, NodeState.DEAD, NodeState.PAUSED)
         serving = [node for node in servers if node not in away or node in starting]
 
-        def reached(broker: str) -> list[str]:
+        def reachable_nodes(broker: str) -> list[str]:
             return [node for node in serving if Link(broker, node) not in cut]
 
-        return any(len(reached(broker)) < needed for broker in brokers)
+        return any(len(reachable_nodes(broker)) < needed for broker in brokers)
 
     def _restore_nodes(self) -> None:
         """Resume, reconnect and start all nodes that a fault affected; links first."""

@@ -1,7 +1,7 @@
 """The operations on packets between the machines of a cluster that chaos may call.
 
 `chaos/controls.py` has the rules of all calls. A rule of a machine's packet filter sees addresses
-and ports of TCP, so it tells links apart by the machine of their source and by their destination.
+and ports of TCP, so it distinguishes links by the machine of their source and by their destination.
 An arrow means packets here: `b1->b2` are those that the machine of b1 sends to that of b2 for
 requests of b1 to b2, and for answers of b1 to b2.
 """
@@ -26,7 +26,7 @@ class PacketCount:
 class PacketControls(Protocol):
     """The packet filters of the machines."""
 
-    def crossing(self, links: Sequence[Link]) -> Sequence[Link]:
+    def crossing_links(self, links: Sequence[Link]) -> Sequence[Link]:
         """Those of the links whose packets go from one machine of the cluster to another."""
         ...
 

@@ -49,7 +49,7 @@ def draw_scenario(scenario: Scenario) -> Scenario:
         drawn = _replace(drawn, draw=_schedule(drawn, scenario.draw, draw))
     return _replace(
         drawn,
-        guarantees=(*scenario.guarantees, *_judged(drawn)),
+        guarantees=(*scenario.guarantees, *_judged_guarantees(drawn)),
         survives=Permit.STANDSTILL not in permits_of(drawn),
     )
 
@@ -171,7 +171,7 @@ def _can_act(choice: WeightedFault, scenario: Scenario) -> bool:
     return not named_effects(choice.fault) & lacking
 
 
-def _judged(scenario: Scenario) -> tuple[str, ...]:
+def _judged_guarantees(scenario: Scenario) -> tuple[str, ...]:
     """Guarantees that the drawn scenario always has occasion to judge."""
     load = scenario.workload
     in_transactions = is_transactional(load.kind)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from urteil.broker.base.remote_time import waiting
+from urteil.broker.base.remote_time import await_remote
 
 Result = TypeVar("Result")
 
@@ -83,7 +83,7 @@ class DelayedOperation(Generic[Result]):
         self._purgatory.delayed += 1
         self._purgatory.watched += len(watched)
         try:
-            return await waiting(self._future)
+            return await await_remote(self._future)
         finally:
             self._purgatory.delayed -= 1
             self._purgatory.watched -= len(watched)

@@ -25,12 +25,12 @@ _of_this_task: ContextVar[Waits | None] = ContextVar("waits", default=None)
 
 
 def begin(waits: Waits) -> None:
-    """Add to `waits` everything that this task awaits through `waiting`."""
+    """Add to `waits` everything that this task awaits through `await_remote`."""
     waits.task = asyncio.current_task()
     _of_this_task.set(waits)
 
 
-async def waiting(awaited: Awaitable[Result]) -> Result:
+async def await_remote(awaited: Awaitable[Result]) -> Result:
     """Await an event that a request depends on, and count the time.
 
     A task that a request started inherits the variable; its waits do not count.

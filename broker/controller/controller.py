@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from urteil.broker.base.clock import Clock
-from urteil.broker.base.remote_time import waiting
+from urteil.broker.base.remote_time import await_remote
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.controller import partition_requests, topic_requests
 from urteil.broker.controller.controller_context import ControllerContext
@@ -257,7 +257,7 @@ class Controller:
         self._waiting_requests[future] = not_controller
         self._queue_event(event, event)
         try:
-            return await waiting(future)
+            return await await_remote(future)
         finally:
             self._waiting_requests.pop(future, None)
 

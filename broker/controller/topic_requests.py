@@ -12,7 +12,7 @@ from typing import Protocol
 from uuid import UUID
 
 from urteil.broker.base.offload import run_pipelined, windows, yield_items
-from urteil.broker.base.remote_time import waiting
+from urteil.broker.base.remote_time import await_remote
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.config.descriptions import topic_settings
 from urteil.broker.config.live_properties import LiveProperties
@@ -377,7 +377,7 @@ async def wait_for_topics(
         async with asyncio.timeout(max(0, timeout_ms) / 1000):
             async for name in yield_items(names):
                 while not (done(term, name) or term.closed):
-                    await waiting(term.progress())
+                    await await_remote(term.progress())
             await term.senders.wait_for_answers(term.context.controller_id)
     except TimeoutError:
         pass

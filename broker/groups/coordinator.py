@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from urteil.broker.base.clock import Clock
-from urteil.broker.base.remote_time import waiting
+from urteil.broker.base.remote_time import await_remote
 from urteil.broker.base.tasks import Tasks
 from urteil.broker.config.broker_config import BrokerConfig
 from urteil.broker.coordination.shards import APPEND_ERRORS, Shards
@@ -184,7 +184,7 @@ class GroupCoordinator:
             now = self._snapshot(group, assigned)
             self.tasks.spawn(self._store_return(shard, group, now, request))
         self._handle_change(shard, group)
-        return await waiting(future)
+        return await await_remote(future)
 
     async def _store_return(
         self, shard: Shard, group: Group, now: Stored, request: JoinRequest
@@ -223,7 +223,7 @@ class GroupCoordinator:
                 self._store_assignment(shard, group, now, generation, dict(assignments))
             )
         self._schedule(group)
-        return await waiting(future)
+        return await await_remote(future)
 
     async def _store_assignment(
         self,

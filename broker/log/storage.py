@@ -28,7 +28,7 @@ _IOV_MAX = 1000
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """Add the file's name to errors of calls on descriptors."""
     try:
         yield
@@ -129,12 +129,12 @@ class File:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def truncate(self, size: int) -> None:
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             os.ftruncate(self._fd, size)
 
     def sync(self) -> None:
         """Sync the file's data and size to the device."""
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             os.fdatasync(self._fd)
 
     @property
@@ -149,7 +149,7 @@ class File:
 
     def set_modified_ms(self, time_ms: int) -> None:
         """Set the modification time, which retention reads."""
-        with _naming(self.path):
+        with _name_file_in_errors(self.path):
             os.utime(self._fd, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class Storage:
         part = path.with_name(path.name + ".tmp")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
-            with _naming(part):
+            with _name_file_in_errors(part):
                 rest = memoryview(data)
                 while rest:  # a disk that fills up accepts a part and fails at the next write
                     rest = rest[os.write(fd, rest) :]

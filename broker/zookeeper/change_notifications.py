@@ -55,7 +55,7 @@ class ChangeNotifications:
         self._giving.cancel()
 
     @contextlib.contextmanager
-    def notifying(self, data: bytes) -> Iterator[None]:
+    def notify_in_any_case(self, data: bytes) -> Iterator[None]:
         """A context for a write that may complete although its caller is cancelled: the
         notification is sent in any case."""
         try:

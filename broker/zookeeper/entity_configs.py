@@ -65,7 +65,7 @@ class EntityConfigs:
         cancelled, so that all brokers use the same settings.
         """
         notice = znodes.encode_config_change(f"{kind}/{entity}")
-        with self._notices.notifying(notice):
+        with self._notices.notify_in_any_case(notice):
             await put(self._zk, znodes.config_path(kind, entity), znodes.encode_config(settings))
         await self._notices.notify(notice)
 

@@ -66,7 +66,7 @@ def leadership_rounds(
     """
     deadline = time.monotonic() + deadline_s
 
-    def agreed(rounds: Generator[Leaders]) -> Iterator[Leaders]:
+    def await_agreements(rounds: Generator[Leaders]) -> Iterator[Leaders]:
         with closing(rounds):
             for leaders in rounds:
                 end = min(deadline, time.monotonic() + agreement_s)
@@ -74,16 +74,18 @@ def leadership_rounds(
                     report(problem)
                 yield leaders
 
-    yield from agreed(leaders for leaders in (_leaders(controls, topics),))
+    yield from await_agreements(leaders for leaders in (_leaders(controls, topics),))
     admin = KafkaAdminClient(
         bootstrap_servers=list(bootstrap), request_timeout_ms=REQUEST_TIMEOUT_MS
     )
     try:
         served = _served_apis(admin)
         if {ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS} <= served:
-            yield from agreed(_by_election(controls, _elector(admin), topics, deadline))
+            yield from await_agreements(_by_election(controls, _elector(admin), topics, deadline))
         elif CONTROLLED_SHUTDOWN in served:
-            yield from agreed(_by_election(controls, _znode_elector(controls), topics, deadline))
+            yield from await_agreements(
+                _by_election(controls, _znode_elector(controls), topics, deadline)
+            )
         elif restart:
             yield from _by_restart(controls, topics, deadline)
     finally:

@@ -425,12 +425,12 @@ class Cluster:
             for log_dir in self.log_dirs(name):
                 self.kinds[name].format(node, log_dir, former_starts=former_starts)
         if name in self.nodes:
-            env |= self._watched(name)
+            env |= self._library_environment(name)
         image = self.kinds[name].image if node else None
         spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
         self.runtime.start(name, spec)
 
-    def _watched(self, broker: str) -> dict[str, str]:
+    def _library_environment(self, broker: str) -> dict[str, str]:
         """The environment that loads the lab's libraries into a broker."""
         clocks, env = self.runtime.false_clocks, dict[str, str]()
         if self.spec.own_clocks and clocks is not None:

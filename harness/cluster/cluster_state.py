@@ -30,14 +30,14 @@ class ClusterState(Protocol):
 
     def registered_brokers(self) -> dict[str, int | None]:
         """The brokers that are present, each with the number of its registration; None where the
-        plane does not tell it."""
+        plane does not show it."""
         ...
 
     def controller(self) -> str | None: ...
 
     def voters(self) -> dict[str, str]:
         """The voters of KRaft's dynamic quorum, each with the id of its log directory; none of a
-        static quorum, and where the plane does not tell them."""
+        static quorum, and where the plane does not show them."""
         ...
 
     def controller_epoch(self) -> int:

@@ -157,7 +157,7 @@ class ZooKeeperState:
                 return []
             return [str(name) for name in names]
 
-        return self._retried(read)
+        return self._retry_read(read)
 
     def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
         """Value and stat of every path, None where there is no node."""
@@ -166,9 +166,9 @@ class ZooKeeperState:
             requests = [self.client.get_async(path) for path in paths]
             return [_znode(request) for request in requests]
 
-        return self._retried(read)
+        return self._retry_read(read)
 
-    def _retried(self, read: Callable[[], Value]) -> Value:
+    def _retry_read(self, read: Callable[[], Value]) -> Value:
         """Repeats a read that met the end of a connection or of the session: kazoo opens others."""
         try:
             answer: Value = KazooRetry(max_tries=-1, deadline=ANSWER_S, **PAUSES)(read)

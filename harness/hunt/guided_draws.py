@@ -143,12 +143,14 @@ def _play(requests: Sequence[Request]) -> list[DrawnRun]:
         if child.exit_code != 0:
             raise NoSimulation(f"the simulation ended early: {child.output}")
         return [
-            _counted(request, msgspec.json.decode(file.read_bytes(), type=_Played), folder / "run")
+            _count_run(
+                request, msgspec.json.decode(file.read_bytes(), type=_Played), folder / "run"
+            )
             for request, file in zip(requests, files, strict=True)
         ]
 
 
-def _counted(request: Request, played: _Played, run_dir: Path) -> DrawnRun:
+def _count_run(request: Request, played: _Played, run_dir: Path) -> DrawnRun:
     """The run with the counts over its rows, which are written as its evidence."""
     for table, rows in played.rows.items():
         evidence.write_rows(run_dir / "evidence" / table, SCHEMAS[table], rows)

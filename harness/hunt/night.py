@@ -152,7 +152,7 @@ class Night:
 
         Otherwise the candidate that is due most, under the first seed that was not played here.
         """
-        played = {run.job for run in self._begun()}
+        played = {run.job for run in self._begun_runs()}
         for row in filter(self._is_caught, self.ledger.rows):
             if (twin := self._twin_of(row.job)) not in played:
                 return twin
@@ -168,14 +168,14 @@ class Night:
         target = next((bug.fixed_target for bug in self.bugs if bug.name == job.bug), job.target)
         return msgspec.structs.replace(job, mutant=None, target=target)
 
-    def _begun(self) -> list[Row | Playing]:
+    def _begun_runs(self) -> list[Row | Playing]:
         return [*self.ledger.rows, *self._playing.values()]
 
     def _plays(self, candidate: Candidate) -> int:
-        return sum(run.job == candidate.job(run.job.seed) for run in self._begun())
+        return sum(run.job == candidate.job(run.job.seed) for run in self._begun_runs())
 
     def _last_played(self, candidate: Candidate) -> str:
-        times = [run.at for run in self._begun() if run.job == candidate.job(run.job.seed)]
+        times = [run.at for run in self._begun_runs() if run.job == candidate.job(run.job.seed)]
         before = self.history.last_played(candidate.job(0)) if self.history else ""
         return max([before, *times])
 

@@ -41,14 +41,14 @@ def play_seeds(seeds: Batch, play: Player) -> Iterator[SimulatedRun]:
             if missing:
                 deaths[missing[0]] += 1
                 if deaths[missing[0]] == MOST_DEATHS:
-                    yield _crashed(missing[0], played)
+                    yield _crashed_run(missing[0], played)
                     missing = missing[1:]
             if missing:
                 again.append(missing)
         batches = again
 
 
-def _crashed(seed: int, played: Simulation) -> SimulatedRun:
+def _crashed_run(seed: int, played: Simulation) -> SimulatedRun:
     how = "does not end" if played.is_late else f"exit code {played.exit_code}"
     last = played.output.strip().splitlines()[-1:] or [""]
     return SimulatedRun(seed=seed, findings={CRASH: f"{how}: {last[0]}"}, seconds=played.seconds)

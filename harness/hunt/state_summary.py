@@ -117,7 +117,13 @@ def reach_table(reach: Mapping[str, StateReach]) -> str:
     """A table of the states that were reached, by room."""
     heads = ("room", "state", "runs", "times", "scenarios")
     rows = [
-        [room, state.name, f"{its.runs} of {its.counted}", f"{its.times:,}", _some(its.scenarios)]
+        [
+            room,
+            state.name,
+            f"{its.runs} of {its.counted}",
+            f"{its.times:,}",
+            _first_scenarios(its.scenarios),
+        ]
         for room, states in ROOMS.items()
         for state in states
         if (its := reach[state.name]).runs
@@ -125,7 +131,7 @@ def reach_table(reach: Mapping[str, StateReach]) -> str:
     return markdown(heads, rows) if rows else ""
 
 
-def _some(scenarios: Counter[str]) -> str:
+def _first_scenarios(scenarios: Counter[str]) -> str:
     names = [name for name, count in scenarios.most_common() if count]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more

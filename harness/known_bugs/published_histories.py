@@ -33,7 +33,7 @@ class PublishedHistory:
         return FOLDER / "broken" / self.name / "history.edn"
 
     @property
-    def fixed(self) -> Path:
+    def fixed_history(self) -> Path:
         """The history without it."""
         return FOLDER / "fixed" / self.name / "history.edn"
 

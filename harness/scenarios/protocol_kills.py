@@ -38,7 +38,7 @@ def kills(*moments: str) -> tuple[FaultSpec, ...]:
     )
 
 
-def both(*apis: str) -> tuple[FaultSpec, ...]:
+def receiver_kills(*apis: str) -> tuple[FaultSpec, ...]:
     """The receiver of each API dies at a request and before an answer."""
     return kills(*(f"{api}:{frame} receiver" for api in apis for frame in ("answer", "request")))
 
@@ -85,7 +85,7 @@ def examiner(subject: str) -> WorkloadSpec:
 KILLED_PRODUCING = kill_scenario(
     "protocol-killed-producing",
     "a broker dies when a Produce or a Fetch reaches it, and before its answer arrives",
-    both("Produce", "Fetch"),
+    receiver_kills("Produce", "Fetch"),
     guarantees=("duplicate", "reordered_send"),
 )
 
@@ -114,7 +114,7 @@ KILLED_COPYING = kill_scenario(
     "before its answer arrives",
     (
         *(fault("kill_client", "transactional", at_s, 1) for at_s in (5, 12, 18)),
-        *both("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
+        *receiver_kills("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
     ),
     cluster=IN_TRANSACTIONS,
     workload=copiers(),
@@ -128,7 +128,7 @@ KILLED_IN_GROUP = kill_scenario(
     "protocol-killed-in-group",
     "a group's coordinator dies when a request reaches it by which a member stays or leaves, and "
     "before its answer arrives",
-    (fault("rebalance_storm", "group", 3, 50), *both("Heartbeat", "LeaveGroup")),
+    (fault("rebalance_storm", "group", 3, 50), *receiver_kills("Heartbeat", "LeaveGroup")),
     workload=MEMBERS,
     guarantees=OWNERSHIP,
     others_at_once=1,
@@ -138,7 +138,7 @@ KILLED_REBALANCING = kill_scenario(
     "protocol-killed-rebalancing",
     "a group's coordinator dies when a request reaches it by which a member joins or gets its "
     "partitions, and before its answer arrives",
-    (fault("rebalance_storm", "group", 3, 50), *both("SyncGroup", "JoinGroup")),
+    (fault("rebalance_storm", "group", 3, 50), *receiver_kills("SyncGroup", "JoinGroup")),
     workload=MEMBERS,
     guarantees=OWNERSHIP,
     others_at_once=1,
@@ -148,7 +148,7 @@ KILLED_COMMITTING = kill_scenario(
     "protocol-killed-committing",
     "a group's coordinator dies when a request reaches it that commits or deletes offsets, and "
     "before its answer arrives: offsets are registers",
-    both("OffsetCommit", "OffsetDelete", "DeleteGroups"),
+    receiver_kills("OffsetCommit", "OffsetDelete", "DeleteGroups"),
     workload=WorkloadSpec(
         kind="commits",
         topics=(DURABLE, POSITIONS_TOPIC),
@@ -163,7 +163,7 @@ KILLED_CHANGING_TOPICS = kill_scenario(
     "protocol-killed-changing-topics",
     "a broker dies when a request reaches it that creates, extends or deletes a topic, and before "
     "its answer arrives",
-    both("CreateTopics", "CreatePartitions", "DeleteTopics"),
+    receiver_kills("CreateTopics", "CreatePartitions", "DeleteTopics"),
     cluster=EXAMINED,
     workload=examiner("topics"),
     guarantees=("two_leaders", "epoch_went_back"),
@@ -173,7 +173,7 @@ KILLED_CHANGING_SETTINGS = kill_scenario(
     "protocol-killed-changing-settings",
     "a broker dies when a request reaches it that changes settings or quotas, and before its "
     "answer arrives",
-    both("AlterConfigs", "IncrementalAlterConfigs", "AlterClientQuotas"),
+    receiver_kills("AlterConfigs", "IncrementalAlterConfigs", "AlterClientQuotas"),
     cluster=EXAMINED,
     workload=examiner("settings"),
     guarantees=("two_leaders", "epoch_went_back"),
@@ -183,7 +183,7 @@ KILLED_REASSIGNING = kill_scenario(
     "protocol-killed-reassigning",
     "a broker dies when a request reaches it that moves replicas, elects a leader or deletes "
     "records, and before its answer arrives",
-    both("AlterPartitionReassignments", "ElectLeaders", "DeleteRecords"),
+    receiver_kills("AlterPartitionReassignments", "ElectLeaders", "DeleteRecords"),
     cluster=EXAMINED,
     workload=examiner("replicas"),
     guarantees=("two_leaders", "epoch_went_back"),
@@ -193,7 +193,7 @@ KILLED_CHANGING_RIGHTS = kill_scenario(
     "protocol-killed-changing-rights",
     "a broker dies when a request reaches it that changes ACLs or passwords, and before its answer "
     "arrives: each broker knows the present rights",
-    both("AlterUserScramCredentials", "CreateAcls", "DeleteAcls"),
+    receiver_kills("AlterUserScramCredentials", "CreateAcls", "DeleteAcls"),
     cluster=ClusterSpec(users=True, config=IMPATIENT_BROKERS),
     guarantees=("unauthorised",),
 )

@@ -459,7 +459,7 @@ class Partition:
         led = [row for row in copies if row.broker == self.final_leader]
         return any(row.transactional or row.control for row in led or copies)
 
-    def owing(self, offset: int, value_id: str | None) -> list[FinalPass]:
+    def owing_passes(self, offset: int, value_id: str | None) -> list[FinalPass]:
         """The final passes over an offset that must deliver the record there: readers of committed
         records need not deliver what is in a transaction, or beyond all logs."""
         over = [final_pass for final_pass in self.final_passes if final_pass.covers(offset)]

@@ -26,7 +26,7 @@ def compile_with_probes(path: Path) -> CodeType:
     source = path.read_text()
     digest = digest_of(source)
     cache = Path(importlib.util.cache_from_source(str(path), optimization=TAG))
-    if (code := _cached(cache, digest)) is None:
+    if (code := _read_cache(cache, digest)) is None:
         tree = probes.with_probes(source, relative(path), digest)
         code = compile(tree, str(path), "exec", dont_inherit=True)
         _keep(cache, digest, code)
@@ -40,7 +40,7 @@ def _head(digest: str) -> bytes:
 _VERSION = digest_of(Path(probes.__file__).read_text()).encode()
 
 
-def _cached(cache: Path, digest: str) -> CodeType | None:
+def _read_cache(cache: Path, digest: str) -> CodeType | None:
     head = _head(digest)
     try:
         content = cache.read_bytes()

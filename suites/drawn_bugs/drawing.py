@@ -60,17 +60,17 @@ def kinds() -> dict[str, list[Make]]:
     comparison = comparison_operator_replacement
     arithmetic = binary_operator_replacement
     return {
-        "comparison turned": _named(comparison, "ReplaceComparisonOperator", _TURNS),
-        "bound": _named(comparison, "ReplaceComparisonOperator", _BOUNDS),
+        "comparison turned": _operators(comparison, "ReplaceComparisonOperator", _TURNS),
+        "bound": _operators(comparison, "ReplaceComparisonOperator", _BOUNDS),
         "off by one": [
             number_replacer.NumberReplacer,
-            *_named(arithmetic, "ReplaceBinaryOperator", ("Add_Sub", "Sub_Add")),
+            *_operators(arithmetic, "ReplaceBinaryOperator", ("Add_Sub", "Sub_Add")),
         ],
         "condition turned": [
             boolean_replacer.AddNot,
             boolean_replacer.ReplaceAndWithOr,
             boolean_replacer.ReplaceOrWithAnd,
-            *_named(unary_operator_replacement, "ReplaceUnaryOperator", ("Delete_Not",)),
+            *_operators(unary_operator_replacement, "ReplaceUnaryOperator", ("Delete_Not",)),
         ],
         "constant turned": [
             boolean_replacer.ReplaceTrueWithFalse,
@@ -91,7 +91,7 @@ def kinds() -> dict[str, list[Make]]:
     }
 
 
-def _named(module: Any, prefix: str, names: Sequence[str]) -> list[Make]:
+def _operators(module: Any, prefix: str, names: Sequence[str]) -> list[Make]:
     return [getattr(module, f"{prefix}_{name}") for name in names]
 
 

@@ -39,7 +39,7 @@ def _statement(node: Any) -> Any | None:
     return inner if inside and inner.type not in ("string", "strings") else None
 
 
-def _assigned(statement: Any) -> tuple[str, str] | None:
+def _assignment(statement: Any) -> tuple[str, str] | None:
     """Target and value of `a.b = value`; None for other statements."""
     if statement.type != "expr_stmt" or len(statement.children) != 3:
         return None
@@ -60,7 +60,7 @@ def _is_logging(statement: Any) -> bool:
 
 def _is_reset(statement: Any) -> bool:
     """`self.x = None` and the like, or a call that empties something."""
-    if (assigned := _assigned(statement)) is not None:
+    if (assigned := _assignment(statement)) is not None:
         target, value = assigned
         return "." in target and value in _EMPTY
     if not _is_call(statement):

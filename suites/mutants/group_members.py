@@ -106,14 +106,14 @@ def static_member_not_fenced(mark: Mark) -> None:
         return check_current
 
     def pass_over(original: Function) -> Function:
-        def said(
+        def check(
             group: Any, member_id: str, instance_id: str | None, generation: int, now_ms: float
         ) -> Any:
             if instance_id is not None and member_id not in group.members:
                 return group.check_member(member_id, instance_id, generation)
             return original(group, member_id, instance_id, generation, now_ms)
 
-        return said
+        return check
 
     replace("urteil.broker.groups.group:Group._check_current", believe)
     replace("urteil.broker.groups.group:Group.heartbeat", pass_over)

@@ -47,7 +47,7 @@ def aborts_from_fetch_offset(mark: Mark) -> None:
     producers committed before."""
 
     def make(original: Function) -> Function:
-        def widened(log: Any, from_offset: int, to_offset: int) -> list[Any]:
+        def widen(log: Any, from_offset: int, to_offset: int) -> list[Any]:
             entries = original(log, from_offset, to_offset)
             if any(entry.first_offset > from_offset for entry in entries):
                 mark.hit()
@@ -56,7 +56,7 @@ def aborts_from_fetch_offset(mark: Mark) -> None:
                 for entry in entries
             ]
 
-        return widened
+        return widen
 
     replace("urteil.broker.log.partition_log:PartitionLog.aborted_transactions", make)
 

@@ -187,7 +187,7 @@ class Cluster:
         self.loop.network.kill(life.host, silent=False)
         life.machine.storage.is_alive = False  # type: ignore[attr-defined]
 
-    def ended(self) -> list[int]:
+    def ended_brokers(self) -> list[int]:
         """Brokers that halted by themselves, or could not start."""
         return [
             broker_id

@@ -49,12 +49,12 @@ CONTROLLER, REGISTRATIONS = "/controller", "/brokers/ids/"
 def rows_of(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """The rows by table. The id of a topic is its name."""
     history = small_history(evidence)
-    tables = {name: [_placed(row) for row in getattr(history, name)] for name in TABLES}
+    tables = {name: [_add_place(row) for row in getattr(history, name)] for name in TABLES}
     tables["states"] += _of_brokers(evidence)
     return tables
 
 
-def _placed(row: dict[str, Any]) -> dict[str, Any]:
+def _add_place(row: dict[str, Any]) -> dict[str, Any]:
     topic, partition = row["topic"], row["partition"]
     path = f"/brokers/topics/{topic}/partitions/{partition}/state"
     return {"topic_id": topic, "path": path} | row

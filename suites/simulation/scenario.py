@@ -67,12 +67,12 @@ class Run:
             f"{self.virtual_s:.0f} virtual s in {self.real_s:.1f} s, "
             f"calls {dict(self.outcomes)}, {self.restarts} restarts, "
             f"faults {dict(Counter(fault.name for fault in self.faults))}",
-            *(f"  {line}" for line in self._told()),
+            *(f"  {line}" for line in self._first_sentences()),
             f"  again: urteil simulate --seeds {self.seed} --mix {self.mix}",
         ]
         return "\n".join(lines)
 
-    def _told(self) -> Iterator[str]:
+    def _first_sentences(self) -> Iterator[str]:
         """The first findings of every guarantee."""
         by_guarantee: dict[str, list[str]] = {}
         for finding in self.findings:
@@ -154,7 +154,7 @@ async def _play(
         PROPERTIES["min.insync.replicas"]))  # fmt: skip
     for broker_id in BROKERS:
         cluster.start(broker_id)
-    await _until(lambda: _registered(cluster), STARTING_S, "three brokers registered")
+    await _until(lambda: _are_brokers_registered(cluster), STARTING_S, "three brokers registered")
     admin = Client(loop, "admin", history, rng.getrandbits(64))
     async with asyncio.timeout(STARTING_S):
         await admin.host.create_task(admin.create_topic(TOPIC, scale.partitions, mix.configs))
@@ -191,7 +191,7 @@ async def _until(condition: Callable[[], bool], within_s: float, what: str) -> N
         raise TimeoutError(f"{what}: not within {within_s:.0f} s of the start")
 
 
-def _registered(cluster: Cluster) -> bool:
+def _are_brokers_registered(cluster: Cluster) -> bool:
     ids = "/brokers/ids"
     return cluster.ensemble.exists(ids) is not None and len(cluster.ensemble.children(ids)) == 3
 

@@ -99,7 +99,7 @@ class Schedule:
     async def play(self, duration_s: float, given: Sequence[Fault] | None = None) -> None:
         """For so long; then heal. Given faults have names of `FAULTS`."""
         self._began_s = self._loop.time()
-        playing = self._drawn() if given is None else [self._repeat(fault) for fault in given]
+        playing = self._draw_actors() if given is None else [self._repeat(fault) for fault in given]
         actors = [asyncio.ensure_future(each) for each in playing]
         watching = asyncio.ensure_future(self.revive())
         await asyncio.sleep(duration_s)
@@ -109,7 +109,7 @@ class Schedule:
         watching.cancel()
         self.heal()
 
-    def _drawn(self) -> list[Coroutine[Any, Any, None]]:
+    def _draw_actors(self) -> list[Coroutine[Any, Any, None]]:
         return [
             self._act(PROCESSES, (1.0, 6.0)),
             self._act(LINKS, (1.0, 6.0)),
@@ -133,7 +133,7 @@ class Schedule:
             self.restart_ended()
 
     def restart_ended(self) -> None:
-        for broker_id in self._cluster.ended():
+        for broker_id in self._cluster.ended_brokers():
             life = self._cluster.lives[broker_id]
             if life.starting.done() and (error := life.starting.exception()) is not None:
                 self.failed_starts.append(error)
@@ -181,15 +181,15 @@ class Schedule:
         await self._crash_and_restart([] if controller is None else [controller])
 
     async def _crash(self) -> None:
-        await self._crash_and_restart(self._some(1))
+        await self._crash_and_restart(self._sample_brokers(1))
 
     async def _crash_of_two(self) -> None:
-        await self._crash_and_restart(self._some(2))
+        await self._crash_and_restart(self._sample_brokers(2))
 
     async def _blackout(self) -> None:
-        await self._crash_and_restart(self._some(3))
+        await self._crash_and_restart(self._sample_brokers(3))
 
-    def _some(self, count: int) -> list[int]:
+    def _sample_brokers(self, count: int) -> list[int]:
         alive = list(self._cluster.lives)
         return self._rng.sample(alive, min(count, len(alive)))
 
@@ -204,7 +204,7 @@ class Schedule:
                 self._cluster.start(broker_id)
 
     async def _clean_restart(self) -> None:
-        for broker_id in self._some(1):
+        for broker_id in self._sample_brokers(1):
             await self._cluster.stop(broker_id)
             await asyncio.sleep(self._rng.uniform(0.1, 2.0))
             self._cluster.start(broker_id)
@@ -337,19 +337,19 @@ class Schedule:
     # ZooKeeper and clocks
 
     async def _session_expiry(self) -> None:
-        for broker_id in self._some(1):
+        for broker_id in self._sample_brokers(1):
             session = self._cluster.lives[broker_id].machine.zk
             if session is not None and (known := self._cluster.ensemble.find(session.session_id)):
                 self._cluster.ensemble.expire(known)
 
     async def _lost_connection(self) -> None:
-        for broker_id in self._some(1):
+        for broker_id in self._sample_brokers(1):
             if (session := self._cluster.lives[broker_id].machine.zk) is not None:
                 session.lose_connection()
 
     async def _lost_answer(self) -> None:
         controller = self._cluster.controller()
-        for broker_id in [controller] if controller is not None else self._some(1):
+        for broker_id in [controller] if controller is not None else self._sample_brokers(1):
             if (session := self._cluster.lives[broker_id].machine.zk) is not None:
                 session.lose_next_answer()
 

@@ -174,7 +174,7 @@ class SimulatedSession:
             return None
         session.disconnect()  # an earlier connection's watches
         connection.session = session
-        session.fire = lambda kind, path: connection.down.send(self._fired, kind, path)
+        session.fire = lambda kind, path: connection.down.send(self._fire_watches, kind, path)
         return session.id
 
     async def _stay(self, connection: Connection) -> None:
@@ -186,10 +186,10 @@ class SimulatedSession:
                 return
 
     def _ping(self, connection: Connection) -> None:
-        if self._reached(connection):
+        if self._is_alive(connection):
             connection.down.send(self._hear)
 
-    def _reached(self, connection: Connection) -> bool:
+    def _is_alive(self, connection: Connection) -> bool:
         """At the server: whether the session is alive; one that expired hangs up."""
         session = connection.session
         if session is None:
@@ -245,7 +245,7 @@ class SimulatedSession:
         serve: Callable[..., Any],
         args: tuple[Any, ...],
     ) -> None:
-        if not self._reached(connection):
+        if not self._is_alive(connection):
             return
         try:
             result, error = serve(*args), None
@@ -255,9 +255,11 @@ class SimulatedSession:
             self._loop.note("zk", self._process, "answer lost", serve.__name__)
             connection.close()
             return
-        connection.down.send(self._answered, future, result, error)
+        connection.down.send(self._set_answer, future, result, error)
 
-    def _answered(self, future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    def _set_answer(
+        self, future: asyncio.Future[Any], result: Any, error: Exception | None
+    ) -> None:
         self._hear()
         if future.done():
             return
@@ -281,7 +283,7 @@ class SimulatedSession:
             except LOST:
                 continue
 
-    def _watching(
+    def _read_and_watch(
         self, kind: str, path: str, watch: Watch | None, read: Callable[[str], Any]
     ) -> Callable[[], Any]:
         """The read, and the watch set in the same instant at the server."""
@@ -307,23 +309,25 @@ class SimulatedSession:
         watches[path] = None
         self._watches.setdefault((kind, path), {})[watch] = None
 
-    def _fired(self, kind: str, path: str) -> None:
+    def _fire_watches(self, kind: str, path: str) -> None:
         for watch in self._watches.pop((kind, path), {}):
             watch(path)
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
         answer: tuple[bytes, Stat] = await self._read(
-            self._watching("data", path, watch, self._zk.get)
+            self._read_and_watch("data", path, watch, self._zk.get)
         )
         return answer
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        answer: Stat | None = await self._read(self._watching("data", path, watch, self._zk.exists))
+        answer: Stat | None = await self._read(
+            self._read_and_watch("data", path, watch, self._zk.exists)
+        )
         return answer
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         answer: list[str] = await self._read(
-            self._watching("child", path, watch, self._zk.children)
+            self._read_and_watch("child", path, watch, self._zk.children)
         )
         return answer
 

@@ -95,7 +95,7 @@ class Shrinking:
     def _time(self) -> Iterator[Case]:
         """Half of it, as long as that shows it."""
         while self.case.scale.faults_s / 2 >= LEAST_S:
-            half = _halved(self.case)
+            half = _first_half(self.case)
             yield half
             if self.case is not half:
                 return
@@ -116,7 +116,7 @@ class Shrinking:
                 yield replace(self.case, scale=replace(self.case.scale, partitions=partitions))
 
 
-def _halved(case: Case) -> Case:
+def _first_half(case: Case) -> Case:
     """The first half of the load and of the faults."""
     scale = replace(case.scale, faults_s=case.scale.faults_s / 2, sends=case.scale.sends // 2)
     faults = tuple(fault for fault in case.faults if fault.at_s < scale.faults_s)

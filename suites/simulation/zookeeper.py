@@ -209,12 +209,12 @@ class Ensemble:
                 parent.made += 1
                 if owner and session:
                     session.ephemerals[op.path] = None
-                self._changed(op.path, op.data, 0, True, watched)
+                self._record_change(op.path, op.data, 0, True, watched)
                 return op.path
             case Set():
                 node = self._nodes[op.path]
                 node.data, node.mzxid, node.version = op.data, self._zxid, node.version + 1
-                self._changed(op.path, op.data, node.version, False, watched)
+                self._record_change(op.path, op.data, node.version, False, watched)
                 return node.stat
             case Delete():
                 self._remove(op.path, watched)
@@ -226,9 +226,9 @@ class Ensemble:
             owner.ephemerals.pop(path, None)
         if (parent := self._nodes.get(_parent(path))) is not None:
             parent.children.pop(path.rpartition("/")[2], None)
-        self._changed(path, None, node.version, True, watched)
+        self._record_change(path, None, node.version, True, watched)
 
-    def _changed(
+    def _record_change(
         self,
         path: str,
         data: bytes | None,

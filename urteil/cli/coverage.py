@@ -60,7 +60,7 @@ def coverage(
     if as_json:
         click.echo(json.dumps({source.name: _as_json(table, source) for source in sources}))
     elif missing:
-        _print_lines(_missing(table, sources))
+        _print_lines(_missing_lines(table, sources))
     elif files:
         for source in sources:
             _print_lines(_listing(table, source))
@@ -133,7 +133,7 @@ def _as_json(table: CoverageTable, source: SourceFile) -> dict[str, object]:
     return {"executable": source.executable, "scenarios": by_line}
 
 
-def _missing(table: CoverageTable, sources: Iterable[SourceFile]) -> Iterator[str]:
+def _missing_lines(table: CoverageTable, sources: Iterable[SourceFile]) -> Iterator[str]:
     from urteil.harness.hunt.coverage import line_ranges
 
     for source in sources:
@@ -151,12 +151,12 @@ def _listing(table: CoverageTable, source: SourceFile) -> Iterator[str]:
     for number, text in enumerate(source.text.splitlines(), 1):
         scenarios = by_line.get(number, [])
         count = str(len(scenarios) or "none") if number in executable else ""
-        told = f"  # {_some(scenarios)}" if scenarios and scenarios != names else ""
+        comment = f"  # {_first_names(scenarios)}" if scenarios and scenarios != names else ""
         names = scenarios or names
-        yield f"{number:>5} {count:>5}  {text}{told}".rstrip()
+        yield f"{number:>5} {count:>5}  {text}{comment}".rstrip()
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 

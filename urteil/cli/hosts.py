@@ -31,17 +31,18 @@ def check(inventory: Path) -> int:
         raise click.UsageError(str(error)) from None
     except MissingDependency as error:
         raise click.ClickException(str(error)) from None
-    for one in checks:
-        click.echo(f"{one.host.name}  {one.host.address}  {describe_check(one)}")
-    problems = [problem for check in checks for problem in check.problems]
+    for host_check in checks:
+        host = host_check.host
+        click.echo(f"{host.name}  {host.address}  {describe_check(host_check)}")
+    problems = [problem for host_check in checks for problem in host_check.problems]
     for problem in problems:
         click.echo(problem, err=True)
     return EXIT_UNUSABLE if problems else 0
 
 
 def require_hosts(inventory: Path, *, filter_packets: bool) -> None:
-    """Raise ClickException with the first problem of the hosts. `filter_packets` is whether faults
-    of packets shall act there."""
+    """Raise ClickException with the first problem of the hosts. With `filter_packets` the
+    hosts must support faults of packets, too."""
     from urteil.chaos.observations import LabFailure
     from urteil.harness.dependencies.installation import MissingDependency
     from urteil.harness.runtimes.hosts.host_check import check_hosts

@@ -214,7 +214,7 @@ def report(run_dir: str, form: str, out: Path) -> None:
     from urteil.reports.markdown import issue, summary
     from urteil.reports.run_loading import NoRun
 
-    folder = find_run(run_dir, out, needs="result.json", even=True)
+    folder = find_run(run_dir, out, needs="result.json", accept_incomplete=True)
     try:
         if form == "page":
             for page in draw(folder):

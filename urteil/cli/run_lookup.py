@@ -6,22 +6,25 @@ from pathlib import Path
 
 import click
 
-OF_A_RUN = ("scenario.json", "run.json", "evidence")
+RUN_FILES = ("scenario.json", "run.json", "evidence")
 
 
-def find_run(name: str, out: Path, *, needs: str = "scenario.json", even: bool = False) -> Path:
+def find_run(
+    name: str, out: Path, *, needs: str = "scenario.json", accept_incomplete: bool = False
+) -> Path:
     """The folder of a run: a path, a name under `out`, or `latest`.
 
-    With `even`, a folder without the file `needs` is accepted if it has another file of a run.
+    With `accept_incomplete`, a folder without the file `needs` is accepted if it has another file
+    of a run.
     Raises UsageError (exit 254) that names the missing file, or the runs that exist.
     """
     for folder in (Path(name), out / name):
         if (folder / needs).is_file():
             return folder.resolve()
-        if even and any((folder / name).is_file() for name in OF_A_RUN[:2]):
+        if accept_incomplete and any((folder / name).is_file() for name in RUN_FILES[:2]):
             return folder.resolve()
-        if any((folder / name).exists() for name in OF_A_RUN):
-            raise click.UsageError(f"{folder} has no {needs}; {_mend(name, needs)}")
+        if any((folder / name).exists() for name in RUN_FILES):
+            raise click.UsageError(f"{folder} has no {needs}; {_remedy(name, needs)}")
     runs = sorted(p.name for p in out.glob("*") if (p / "scenario.json").is_file())
     known_runs = f"the newest in {out} are {', '.join(runs[-5:])}" if runs else f"{out} has no run"
     raise click.UsageError(f"no run named {name!r}; {known_runs}")
@@ -45,12 +48,12 @@ def readable_run(name: str, out: Path, *files: str) -> Path:
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             text = getattr(error, "strerror", None) or str(error)
             raise click.UsageError(
-                f"{folder / file} cannot be read ({text}): {_mend(name, file)}"
+                f"{folder / file} cannot be read ({text}): {_remedy(name, file)}"
             ) from None
     return folder
 
 
-def _mend(name: str, file: str) -> str:
+def _remedy(name: str, file: str) -> str:
     if file == "result.json":
         return f"`urteil verify {name}` makes it"
     return (

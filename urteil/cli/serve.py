@@ -73,7 +73,7 @@ def compare(a: str, b: str, out: Path, as_json: bool) -> None:
     from urteil.reports.compare import compare as compared
     from urteil.reports.run_loading import NoRun
 
-    folders = [find_run(name, out, needs="result.json", even=True) for name in (a, b)]
+    folders = [find_run(name, out, needs="result.json", accept_incomplete=True) for name in (a, b)]
     try:
         lines = compared(*folders)
     except NoRun as error:

@@ -73,9 +73,9 @@ def states(
     if simulate is not None:
         if run_names or folders:
             raise click.UsageError("--simulate plays runs of its own: leave out RUN and --runs")
-        found: Iterable[CountedRun] = _simulated(simulate, seed, guided=guided)
+        found: Iterable[CountedRun] = _simulated_runs(simulate, seed, guided=guided)
     elif run_names:
-        found = _named(run_names, out)
+        found = _named_runs(run_names, out)
     else:
         found = _below(folders or [out])
     runs = sorted(found, key=lambda run: run.at)
@@ -105,7 +105,7 @@ def _check_names(scenario: str | None, state_names: Sequence[str]) -> None:
         require_known("state", name, STATES)
 
 
-def _named(names: Sequence[str], out: Path) -> list[CountedRun]:
+def _named_runs(names: Sequence[str], out: Path) -> list[CountedRun]:
     """The named runs. Raises UsageError for one that cannot be counted."""
     from urteil.harness.hunt.state_summary import read_run
 
@@ -132,7 +132,7 @@ def _below(folders: Sequence[Path]) -> Iterator[CountedRun]:
                 click.echo(f"{run}: its states cannot be counted: {error}", err=True)
 
 
-def _simulated(count: int, seed: int, *, guided: bool) -> Iterator[CountedRun]:
+def _simulated_runs(count: int, seed: int, *, guided: bool) -> Iterator[CountedRun]:
     """Runs of the simulation. Raises UsageError where it cannot be played."""
     from urteil.harness.hunt.guided_draws import draw_runs
     from urteil.harness.hunt.simulation import NoSimulation

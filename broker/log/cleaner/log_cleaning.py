@@ -50,7 +50,7 @@ class LogCleaning:
         self._tracker = TransactionTracker(self._aborted)
         self._groups: list[list[Source]] | None = None
         self._group: list[Source] | None = None
-        self.work = self._mapping()
+        self.work = self._mapping_work()
 
     @property
     def cleaned_to(self) -> int:
@@ -75,7 +75,7 @@ class LogCleaning:
         remaining = [source.segment for source in self._group or self._sources]
         return self.log.segments.index_of(remaining) >= 0
 
-    def _mapping(self) -> BackgroundWork:
+    def _mapping_work(self) -> BackgroundWork:
         start = self._candidate.first_dirty
         dirty = [each for each in self._sources if each.end_offset > start]
         position: int | None = 0

@@ -135,7 +135,7 @@ class ClusterAcls:
         notices = self._notices[place_of(pattern)]
         for _ in range(MAX_RETRIES + 1):
             changed = change(standing.entries)
-            with notices.notifying(encode_change(pattern)):
+            with notices.notify_in_any_case(encode_change(pattern)):
                 written = await self._store.write(pattern, changed, standing.version)
             if written is not None:
                 await self._on_change(pattern, known, written)

@@ -48,7 +48,7 @@ class PacketFault(Fault):
         selected = select_fault_links(controls, self.arguments, clients=False)
         if "<->" in self.arguments.target or "->" not in self.arguments.target:
             selected += [Link(link.dst, link.src) for link in selected]
-        self.links = tuple(dict.fromkeys(controls.packets.crossing(selected)))
+        self.links = tuple(dict.fromkeys(controls.packets.crossing_links(selected)))
         if not self.links:
             raise NoTarget(f"no link of {self.arguments.target} leads from one host to another")
         disturbed = list(controls.packets.disturbed_by(self.links))

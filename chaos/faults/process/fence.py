@@ -38,7 +38,10 @@ class Fence(Pause):
             raise NoTarget(f"{', '.join(strangers)} is not a broker and has no session")
         proof = super().begin(controls)
         listed = until(
-            lambda: _listed(controls, self.targets), not_, deadline_s=FENCED_S, poll_s=POLL_S
+            lambda: _registered_nodes(controls, self.targets),
+            not_,
+            deadline_s=FENCED_S,
+            poll_s=POLL_S,
         )
         if listed:
             text = f"{proof.text}; after {FENCED_S:g} s {', '.join(listed)} is not fenced"
@@ -54,10 +57,10 @@ class Fence(Pause):
         return describe_stopped_nodes(controls, self.targets) or self._absent(controls)
 
     def _absent(self, controls: Controls) -> str:
-        listed = _listed(controls, self.targets)
+        listed = _registered_nodes(controls, self.targets)
         return ", ".join(node for node in self.targets if node not in listed)
 
 
-def _listed(controls: Controls, nodes: Sequence[str]) -> list[str]:
+def _registered_nodes(controls: Controls, nodes: Sequence[str]) -> list[str]:
     registered = controls.registered_brokers()
     return [node for node in nodes if node in registered]

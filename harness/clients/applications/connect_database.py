@@ -61,7 +61,7 @@ def _submit(context: Context) -> None:
     workers.create_connectors(context, {SINK: _sink(context)})
 
 
-def _remaining(context: Context) -> object:
+def _find_remaining(context: Context) -> object:
     """Tasks that do not run, or records that the sink has not committed."""
     restarted = workers.restart_failed(context, (SINK,))
     return restarted or uncommitted_offsets(context, group=f"connect-{SINK}")
@@ -93,7 +93,7 @@ APPLICATION = Application(
     options=(workers.ConnectOptions,),
     prepare=_prepare,
     submit=_submit,
-    remaining=_remaining,
+    remaining=_find_remaining,
     outputs=_outputs,
     expected=lambda _scenario: f"{EXPECTED} UNION ALL {internal_topics.CONFIGURATIONS}",
     leader=workers.leader,

@@ -85,7 +85,7 @@ def _submit(context: Context) -> None:
     workers.create_connectors(context, _connectors(context))
 
 
-def _remaining(context: Context) -> object:
+def _find_remaining(context: Context) -> object:
     """Records without a copy, records that the sink has not committed, or bytes of the file behind
     the source's committed position."""
     idle = workers.restart_failed(context, (SINK, SOURCE))
@@ -153,7 +153,7 @@ APPLICATION = Application(
     options=(workers.ConnectOptions,),
     prepare=_prepare,
     submit=_submit,
-    remaining=_remaining,
+    remaining=_find_remaining,
     outputs=_outputs,
     expected=lambda _scenario: f"{EXPECTED} UNION ALL {INTERNAL}",
     leader=workers.leader,

@@ -106,10 +106,10 @@ def flink_process(script: Callable[[Context], str]) -> AppProcess:
         checkpoint = None if is_forgetful else newest_checkpoint(folder)
         return _command(context, name, script(context), checkpoint)
 
-    def missing(context: Context, name: str) -> str:
+    def describe_missing(context: Context, name: str) -> str:
         return lacking_checkpoint(context.process_folder(name))
 
-    return AppProcess(command=command, missing=missing, ready_s=READY_S)
+    return AppProcess(command=command, missing=describe_missing, ready_s=READY_S)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:

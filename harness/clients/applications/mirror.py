@@ -148,7 +148,7 @@ def mirror_name(topic: str) -> str:
     return f"{EAST}.{topic}"
 
 
-def missing(context: Context, name: str) -> str:
+def describe_missing(context: Context, name: str) -> str:
     """What a session lacks to be ready: tasks that replicate, and at first the mirror of the
     followed topic."""
     log = context.log(name)
@@ -203,7 +203,7 @@ def expected_settings() -> dict[str, str]:
     return {"partitions": str(PARTITIONS), **SETTINGS, f"ACL of {PRINCIPAL}": "READ"}
 
 
-def remaining(context: Context) -> set[str]:
+def find_remaining(context: Context) -> set[str]:
     """Records without a copy, and settings that have not followed."""
     try:
         settings = read_followed_mirror(context)
@@ -234,7 +234,7 @@ def _admin(bootstrap: tuple[str, ...]) -> KafkaAdminClient:
 APPLICATION = Application(
     name="mirror",
     about="MirrorMaker 2, from the first cluster to the second, or both ways",
-    processes=(AppProcess(command=command, missing=missing),),
+    processes=(AppProcess(command=command, missing=describe_missing),),
     is_ordered=True,
     topics=(
         TopicSpec(
@@ -246,7 +246,7 @@ APPLICATION = Application(
     options=(MirrorOptions,),
     prepare=_folder,
     submit=change_followed,
-    remaining=remaining,
+    remaining=find_remaining,
     outputs=outputs,
     expected=expected_rows,
     variants=tuple(BUGS),

@@ -105,14 +105,14 @@ def spark_process(queries: Sequence[Query], variants: Mapping[str, Sequence[Quer
         program = [sys.executable, "-m", spark_queries.__name__, str(path)]
         return ["env", f"SPARK_LOCAL_IP={HOST}", *program]
 
-    def missing(context: Context, name: str) -> str:
+    def describe_missing(context: Context, name: str) -> str:
         log = context.log(name)
         if not log.exists() or READY not in log.read_text(errors="replace"):
             return "its queries have not started"
         folder = context.process_folder(name)
         return lacking_batch(folder, queries, lambda late: unread_records(context, late))
 
-    return AppProcess(command=command, missing=missing, ready_s=READY_S)
+    return AppProcess(command=command, missing=describe_missing, ready_s=READY_S)
 
 
 def lacking_batch(

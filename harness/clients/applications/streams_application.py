@@ -80,7 +80,7 @@ def streams_application(
             AppProcess(
                 count=lambda scenario: ApplicationOptions.of(scenario.workload).apps,
                 command=command,
-                missing=_missing,
+                missing=_describe_missing,
                 stores=(STATE,),
             ),
         ),
@@ -152,7 +152,7 @@ def _fix_process_id(context: Context, process: str) -> None:
     (folder / "kafka-streams-process-metadata").write_text(json.dumps(identity))
 
 
-def _missing(context: Context, process: str) -> str:
+def _describe_missing(context: Context, process: str) -> str:
     log = context.log(process)
     is_running = log.exists() and RUNNING in log.read_text(errors="replace")
     return "" if is_running else "Streams has not reported RUNNING"

@@ -107,13 +107,13 @@ def _driver(context: Context, name: str) -> list[str]:
     return [*argv, str(KEYS), str(RECORDS), str(LOAD_S)]
 
 
-def _missing(context: Context, process: str) -> str:
+def _describe_missing(context: Context, process: str) -> str:
     log = context.log(process)
     is_running = log.exists() and "REBALANCING -> RUNNING" in log.read_text(errors="replace")
     return "" if is_running else "its client has not reported RUNNING"
 
 
-def _remaining(context: Context) -> str:
+def _describe_remaining(context: Context) -> str:
     """The last line of the driver, as long as it has not verified."""
     lines = context.log(DRIVER).read_text(errors="replace").splitlines() or [""]
     return "" if lines[-1] == VERIFIED else f"the driver has not verified: {lines[-1]}"
@@ -160,7 +160,7 @@ APPLICATION = Application(
         AppProcess(
             count=lambda scenario: ApplicationOptions.of(scenario.workload).apps,
             command=_client,
-            missing=_missing,
+            missing=_describe_missing,
             stores=(STATE,),
         ),
         AppProcess(prefix=PREFIX, role="service", command=_driver, is_finite=True),
@@ -169,7 +169,7 @@ APPLICATION = Application(
     options=(StreamsOptions,),
     prepare=_program,
     surroundings=_topics,
-    remaining=_remaining,
+    remaining=_describe_remaining,
     outputs=_outputs,
     expected=lambda _scenario: EXPECTED,
     leader=leader,

@@ -23,8 +23,9 @@ from urteil.harness.clients.spec import (
 )
 from urteil.harness.evidence.journal import Fail, Info, JournalWriter, Ok, Send
 
-ROOM = 50_000
-ROOM_WAIT_S = 0.2
+MOST_OPEN = 50_000
+"""The most sends without a completion."""
+SLOT_WAIT_S = 0.2
 
 
 def connection_config(spec: ClientSpec) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def producer_config(spec: ClientSpec) -> dict[str, Any]:
         "max.in.flight.requests.per.connection": load.in_flight,
         "request.timeout.ms": load.request_timeout_ms,
         "message.timeout.ms": load.delivery_timeout_ms,
-        "queue.buffering.max.messages": 2 * ROOM,
+        "queue.buffering.max.messages": 2 * MOST_OPEN,
     }
     settings = library_settings(load).items()
     return config | {name.replace("_", "."): value for name, value in settings}
@@ -68,7 +69,7 @@ class ConfluentProducer:
         self._config = producer_config(spec)
         self._kafka: Producer | None = None
         self._fatal = False
-        self._open = 0
+        self._open_sends = 0
 
     def ensure_ready(self) -> bool:
         """Create a producer if there is none, or if the last one had a fatal error."""
@@ -87,9 +88,9 @@ class ConfluentProducer:
 
     def reserve_slot(self) -> bool:
         """Whether another record may be open, after a short wait for completions."""
-        if self._open >= ROOM and self._kafka is not None:
-            self._kafka.poll(ROOM_WAIT_S)
-        return self._open < ROOM
+        if self._open_sends >= MOST_OPEN and self._kafka is not None:
+            self._kafka.poll(SLOT_WAIT_S)
+        return self._open_sends < MOST_OPEN
 
     def send(self, op: int) -> None:
         """Send record `op`."""
@@ -99,7 +100,7 @@ class ConfluentProducer:
             Send(op, time.monotonic_ns(), record.topic, record.partition, record.key,
                  record.timestamp_ms, record.value is None)
         )  # fmt: skip
-        self._open += 1
+        self._open_sends += 1
         headers: list[tuple[str, str | bytes | None]] = [*record.headers]
         try:
             self._kafka.produce(
@@ -108,7 +109,7 @@ class ConfluentProducer:
                 timestamp=record.timestamp_ms, headers=headers,
             )  # fmt: skip
         except (KafkaException, BufferError, ValueError) as error:
-            self._open -= 1
+            self._open_sends -= 1
             self._journal.write(
                 completion_without_attempts(Fail, op, name_of(error), record.partition, attempts=0)
             )
@@ -124,7 +125,7 @@ class ConfluentProducer:
     def _on_delivery(
         self, op: int, partition: int, error: KafkaError | None, delivered: Any
     ) -> None:
-        self._open -= 1
+        self._open_sends -= 1
         if error is not None:
             self._fatal = self._fatal or error.fatal()
             self._journal.write(completion_without_attempts(Info, op, error.name(), partition))

@@ -48,14 +48,14 @@ class JavaRecord:
         return int(self.words[2])
 
     def leader_epoch(self) -> int | None:
-        return _known(self.words[3])
+        return _number(self.words[3])
 
     def timestamp(self) -> tuple[int, int]:
         """Type and ms. librdkafka numbers the types from 1 on."""
         return int(self.words[5]) + 1, int(self.words[4])
 
     def delivery_count(self) -> int | None:
-        return _known(self.words[6])
+        return _number(self.words[6])
 
     def key(self) -> bytes | None:
         return _bytes(self.words[7])
@@ -111,7 +111,7 @@ def _failure(outcome: str) -> KafkaException | None:
     return None if error is None else KafkaException(error)
 
 
-def _known(text: str) -> int | None:
+def _number(text: str) -> int | None:
     return None if text == "-1" else int(text)
 
 

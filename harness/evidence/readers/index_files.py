@@ -50,7 +50,7 @@ class Layout:
         n = bisect.bisect_left(self.positions, position)
         return n if n < len(self.positions) and self.positions[n] == position else None
 
-    def holding(self, offset: int) -> int | None:
+    def find_batch(self, offset: int) -> int | None:
         """The number of the batch whose range contains this offset."""
         n = bisect.bisect_left(self.lasts, offset)
         return n if n < len(self.lasts) and self.bases[n] <= offset else None
@@ -76,10 +76,10 @@ def _entry(kind: str, base: int, values: tuple[Any, ...], layout: Layout) -> Row
         return row | _columns_of_batch(layout, layout.starting_at(values[1]))
     if kind == "time":
         row = {"offset": base + values[1], "timestamp_ms": values[0]}
-        return row | _columns_of_batch(layout, layout.holding(base + values[1]))
+        return row | _columns_of_batch(layout, layout.find_batch(base + values[1]))
     row = {"offset": values[3], "producer_id": values[1]}
     control = layout.controls.get(values[3])
-    return row | _columns_of_batch(layout, layout.holding(values[3])) | {"there": control}
+    return row | _columns_of_batch(layout, layout.find_batch(values[3])) | {"there": control}
 
 
 def _columns_of_batch(layout: Layout, number: int | None) -> Row:

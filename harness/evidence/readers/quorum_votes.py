@@ -43,7 +43,7 @@ def read_quorum_state(file: Path) -> Row:
         candidate = int(state["votedId"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{QUORUM_STATE} is damaged: {error!r}") from error
-    row = {"epoch": epoch, "candidate": _known(candidate), "leader": _known(leader)}
+    row = {"epoch": epoch, "candidate": _known_node(candidate), "leader": _known_node(leader)}
     is_dynamic = state.get("data_version", 0) >= _WITH_DIRECTORIES
     return row | {"directory": directory_of(file.parent) or None if is_dynamic else None}
 
@@ -83,5 +83,5 @@ def read_watched(file: Path) -> Iterator[Row]:
         yield {"position": number, **json.loads(line)}
 
 
-def _known(node: int) -> int | None:
+def _known_node(node: int) -> int | None:
     return None if node == _NONE else node

@@ -55,12 +55,12 @@ CLOSE: Any = object()
 class EdnError(ValueError):
     """The text is not EDN. The message has place and remedy, `at` is the position.
 
-    `ends`: the text ended too early, and more of it may complete the value.
+    `is_incomplete`: the text ended too early, and more of it may complete the value.
     """
 
-    def __init__(self, place: str, what: str, *, at: int, ends: bool = False) -> None:
+    def __init__(self, place: str, what: str, *, at: int, is_incomplete: bool = False) -> None:
         super().__init__(f"{place}: {what}")
-        self.at, self.what, self.ends = at, what, ends
+        self.at, self.what, self.is_incomplete = at, what, is_incomplete
 
 
 def place(text: str, at: int, line: int = 1, column: int = 0) -> str:
@@ -140,8 +140,8 @@ class _Reader:
             if kind == "atom":
                 return atom(word)
         except AtomError as error:
-            ends = token.end() == len(self._text)
-            raise self._error(str(error), token.start(kind), ends=ends) from None
+            is_incomplete = token.end() == len(self._text)
+            raise self._error(str(error), token.start(kind), is_incomplete=is_incomplete) from None
         if kind == "tag":
             return self._read_value(f"#{word}")
         if kind == "namespace":
@@ -152,8 +152,9 @@ class _Reader:
         try:
             return word.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            what, ends = "text that is not UTF-8; expected UTF-8", self.at == len(self._text)
-            raise self._error(what, at + error.start, ends=ends) from None
+            what = "text that is not UTF-8; expected UTF-8"
+            is_incomplete = self.at == len(self._text)
+            raise self._error(what, at + error.start, is_incomplete=is_incomplete) from None
 
     def _qualified_map(self, namespace: str) -> dict[Any, Any]:
         """`#:ns{:a 1}`: keywords without a namespace have this one, those in `_` have none."""
@@ -170,7 +171,9 @@ class _Reader:
         value = self.value()
         if value is END or value is CLOSE:
             at = self.at - (value is CLOSE)
-            raise self._error(f"nothing behind {what}; expected a value", at, ends=value is END)
+            raise self._error(
+                f"nothing behind {what}; expected a value", at, is_incomplete=value is END
+            )
         return value
 
     def _reject_closing(self, word: str) -> Any:
@@ -206,24 +209,24 @@ class _Reader:
         """The error names the outermost bracket, where the damage begins."""
         opened = "#{" if self._text[self._outermost] == "#" else self._text[self._outermost]
         what = f"a {opened} that is never closed; add its {_CLOSES[opened]}"
-        return self._error(what, self._outermost, ends=True)
+        return self._error(what, self._outermost, is_incomplete=True)
 
     def _syntax_error(self) -> EdnError:
         begun = re.compile(r"(?:[\s,]+|;[^\n]*)*", re.ASCII).match(self._text, self.at)
         at = begun.end() if begun else self.at
         rest = self._text[at : at + 2]
         if rest[:1] == '"' or rest == '#"':
-            return self._error('a " that is never closed; add its "', at, ends=True)
-        ends = len(self._text) - at < 8 or rest == "#<"
+            return self._error('a " that is never closed; add its "', at, is_incomplete=True)
+        is_incomplete = len(self._text) - at < 8 or rest == "#<"
         return self._error(f"{self._decoded_prefix(at)} does not begin a value of EDN; expected "
-                           "a value", at, ends=ends)  # fmt: skip
+                           "a value", at, is_incomplete=is_incomplete)  # fmt: skip
 
     def _decoded_prefix(self, at: int) -> str:
         return self._text[at : at + 8].encode("latin-1").decode("utf-8", "replace")[:4]
 
-    def _error(self, what: str, at: int | None = None, *, ends: bool = False) -> EdnError:
+    def _error(self, what: str, at: int | None = None, *, is_incomplete: bool = False) -> EdnError:
         at = self.at if at is None else at
-        return EdnError(place(self._text, at), what, at=at, ends=ends)
+        return EdnError(place(self._text, at), what, at=at, is_incomplete=is_incomplete)
 
 
 def _hashable(value: Any) -> Any:

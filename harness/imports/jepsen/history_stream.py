@@ -102,7 +102,7 @@ class Stream:
             try:
                 value, end = self._read(self._at)
             except EdnError as error:
-                if error.ends and self._extend():
+                if error.is_incomplete and self._extend():
                     continue
                 raise
             cut = end == len(self._text) and self._text[-1:] not in ("}", "]", ")", '"', "\n")
@@ -123,10 +123,10 @@ class Stream:
         try:
             return read(self._text, at, within=bool(self._closes))
         except EdnError as error:
-            raise self._error(error.at, error.what, ends=error.ends) from None
+            raise self._error(error.at, error.what, is_incomplete=error.is_incomplete) from None
 
-    def _error(self, at: int, what: str, *, ends: bool = False) -> EdnError:
-        return EdnError(self._place(at), what, at=at, ends=ends)
+    def _error(self, at: int, what: str, *, is_incomplete: bool = False) -> EdnError:
+        return EdnError(self._place(at), what, at=at, is_incomplete=is_incomplete)
 
     def _place(self, at: int) -> str:
         return place(self._text, at, self._line, self._column)

@@ -73,7 +73,7 @@ def build(engine: Engine, recipe: Recipe, base: str | None) -> None:
     if log.error:
         _forget(engine, log.made)
         raise MissingDependency(f"image {recipe.repository}", _failure(engine, recipe, base, log))
-    engine.client.images.get(recipe.reference).tag(recipe.moving)
+    engine.client.images.get(recipe.reference).tag(recipe.newest_tag)
     _sweep_stages(engine, recipe, log.seen)
 
 

@@ -43,7 +43,7 @@ class Recipe:
         return f"{self.repository}:{prefix}{self.inputs[:SHORT]}"
 
     @property
-    def moving(self) -> str:
+    def newest_tag(self) -> str:
         """The tag of the newest build, for users: `urteil/broker:latest`."""
         return f"{self.repository}:{self.version}"
 

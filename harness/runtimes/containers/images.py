@@ -79,7 +79,7 @@ def _build(engine: Engine, recipe: Recipe, base: str | None, report: Report) -> 
     if _is_current(engine, recipe):
         return  # another process built it while this one waited
     base = (base or base_image(engine, report)) if recipe.on_base else None
-    report(f"building {recipe.moving}")
+    report(f"building {recipe.newest_tag}")
     build(engine, recipe, base)
     _remove_replaced(engine, recipe)
 
@@ -89,8 +89,8 @@ def _is_current(engine: Engine, image_recipe: Recipe) -> bool:
     image = _find(engine, image_recipe.reference)
     if image is None or image.labels.get(INPUTS) != image_recipe.inputs:
         return False
-    if image_recipe.moving not in image.tags:
-        image.tag(image_recipe.moving)
+    if image_recipe.newest_tag not in image.tags:
+        image.tag(image_recipe.newest_tag)
     return True
 
 
@@ -121,8 +121,8 @@ def _state(engine: Engine, name: str) -> ImageState:
         return ImageState(name=name, state=f"unknown: {error}", reference="", size_bytes=0)
     if image := _find(engine, image_recipe.reference):
         return _image_state(name, "current", image_recipe.reference, image)
-    if image := _find(engine, image_recipe.moving):
-        return _image_state(name, "out of date", image_recipe.moving, image)
+    if image := _find(engine, image_recipe.newest_tag):
+        return _image_state(name, "out of date", image_recipe.newest_tag, image)
     return ImageState(name=name, state="missing", reference="", size_bytes=0)
 
 

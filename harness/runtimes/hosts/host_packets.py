@@ -32,13 +32,13 @@ class HostPackets:
         self._require_filter = require_filter
         self._filtering: dict[str, tuple[str, ...]] = {}
 
-    def crossing(self, links: Sequence[Link]) -> list[Link]:
+    def crossing_links(self, links: Sequence[Link]) -> list[Link]:
         return [link for link in links if self._crosses(link)]
 
     def disturbed_by(self, links: Sequence[Link]) -> list[Link]:
         return [
             other
-            for other in self.crossing(self._plan.links())
+            for other in self.crossing_links(self._plan.links())
             if any(self._suffers(other, link) for link in links)
         ]
 

@@ -49,14 +49,14 @@ _Change = tuple[str, Row, str, str | None]
 def _topics(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
     """The last creation or deletion of each topic."""
     for topic, op in _last_acts(ops, (CREATE, DELETE)).items():
-        present_id = _standing(last, _TOPICS + topic).get("topic_id")
+        present_id = _last_state(last, _TOPICS + topic).get("topic_id")
         topic_id = _object(op["after" if op["act"] == CREATE else "before"]).get("topic_id")
         if not _is_acknowledged(op) or not topic_id:
             continue
         if op["act"] == CREATE:
             stands = None if present_id == topic_id else "it does not exist"
             yield "lost topic", op, f"that {topic} exist", stands
-        elif not _standing(last, _WISHES + topic):
+        elif not _last_state(last, _WISHES + topic):
             stands = "it exists" if present_id == topic_id else None
             yield "returned topic", op, f"that {topic} be deleted", stands
 
@@ -67,7 +67,7 @@ def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         total = _object(op["after"]).get("partitions")
         if op["act"] != ADD_PARTITIONS or not _is_acknowledged(op) or total is None:
             continue
-        count = len(_object(_standing(last, _TOPICS + topic).get("replicas")))
+        count = len(_object(_last_state(last, _TOPICS + topic).get("replicas")))
         stands = None if count >= total else f"it has {count}"
         yield "lost partitions", op, f"that {topic} have {total} partitions", stands
 
@@ -85,7 +85,7 @@ def _settings(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
             changes |= {(topic, name): (op, values.get(name)) for name in names}
     for (topic, name), (op, value) in changes.items():
         if _is_acknowledged(op):
-            node = _standing(last, _TOPIC_SETTINGS + topic)
+            node = _last_state(last, _TOPIC_SETTINGS + topic)
             current = _object(node.get("settings")).get(name)
             stands = None if current == value else f"it is {_value(current)}"
             yield "lost setting", op, f"that {name} of {topic} be {_value(value)}", stands
@@ -96,7 +96,7 @@ def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
     for client, op in _last_acts(ops, (QUOTA,)).items():
         if not _is_acknowledged(op):
             continue
-        node = _standing(last, _CLIENT_QUOTAS + client)
+        node = _last_state(last, _CLIENT_QUOTAS + client)
         current = _numbers(_object(node.get("settings")))
         quotas = _numbers(_object(op["after"]))
         stands = None if current == quotas else f"they are {current}"
@@ -105,7 +105,7 @@ def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
 
 def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
     """The last change of each voter of a dynamic quorum, by the id of its log directory."""
-    voters = _object(_standing(last, QUORUM_VOTERS).get("settings")).values()
+    voters = _object(_last_state(last, QUORUM_VOTERS).get("settings")).values()
     for node, op in _last_acts(ops, (ADD_VOTER, REMOVE_VOTER)).items():
         directory = _object(op["after"]).get("directory")
         if not _is_acknowledged(op) or not directory:
@@ -126,7 +126,7 @@ def _is_acknowledged(op: Row) -> bool:
     return op["outcome"] == "ok" and op["complete_ns"] is not None
 
 
-def _standing(last: dict[str, Row], path: str) -> Row:
+def _last_state(last: dict[str, Row], path: str) -> Row:
     """The last state of this path; empty where there is none or it was deleted."""
     node = last.get(path, {})
     return {} if node.get("version") == _GONE else node

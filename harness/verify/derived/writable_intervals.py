@@ -68,7 +68,7 @@ def writable_rows(
             if span.leader < 0 or len(span.isr) < part["min_isr"]:
                 continue
             lasted = Stretch(max(span.begin_ns, load.begin_ns), min(span.end_ns, load.end_ns))
-            for free in situation.unhindered(span, lasted):
+            for free in situation.unhindered_stretches(span, lasted):
                 if free.end_ns - free.begin_ns >= bound_ns:
                     is_moved = counts_wall_clock and situation.is_clock_moved(span.leader, free)
                     rows.append(
@@ -98,7 +98,7 @@ class _Situation:
     def knows_controllers(self) -> bool:
         return bool(self._controllers)
 
-    def unhindered(self, span: Span, lasted: Stretch) -> Iterator[Stretch]:
+    def unhindered_stretches(self, span: Span, lasted: Stretch) -> Iterator[Stretch]:
         """The parts of the time of a state in which nothing hinders its leader."""
         if lasted.begin_ns >= lasted.end_ns:
             return

@@ -201,7 +201,7 @@ def _open_evidence(database: duckdb.DuckDBPyConnection, run_dir: Path, name: str
         source = f"read_parquet([{parts}], union_by_name = true)"
         have = {row[0] for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         columns = ", ".join(
-            f'CAST({_quoted(field, have)} AS {_type(field)}) AS "{field.name}"'
+            f'CAST({_column_or_null(field, have)} AS {_type(field)}) AS "{field.name}"'
             for field in SCHEMAS[name]
         )
         kind = "TABLE" if fits_in_memory(files) else "VIEW"
@@ -211,7 +211,7 @@ def _open_evidence(database: duckdb.DuckDBPyConnection, run_dir: Path, name: str
     return ""
 
 
-def _quoted(field: pa.Field, have: Collection[str]) -> str:
+def _column_or_null(field: pa.Field, have: Collection[str]) -> str:
     return f'"{field.name}"' if field.name in have else "NULL"
 
 

@@ -111,13 +111,13 @@ class _Run:
         begin_ns, end_ns = min(setups, default=-FOREVER_NS), min(finals, default=FOREVER_NS)
         return cls(run_dir, facts, read(run_dir, facts), begin_ns, end_ns)
 
-    def numbered(self) -> Iterator[tuple[int, Key]]:
+    def numbered_partitions(self) -> Iterator[tuple[int, Key]]:
         for key, p in self.small.numbers.items():
             yield p, key
 
     def spans(self) -> Iterator[tuple[int, Key, list[Span]]]:
         """The versions of each partition's state that began before the end of the load."""
-        for p, key in self.numbered():
+        for p, key in self.numbered_partitions():
             yield p, key, [s for s in self.small.spans.get(p, []) if s.begin_ns < self.end_ns]
 
     def changes(self, path: str) -> list[Row]:
@@ -135,7 +135,7 @@ def _load_span(run: _Run) -> Iterator[Row]:
 
 
 def _places(run: _Run) -> Iterator[Row]:
-    for p, (topic_id, partition) in run.numbered():
+    for p, (topic_id, partition) in run.numbered_partitions():
         yield {"p": p, "topic_id": topic_id, "partition": partition}
 
 
@@ -308,7 +308,7 @@ def _strikes(run: _Run) -> Iterator[Row]:
 
 
 def _epoch_starts(run: _Run) -> Iterator[Row]:
-    for p, _ in run.numbered():
+    for p, _ in run.numbered_partitions():
         for log in run.small.logs.get(p, []):
             for epoch, start in json.loads(log["epochs"] or "{}").items():
                 yield {"p": p, "broker": log["broker"], "epoch": int(epoch), "start": start,

@@ -1,7 +1,7 @@
-"""Violations that only times distinguish from permitted differences.
+"""Whether violations may be permitted, where times cannot be compared.
 
-What acks=1, an unclean election or a damaged disk may have lost was sent before a certain time.
-Where clocks cannot be compared, the difference is unknown.
+acks=1, an unclean election or a damaged disk permits the loss of what was sent before a certain
+time. Where clocks cannot be compared, such a loss is unknown, neither permitted nor a violation.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from urteil.harness.verify.result import Finding, GuaranteeResult
 
 
 def may_be_excused(guarantee_result: GuaranteeResult, partitions: Sequence[Row]) -> bool:
-    """Whether each violation that is shown may be permitted, for all that is known without times:
-    by `acks` of its record, or by what was lost in its partition."""
+    """Whether each violation among the findings may be permitted, as far as this shows without
+    times: by `acks` of its record, or by what was lost in its partition."""
     guarantee = GUARANTEES[guarantee_result.name]
     spoilt = {
         (part["topic"], part["partition"]) for part in partitions if part["spoilt_ns"] is not None
     }
     broken = [finding for finding in guarantee_result.findings if finding.permitted is None]
-    anywhere = bool(spoilt) and guarantee.copies_lost_elsewhere
+    lost_elsewhere = bool(spoilt) and guarantee.copies_lost_elsewhere
     return (
         guarantee.excused_by_times
         and bool(broken)
-        and all(anywhere or _may_be(finding, spoilt) for finding in broken)
+        and all(lost_elsewhere or _may_be_permitted(finding, spoilt) for finding in broken)
     )
 
 
-def _may_be(finding: Finding, spoilt: set[tuple[str, int]]) -> bool:
+def _may_be_permitted(finding: Finding, spoilt: set[tuple[str, int]]) -> bool:
     acks = next((row.get("acks") for row in finding.records), None)
     return acks == 1 or (finding.topic, finding.partition) in spoilt

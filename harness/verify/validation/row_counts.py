@@ -40,7 +40,7 @@ class RowCount:
     of_imports: bool = True
 
 
-def _lacking(table: Table) -> RowCount:
+def _rows_without_values(table: Table) -> RowCount:
     groups: dict[When, list[str]] = {}
     for column in table.columns:
         if isinstance(column.required, When):
@@ -59,7 +59,7 @@ def _lacking(table: Table) -> RowCount:
     )
 
 
-def _dangling(table: Table, to: Reference) -> RowCount:
+def _rows_without_target(table: Table, to: Reference) -> RowCount:
     keys = ", ".join(f"targets.{name}" for name in to.columns)
     equal = " AND ".join(f"known_rows.{name} = checked.{name}" for name in to.columns)
     last = to.columns[-1]
@@ -77,7 +77,7 @@ def _dangling(table: Table, to: Reference) -> RowCount:
 def _declared_counts() -> Iterator[RowCount]:
     for table in TABLES.values():
         if any(isinstance(column.required, When) for column in table.columns):
-            yield _lacking(table)
+            yield _rows_without_values(table)
         backwards = [
             f"checked.{column.name} < checked.{begin}"
             for column in table.columns
@@ -91,7 +91,7 @@ def _declared_counts() -> Iterator[RowCount]:
                 table=table.name,
                 of_clock=True,
             )
-        yield from (_dangling(table, reference) for reference in table.references)
+        yield from (_rows_without_target(table, reference) for reference in table.references)
 
 
 _STRAY = "without a partition of a topic in run.json"

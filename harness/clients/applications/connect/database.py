@@ -41,7 +41,7 @@ def server() -> AppProcess:
         prefix=PREFIX,
         role="service",
         command=lambda context, _name: _command(context),
-        missing=lambda context, _name: missing(context),
+        missing=lambda context, _name: describe_missing(context),
     )
 
 
@@ -93,7 +93,7 @@ def query(context: Context, sql: str) -> list[str]:
     return process.stdout.splitlines()
 
 
-def missing(context: Context) -> str:
+def describe_missing(context: Context) -> str:
     try:
         query(context, "SELECT 1")
     except LabFailure as failure:
@@ -115,7 +115,7 @@ def reopen(context: Context) -> Iterator[None]:
         )
     try:
         lacking = until(
-            lambda: missing(context),
+            lambda: describe_missing(context),
             lambda text: not text or process.poll() is not None,
             deadline_s=TIMEOUT_S,
             poll_s=0.2,

@@ -73,7 +73,7 @@ def workers(plugins: Callable[[Scenario], Sequence[str]]) -> AppProcess:
         role="worker",
         count=lambda scenario: ApplicationOptions.of(scenario.workload).apps,
         command=command,
-        missing=_missing,
+        missing=_describe_missing,
     )
 
 
@@ -145,7 +145,7 @@ def addresses(context: Context) -> list[str]:
     return [context.address(f"{PREFIX}{number}") for number in range(1, count + 1)]
 
 
-def _missing(context: Context, name: str) -> str:
+def _describe_missing(context: Context, name: str) -> str:
     """A worker serves `/connectors` when it has joined its group and read the internal topics."""
     try:
         request([context.address(name)], "GET", "/connectors")

@@ -103,7 +103,7 @@ class KeyedSend:
         here = self._history.partition_at[self._place]
         lacking = [sweep for sweep in here.final_passes
                    if sweep.covers(offset) and not sweep.has_delivered(offset, value)]  # fmt: skip
-        if any(sweep in here.owing(offset, value) for sweep in lacking):
+        if any(sweep in here.owing_passes(offset, value) for sweep in lacking):
             return True
         over = self._history.committed_passes_over(self.row)
         return bool(

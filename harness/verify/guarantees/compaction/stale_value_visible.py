@@ -21,7 +21,8 @@ from urteil.harness.verify.reference import SmallHistory, Violation
 
 _SLACK_NS = 15_000_000_000
 
-_DUE = f"""
+# Overwritten values that the cleaner had to remove before the end: the FROM and WHERE of a query.
+_UNCLEANED_VALUES = f"""
 FROM (SELECT keyed.*, LEAD(keyed.off) OVER w AS next_off, LEAD(keyed.complete_ns) OVER w AS next_ns,
         LEAD(keyed.value_id) OVER w AS next_value_id
       FROM keyed WHERE keyed.outcome = 'ok' AND keyed.unresolved = 0 AND keyed.off IS NOT NULL
@@ -33,7 +34,8 @@ WHERE partitions.max_lag_ns < {FOREVER_NS} AND partitions.clock_moved = 0 AND pa
   + {_SLACK_NS} < partitions.ends_ns
 """
 
-_OVER = f"""
+# Tombstones that the cleaner had to remove before the last write: the FROM and WHERE of a query.
+_KEPT_TOMBSTONES = f"""
 FROM (SELECT *, MAX(complete_ns) OVER (PARTITION BY p) AS written_ns FROM keyed) writes
 JOIN partitions ON partitions.p = writes.p
 WHERE writes.outcome = 'ok' AND writes.off = writes.last_off AND writes.open_n = 0
@@ -105,17 +107,20 @@ GUARANTEE = Guarantee(
     ),
     occasion=Occasion.COMPACTION,
     opportunities=f"SELECT COALESCE(SUM(opportunities.n), 0) AS n FROM ({latest(0)} "
-    f"UNION ALL SELECT COUNT(*) AS n {_DUE} UNION ALL SELECT COUNT(*) AS n {_OVER}) opportunities",
+    f"UNION ALL SELECT COUNT(*) AS n {_UNCLEANED_VALUES} "
+    f"UNION ALL SELECT COUNT(*) AS n {_KEPT_TOMBSTONES}) opportunities",
     violations=f"""
 {older(0)}
 UNION ALL
 SELECT 'not cleaned', successions.p, successions.off, successions.next_ns, successions.next_ns,
   successions.value_id, successions.key, successions.next_value_id, successions.next_off, -1,
-  successions.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_DUE} AND successions.log_slots > 0
+  successions.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_UNCLEANED_VALUES}
+  AND successions.log_slots > 0
 UNION ALL
 SELECT 'tombstone kept', writes.p, writes.off, writes.complete_ns, writes.complete_ns,
   writes.value_id, writes.key, writes.value_id,
-  writes.off, -1, writes.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_OVER} AND writes.log_slots > 0""",
+  writes.off, -1, writes.n_reads, 0, 0, 0, CAST(NULL AS BIGINT) {_KEPT_TOMBSTONES}
+  AND writes.log_slots > 0""",
     excuses=losable("violation.latest_off"),
     explain=_explain,
     compares_times=True,

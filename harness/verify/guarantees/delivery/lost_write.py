@@ -145,7 +145,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             elif any(
                 not final_pass.has_delivered(record.offset, value)
                 for record in records
-                for final_pass in history.partition_at[record.topic, record.partition].owing(
+                for final_pass in history.partition_at[record.topic, record.partition].owing_passes(
                     record.offset, value
                 )
             ):

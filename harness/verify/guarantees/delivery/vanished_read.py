@@ -24,7 +24,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in history.partitions:
         places = {(row.offset, row.value_id) for row in partition.reads if row.value_id is not None}
         for offset, value in () if partition.is_compacted else places:
-            owing = partition.owing(offset, value)
+            owing = partition.owing_passes(offset, value)
             missing = [
                 final_pass for final_pass in owing if not final_pass.has_delivered(offset, value)
             ]

@@ -28,7 +28,7 @@ SELECT assignments.`group` AS grp, assignments.topic_id, assignments.partition, 
     ORDER BY assignments.at_ns, assignments.event) AS next_ns
 FROM assignments WHERE assignments.event IN ('assigned', 'revoked', 'lost')
 """
-"""What a member was told about a partition, each time with that of the next callback."""
+"""The callbacks of a member about a partition, each with the time of the next one."""
 
 OWNED = f"""
 SELECT spans.grp, spans.topic_id, spans.partition, spans.client, spans.session,

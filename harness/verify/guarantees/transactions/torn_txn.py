@@ -186,7 +186,7 @@ class _Record:
         )
 
     @cached_property
-    def lacking(self) -> list[FinalPass]:
+    def lacking_passes(self) -> list[FinalPass]:
         """The passes that went over the record and delivered it nowhere; none where all that went
         over one of its places delivered it there."""
         if self.send.outcome == "fail":
@@ -216,7 +216,9 @@ class _Record:
         return any(
             not final_pass.has_delivered(offset, value)
             for topic, partition, offset in places_of(self.history.records_of[value])
-            for final_pass in self.history.partition_at[topic, partition].owing(offset, value)
+            for final_pass in self.history.partition_at[topic, partition].owing_passes(
+                offset, value
+            )
         )
 
 
@@ -229,19 +231,19 @@ def _find_torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Viola
     torn = [
         record
         for record in records
-        if any(_delivers_another(gone, record, records) for gone in record.lacking)
+        if any(_delivers_another(gone, record, records) for gone in record.lacking_passes)
     ]
     between = [
         record
         for record in records
-        if record.lacking and record.is_shown and not record.is_unserved
+        if record.lacking_passes and record.is_shown and not record.is_unserved
     ]
     kinds = {
         "visible": shown if fate == "aborted" else [],
         "partly": missing if shown and fate == "unknown" else [],
         "missing": missing if fate == "committed" else [],
         "in one pass": torn if fate != "aborted" else [],
-        "between passes": [record for record in records if record.lacking]
+        "between passes": [record for record in records if record.lacking_passes]
         if between and fate == "committed"
         else [],
     }

@@ -37,7 +37,9 @@ def test_rows_survive_the_kill_of_the_server(tmp_path: Path) -> None:
         server = subprocess.Popen(
             database.server().command(run, "d1"), stdout=log, stderr=log, start_new_session=True
         )
-    missing = until(lambda: database.missing(run), lambda text: not text, deadline_s=60, poll_s=0.1)
+    missing = until(
+        lambda: database.describe_missing(run), lambda text: not text, deadline_s=60, poll_s=0.1
+    )
     assert not missing, (tmp_path / "logs" / "server.log").read_text()
     assert psutil.Process(server.pid).uids().effective != 0
     database.query(run, "CREATE TABLE records (line text); INSERT INTO records VALUES ('a b')")

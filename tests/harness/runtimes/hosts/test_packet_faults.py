@@ -52,7 +52,7 @@ def test_rules_stand_on_receiving_hosts_until_healing(network: Network, tmp_path
     packets = runtime.packets
     assert packets is not None
     links = [Link("b1", "b2"), Link("b1", "b4"), Link("client", "b1"), Link("b1", "zk1")]
-    assert packets.crossing(links) == links[:1]
+    assert packets.crossing_links(links) == links[:1]
     assert packets.disturbed_by(links[:1]) == [Link("b1", "b2"), Link("b2", "b1"), Link("b4", "b2")]
     packets.drop(links[:1], owner="packet_cut_1")
     packets.drop([Link("b2", "zk3")], percent=20, owner="packet_loss_2")

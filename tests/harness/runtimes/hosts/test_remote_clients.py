@@ -142,4 +142,4 @@ def test_links_of_clients_begin_on_their_host(runtime: SshRuntime, network: Netw
     address, port = plan.lab_client_address("b1")
     assert forward.listen == f"{address}:{port}"
     assert runtime.packets is not None
-    assert runtime.packets.crossing([Link(CLIENT, "b1")]) == [Link(CLIENT, "b1")]
+    assert runtime.packets.crossing_links([Link(CLIENT, "b1")]) == [Link(CLIENT, "b1")]

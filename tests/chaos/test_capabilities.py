@@ -26,7 +26,7 @@ def test_the_newest_release_lacks_nothing() -> None:
     assert missing_capabilities(V4_4) == []
 
 
-def test_release_before_4_lacks_the_consumer_protocol_though_it_advertises_it() -> None:
+def test_release_before_4_lacks_the_advertised_consumer_protocol() -> None:
     assert missing_capabilities(V3_9) == [CONSUMER_PROTOCOL.name, SHARE_GROUPS.name]
 
 

@@ -110,7 +110,7 @@ def test_default_release_is_in_the_table_of_its_release(tmp_path: Path) -> None:
     assert [play.target for play in add_runs([run], ())] == ["kafka:3.9.1"]
 
 
-def test_cause_of_a_verdict_stays_when_its_run_is_added_again(tmp_path: Path) -> None:
+def test_run_added_again_keeps_the_cause_of_its_verdict(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", Verdict.FAIL, LOST)
     (play,) = add_runs([run], ())
     explained = msgspec.structs.replace(play, cause="a bug of the client")

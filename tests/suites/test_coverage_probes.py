@@ -132,7 +132,7 @@ def test_marked_lines_are_those_that_python_executes(tmp_path: Path) -> None:
     assert "from nowhere import Nothing" not in [texts[n - 1].strip() for n in traced | run]
 
 
-def test_a_statement_after_an_await_is_not_marked_before_it_returned(tmp_path: Path) -> None:
+def test_statement_after_an_await_is_marked_only_after_its_return(tmp_path: Path) -> None:
     """The sample's task is cancelled while it waits."""
     set_folder(tmp_path)
     tree = with_probes(SAMPLE, "broker/sample.py", "v")

@@ -43,7 +43,7 @@ def test_scenario_that_needs_processes_is_rejected(
     assert reason in capsys.readouterr().err
 
 
-def test_inventory_without_a_host_for_a_node_of_the_target_is_rejected(
+def test_inventory_without_a_host_for_a_node_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "hosts.toml"

@@ -72,7 +72,7 @@ def test_brokers_answer_what_the_metadata_log_has(
     assert answered.partitions("gone") == []
 
 
-def test_answers_of_a_broker_that_is_cut_off_do_not_count(
+def test_answers_of_an_isolated_broker_do_not_count(
     cluster: Cluster, answered: AnsweredState
 ) -> None:
     controls = cluster.controls()

@@ -119,7 +119,7 @@ def test_evidence_has_voters_and_their_changes(tmp_path: Path, schemas: RecordSc
     assert [text.count(":") for text in settings] == [3, 2, 1]
 
 
-def test_votes_of_an_elected_leader_have_the_directories_of_the_voters(
+def test_votes_of_an_elected_leader_have_the_voters_directories(
     tmp_path: Path, schemas: RecordSchemas
 ) -> None:
     for node in ALL:

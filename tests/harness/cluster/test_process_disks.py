@@ -88,7 +88,7 @@ def test_shared_mounts_are_not_changed(folders: list[Path]) -> None:
     (folders[0] / "file").touch()
 
 
-def test_flushes_that_are_to_be_recorded_and_are_not_are_a_failure_of_the_lab(
+def test_missing_record_of_flushes_is_a_failure_of_the_lab(
     folders: list[Path],
 ) -> None:
     """Otherwise a power cut would go by what the broker declares."""

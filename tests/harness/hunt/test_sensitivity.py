@@ -99,7 +99,7 @@ def test_other_runs_of_a_scenario_find_nothing(verdict: str, twin: str) -> None:
     assert (done.outcome, done.tried) == (SURVIVED, [f"crash, seed 4: {verdict}"])
 
 
-def test_scenarios_that_execute_the_line_are_chosen_by_their_share_of_the_file() -> None:
+def test_scenarios_of_a_line_are_chosen_by_share_of_file() -> None:
     by_line = {1: ["a", "b", "simulation"], 2: ["b"], 3: ["c"]}
     assert choose_scenarios(by_line, 1, 3, without="simulation") == ["b", "a"]
     assert choose_scenarios(by_line, 1, 1, without="simulation") == ["b"]

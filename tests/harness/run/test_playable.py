@@ -108,7 +108,7 @@ def test_brokers_have_the_sessions_of_the_consumer_protocol() -> None:
         ("kafka:3.6.0", "which Apache Kafka 3.6.0 does not have"),
     ],
 )
-def test_consumer_protocol_is_refused_before_the_start_of_an_older_release(
+def test_consumer_protocol_is_rejected_before_an_older_release_starts(
     target: str, reason: str
 ) -> None:
     scenario = SCENARIOS["consumer-protocol-storm"]

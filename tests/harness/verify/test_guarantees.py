@@ -230,7 +230,7 @@ def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
     ("broker", "log_start", "version", "expected"),
     [(2, 0, 7, ["none"]), (1, 0, 7, []), (2, 40, 7, []), (2, 0, 4, [])],
 )
-def test_deposed_truncated_or_early_leader_may_find_no_record_by_time(
+def test_deposed_truncated_or_early_leader_may_miss_records_by_time(
     broker: int, log_start: int, version: int, expected: list[str], tmp_path: Path
 ) -> None:
     """A leader may have a segment that lies below its log's start: retention has just moved that

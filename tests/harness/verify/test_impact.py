@@ -290,7 +290,7 @@ def test_host_load_yields_no_lateness(
     assert result.verdict is (Verdict.UNKNOWN if status is Status.UNKNOWN else Verdict.FAIL)
 
 
-def test_load_of_one_host_is_not_averaged_with_that_of_another(tmp_path: Path) -> None:
+def test_loads_of_two_hosts_are_not_averaged(tmp_path: Path) -> None:
     tables = healthy()
     tables["samples"] += [
         {"at_ns": BEGIN_NS + n * S, "metric": host_load.METRIC, "labels": "{}"}

@@ -205,7 +205,7 @@ def test_times_of_two_boots_yield_no_finding(tmp_path: Path) -> None:
     ("offset_s", "bound_s", "is_too_far"),
     [(0.09, 0.005, False), (0.09, 0.02, True), (-0.3, 0.001, True)],
 )
-def test_times_of_a_host_too_far_from_the_lab_yield_no_finding(
+def test_times_of_a_host_with_distant_clock_yield_no_finding(
     offset_s: float, bound_s: float, is_too_far: bool, tmp_path: Path
 ) -> None:
     """An offset that the limit and the bound leave open counts as too far."""

@@ -105,7 +105,7 @@ def test_missing_evidence_makes_the_verdict_unknown(
 
 @pytest.mark.parametrize("change", [_silent_kill_of_a_client, _awaited_send])
 @pytest.mark.usefixtures("few")
-def test_client_that_died_or_awaits_an_outcome_need_not_send_meanwhile(
+def test_dead_or_waiting_client_need_not_send(
     change: Callable[[example_runs.Tables], None], tmp_path: Path
 ) -> None:
     tables = healthy()

@@ -84,7 +84,7 @@ def test_session_is_ready_after_its_first_batch_even_without_records(
     assert lacking_batch(tmp_path, QUERIES, lambda _: unread) == ""
 
 
-def test_later_session_is_ready_after_a_batch_of_its_own_or_without_unread_records(
+def test_later_session_is_ready_by_batch_or_without_unread_records(
     tmp_path: Path,
 ) -> None:
     commit(tmp_path, 9)

@@ -78,7 +78,7 @@ def test_late_and_released_records_are_delivered_again(
         assert all(count > counts[offset] for offset, count in highest_counts(later).items())
 
 
-def test_record_of_the_java_client_has_the_methods_of_a_message() -> None:
+def test_java_record_has_the_methods_of_a_message() -> None:
     line = "t 1 7 3 1000 0 2 =aw== - ==aA==:=MQ==,=aQ==:-"
     record = JavaRecord(line.split(" "))
     assert (record.topic(), record.partition(), record.offset()) == ("t", 1, 7)

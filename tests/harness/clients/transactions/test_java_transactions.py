@@ -156,7 +156,7 @@ def test_jvm_without_an_answer_is_killed_and_named(
 
 
 @pytest.mark.thorough
-def test_pause_of_the_client_with_its_jvm_is_no_missing_answer(tmp_path: Path) -> None:
+def test_paused_client_with_its_jvm_misses_no_answer(tmp_path: Path) -> None:
     client = subprocess.Popen(
         [sys.executable, "-c", CALLER, settings_file(tmp_path)],
         stdin=subprocess.PIPE,

@@ -90,7 +90,7 @@ def await_nothing_left(lab: Lab) -> None:
     until(lambda: not lab.folder.exists(), "no folder of the run", deadline_s=ENDED_S)
 
 
-def test_node_runs_in_its_folder_and_is_killed_and_started_again(lab: Lab) -> None:
+def test_node_in_its_folder_is_killed_and_restarted(lab: Lab) -> None:
     assert lab.start()["state"] == "running"
     assert (lab.folder / "nodes" / "b1" / "file").read_bytes() == b"content"
     until(lambda: lab.call("output", {"b1": 0}) == {"b1": b"up\n"})

@@ -62,7 +62,7 @@ def test_true_time_is_always_within_the_bound(drift_ppm: int) -> None:
         assert bound_ns < 5_000_000
 
 
-def test_wall_clock_of_a_host_is_measured_at_the_moment_of_its_answer() -> None:
+def test_wall_clock_of_a_host_is_measured_at_its_answer() -> None:
     clock = HostClock()
 
     def read() -> tuple[int, int, int]:

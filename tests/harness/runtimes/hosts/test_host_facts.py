@@ -69,7 +69,7 @@ def test_problem_names_the_host_and_the_remedy(found: HostFacts, problem: str) -
     assert problem in str(raised.value)
 
 
-def test_host_without_a_packet_filter_is_usable_and_has_a_remedy() -> None:
+def test_host_without_packet_filter_is_usable_and_has_a_remedy() -> None:
     without = facts(filter_problem="nft is missing")
     assert not without.problems()
     assert "(urteil@198.18.0.1:22) cannot filter packets: nft is missing; install nftables" in (

@@ -34,7 +34,7 @@ def test_names_lead_through_the_proxies_beside_the_resolving_node() -> None:
     assert proxy.upstream == f"198.18.0.2:{port}"
 
 
-def test_everything_that_listens_on_a_host_has_an_address_of_its_own() -> None:
+def test_each_listener_of_a_host_has_its_own_address() -> None:
     one = plan(dict.fromkeys([*ADDRESSES, "zk2", "zk3"], "198.18.0.1"))
     nodes = [*one.brokers, *one.zookeepers]
     listens = [proxy.listen for link in one.links() for proxy in one.proxies(link)]
@@ -78,14 +78,14 @@ def test_lab_probes_a_link_by_an_entry() -> None:
     assert entries[address].link is None
 
 
-def test_metadata_is_reached_by_name_and_the_ports_of_each_node() -> None:
+def test_metadata_nodes_are_reached_by_name_and_own_ports() -> None:
     one = plan({**ADDRESSES, "zk2": "198.18.0.2"})
     ports = {node: one.ports_at(node).zookeeper for node in ("zk1", "zk2")}
     assert one.zookeeper_connect() == f"zk1:{ports['zk1']},zk2:{ports['zk2']}"
     assert one.zookeeper_direct() == f"198.18.0.1:{ports['zk1']},198.18.0.2:{ports['zk2']}"
 
 
-def test_quorum_is_reached_by_name_and_the_port_of_each_controller() -> None:
+def test_controllers_are_reached_by_name_and_own_port() -> None:
     beside_lab = LoopbackPlan(77, LAB_PORTS, brokers=2, zookeepers=0, controllers=1)
     places = {
         node: Place(host="h1", address="198.18.0.1", host_name="alpha")

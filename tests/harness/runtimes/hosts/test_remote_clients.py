@@ -94,7 +94,7 @@ def test_killed_client_leaves_its_journal(runtime: SshRuntime, tmp_path: Path) -
     assert clients.failures() == []
 
 
-def test_client_of_a_lost_host_is_a_problem_that_names_it(network: Network, tmp_path: Path) -> None:
+def test_problem_names_the_client_of_a_lost_host(network: Network, tmp_path: Path) -> None:
     runtime = SshRuntime(
         tmp_path, inventory=network.inventory, brokers=1, zookeepers=1, client_hosts=["h2"]
     )

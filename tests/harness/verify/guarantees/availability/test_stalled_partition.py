@@ -120,6 +120,6 @@ def test_stall_that_is_explained_yields_no_finding(more: dict[str, Any], tmp_pat
         assert not producer.findings
 
 
-def test_moved_clock_permits_a_stall_of_a_broker_that_counts_by_it(tmp_path: Path) -> None:
+def test_moved_clock_permits_a_stall_of_a_broker_using_it(tmp_path: Path) -> None:
     assert _judged(tmp_path / "moved", CLOCK, CUT, target="kafka").status is Status.PERMITTED
     assert _judged(tmp_path / "right", CUT, target="kafka").status is Status.VIOLATED

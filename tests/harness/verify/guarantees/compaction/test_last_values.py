@@ -61,7 +61,7 @@ def findings(run_dir: Path, tables: Tables, *names: str) -> list[tuple[str, str,
     ]
 
 
-def test_value_is_lost_if_the_log_shows_nothing_of_its_key(tmp_path: Path) -> None:
+def test_value_is_lost_if_the_log_lacks_its_key(tmp_path: Path) -> None:
     tables = unread_one(**UNKNOWN)
     clean(tables, KEY, OTHER)
     assert findings(tmp_path, tables, *LOST) == [("latest_value_lost", "absent", KEY)]
@@ -73,7 +73,7 @@ def test_unknown_send_may_have_superseded_a_value(tmp_path: Path) -> None:
     assert findings(tmp_path, tables, *LOST) == []
 
 
-def test_unknown_value_that_was_read_is_lost_beside_an_older_one(tmp_path: Path) -> None:
+def test_read_value_of_unknown_outcome_is_lost_beside_older_one(tmp_path: Path) -> None:
     tables = one_key(**UNKNOWN)
     clean(tables, OTHER)
     assert findings(tmp_path, tables, *LOST) == [
@@ -88,7 +88,7 @@ def test_unknown_tombstone_may_have_deleted_a_key(tmp_path: Path) -> None:
     assert findings(tmp_path, tables, *LOST) == []
 
 
-def test_older_value_in_the_log_does_not_stand_for_a_lost_one(tmp_path: Path) -> None:
+def test_older_value_in_the_log_replaces_no_lost_one(tmp_path: Path) -> None:
     tables = unread_one(**UNKNOWN)
     for table in ("sends", "reads", "replicas"):
         for row in tables[table]:

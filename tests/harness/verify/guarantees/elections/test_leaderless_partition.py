@@ -129,7 +129,7 @@ def _judged_after_departure(
     return alone("leaderless_partition", run_dir, tables, scenario=scenario, facts=facts)
 
 
-def test_partition_is_passed_over_while_another_of_its_leader_is_led(tmp_path: Path) -> None:
+def test_partition_passed_over_by_elections_is_found(tmp_path: Path) -> None:
     (finding,) = _judged_after_departure(tmp_path, led_after_s=7).findings
     assert finding.sub_kind == "passed over"
     assert finding.sentence == (

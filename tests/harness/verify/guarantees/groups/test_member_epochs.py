@@ -62,7 +62,7 @@ def test_partition_that_is_handed_over_has_one_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["ok", "fail", "info"])
-def test_two_members_that_commit_in_one_partition_at_once_are_found(
+def test_simultaneous_commits_of_two_members_in_a_partition_are_found(
     outcome: str, tmp_path: Path
 ) -> None:
     """Without an accepted commit a member may have stood still, and have been replaced."""

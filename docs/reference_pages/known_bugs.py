@@ -32,7 +32,7 @@ def _bugs() -> str:
     rows = [
         (code(bug.name), bug.issue, sentence(bug.about), bug.releases, bug.fixed_in,
          f"{bug.broken}, {bug.fixed}", code(bug.scenario), code(bug.guarantee),
-         ", ".join(bug.sub_kinds), codes(bug.also))
+         ", ".join(bug.sub_kinds), codes((*bug.or_shown_by, *bug.also)))
         for bug in KNOWN_BUGS.values()
     ]  # fmt: skip
     return f"{BUGS}\n\n{table(head, rows)}"

@@ -110,11 +110,16 @@ def _line(bug: KnownBug, rows: Sequence[Row]) -> BugLine:
         fixed_found=sum(bug.is_shown_by(row.shows, row.must_find) for row in fixed),
         fixed_unknown=sum(row.verdict == "UNKNOWN" for row in fixed),
         at_least=round(lower_bound(len(showing), len(broken)), 4),
-        first_s=[s for row in showing if (s := row.first_s.get(bug.guarantee)) is not None],
+        first_s=[s for row in showing if (s := _first_s(bug, row)) is not None],
         seconds=round(median(seconds), 1) if seconds else 0.0,
         violated=_count_violations(broken),
         fixed_violated=_count_violations(fixed),
     )
+
+
+def _first_s(bug: KnownBug, row: Row) -> float | None:
+    seconds = (row.first_s.get(name) for name in bug.guarantees)
+    return min((s for s in seconds if s is not None), default=None)
 
 
 def _count_violations(rows: Sequence[Row]) -> dict[str, int]:

@@ -17,4 +17,18 @@ BUGS = (
         sub_kinds=("went back",),
         also=("commit_register",),
     ),
+    KnownBug(
+        name="kafka-8069",
+        issue="KAFKA-8069",
+        about="A new coordinator takes the committed offsets that it loads for expired, when the "
+        "brokers speak the protocol of an older release, and deletes them.",
+        releases="2.1.0 and 2.1.1",
+        fixed_in="2.2.0",
+        broken="2.1.1",
+        fixed="2.2.2",
+        scenario="offsets-of-older-protocol",
+        guarantee="commit_went_back",
+        sub_kinds=("went back",),
+        also=("commit_register",),
+    ),
 )

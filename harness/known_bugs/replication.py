@@ -70,4 +70,32 @@ BUGS = (
         guarantee="slow_recovery",
         sub_kinds=("late",),
     ),
+    KnownBug(
+        name="kafka-1120",
+        issue="KAFKA-1120",
+        about="The controller does not notice that a broker has restarted when it finds the same "
+        "brokers registered as before, and the new process gets no replicas.",
+        releases="0.8.1 to 2.1.1",
+        fixed_in="2.2.0",
+        broken="2.1.1",
+        fixed="2.2.2",
+        scenario="unseen-restart",
+        guarantee="shrunken_isr",
+        sub_kinds=("fell out",),
+        or_shown_by=("slow_recovery/late",),
+    ),
+    KnownBug(
+        name="kafka-3083",
+        issue="KAFKA-3083",
+        about="A controller that lost its ZooKeeper session during an election finishes it in the "
+        "next session, although there is another controller.",
+        releases="0.8.0 to 1.0.2",
+        fixed_in="1.1.0",
+        broken="1.0.2",
+        fixed="1.1.1",
+        scenario="zombie-controller",
+        guarantee="epoch_went_back",
+        sub_kinds=("deposed controller",),
+        also=("disagreement", "two_leaders"),
+    ),
 )

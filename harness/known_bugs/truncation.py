@@ -33,10 +33,10 @@ BUGS = (
         fixed_in="2.0.0",
         broken="1.0.0",
         fixed="2.0.1",
-        scenario="epoch-truncation",
+        scenario="untruncated-leader",
         guarantee="replica_divergence",
         sub_kinds=("content",),
-        also=("epoch_lineage", "lost_write"),
+        also=("epoch_lineage", "lost_write", "inconsistent_offset", "vanished_read"),
     ),
     KnownBug(
         name="kafka-10432",

@@ -13,6 +13,10 @@ from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER
 from urteil.harness.scenarios.groups import POSITIONS, POSITIONS_TOPIC
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
+PAIR = TopicSpec(replication_factor=2, config={"min.insync.replicas": "1"})
+BRIEF_SEGMENTS = TopicSpec(
+    config={"min.insync.replicas": "1", "segment.bytes": "8192", "retention.bytes": "32768"}
+)
 
 UNTRIMMED_SEGMENTS = replace(
     COMPACTION_CALM,
@@ -38,6 +42,20 @@ SMALL_LOADS = Scenario(
     faults=(fault("crash", "coordinator", 8, 5),),
     guarantees=POSITIONS,
     duration_s=18.0,
+)
+
+OLDER_PROTOCOL_COMMITS = replace(
+    SMALL_LOADS,
+    name="offsets-of-older-protocol",
+    about="clients commit offsets of groups without members to brokers that speak an older "
+    "protocol and search for expired offsets all the time; their coordinator dies, and the next "
+    "one loads the offsets: none has expired (KAFKA-8069)",
+    cluster=cluster(
+        inter_broker_protocol_version="2.0",
+        log_message_format_version="2.0",
+        offsets_retention_check_interval_ms="500",
+    ),
+    workload=replace(SMALL_LOADS.workload, options={"commits_epochs": "false"}),
 )
 
 REFILLED_REPLICA = Scenario(
@@ -108,6 +126,115 @@ LATE_REGISTRATION = Scenario(
     recovery_deadline_s=15.0,
 )
 """Of the two brokers that are not the controller both choices select the same one."""
+
+UNTRUNCATED_LEADER = Scenario(
+    name="untruncated-leader",
+    about="a leader with records that its one follower lacks hands over to it, cannot reach it to "
+    "truncate, and leads again when the follower dies with records of its own: that one truncates "
+    "by an epoch that the leader does not have (KAFKA-6361)",
+    cluster=cluster(replica_lag_time_max_ms="20000"),
+    workload=replace(IMPATIENT, topics=(PAIR,), producers=5),
+    faults=(
+        fault("blackhole", "follower<->leader", 5, 10, api="Fetch"),
+        fault("blackhole", "follower<->leader", 5, 10, api="OffsetForLeaderEpoch"),
+        fault("elect_preferred", "topic", 6.5, 20),
+        FaultSpec(fault="crash", target="leader", at_s=9.5, duration_s=7),
+    ),
+    guarantees=(*REPLICATION, "unclean_leader", "epoch_lineage"),
+    duration_s=30.0,
+)
+"""Both are in sync all the time. The first leader has no record of the epoch between its two."""
+
+DELETED_BEYOND_WATERMARK = Scenario(
+    name="deleted-beyond-watermark",
+    about="a leader of small segments deletes them by size while no follower reaches it: it keeps "
+    "what they do not have, and they fetch on (KAFKA-5634)",
+    cluster=cluster(
+        replica_lag_time_max_ms="40000",
+        log_retention_check_interval_ms="1000",
+    ),
+    workload=replace(LOAD, topics=(BRIEF_SEGMENTS,), acks=1, idempotent=False),
+    faults=(fault("partition", "followers->leader", 26, 8, answers_only=True),),
+    guarantees=(*REPLICATION, "slow_recovery"),
+    duration_s=48.0,
+    recovery_deadline_s=12.0,
+)
+"""Brokers look for segments to delete from half a minute after their start on."""
+
+UNCACHED_EPOCH = Scenario(
+    name="uncached-epoch",
+    about="a follower with records of its own epoch asks a leader that has none of its own where "
+    "they end, and the leader dies: the follower keeps what is committed (KAFKA-7415)",
+    cluster=cluster(replica_lag_time_max_ms="20000"),
+    workload=replace(IMPATIENT, topics=(PAIR,), producers=5),
+    faults=(
+        fault("lose_answer", "follower->leader", 5, 14, api="Fetch", times=0),
+        fault("blackhole", "leader->follower", 5, 14, api="OffsetForLeaderEpoch"),
+        fault("blackhole", "client->leader", 6, 12, api="Produce"),
+        fault("elect_preferred", "topic", 7, 3),
+        fault("crash", "leader", 14, 6),
+    ),
+    guarantees=(*REPLICATION, "unclean_leader"),
+    duration_s=30.0,
+)
+"""The follower has the last committed records, and has not learned that they are. It leads for
+three seconds, and its records of that time are the reason for its question."""
+
+LEADER_WITHOUT_RECORDS = Scenario(
+    name="leader-without-records",
+    about="a follower that lacks an epoch of its leader is elected, gets no record, and hands the "
+    "leadership back: it drops the epoch without records, and follows (KAFKA-10706)",
+    cluster=cluster(replica_lag_time_max_ms="8000"),
+    workload=replace(IMPATIENT, topics=(PAIR,), producers=5),
+    faults=(
+        fault("blackhole", "follower<->leader", 5, 8, api="Fetch"),
+        fault("blackhole", "follower<->leader", 5, 8, api="OffsetForLeaderEpoch"),
+        fault("blackhole", "client->follower", 5, 8, api="Produce"),
+        fault("elect_preferred", "topic", 6.5, 3),
+    ),
+    guarantees=(*REPLICATION, "unclean_leader"),
+    duration_s=36.0,
+    recovery_deadline_s=10.0,
+)
+"""The change of the preferred leader begins an epoch of the first leader, and one of the second."""
+
+UNSEEN_RESTART = Scenario(
+    name="unseen-restart",
+    about="a broker restarts while the controller stands still within its ZooKeeper session, and "
+    "then finds the same brokers registered as before: it sends the new process its replicas "
+    "(KAFKA-1120)",
+    cluster=cluster(zookeeper_session_timeout_ms="40000", controlled_shutdown_enable="false"),
+    workload=replace(LOAD, topics=(replace(DURABLE, partitions=1),)),
+    faults=(fault("pause", "controller", 5, 12), fault("shutdown", "follower", 6, 1)),
+    guarantees=(*REPLICATION, "slow_recovery"),
+    duration_s=28.0,
+    recovery_deadline_s=10.0,
+)
+"""A controlled shutdown would need the controller. Without one, the broker closes its session. It
+leads nothing, so that clients go on: only a follower that runs is selected."""
+
+ZOMBIE_CONTROLLER = Scenario(
+    name="zombie-controller",
+    about="a controller loses its ZooKeeper session while it waits to elect a preferred leader; "
+    "with the next session it is not the controller any more, and elects nobody (KAFKA-3083)",
+    cluster=cluster(
+        zookeeper_session_timeout_ms="6000",
+        auto_leader_rebalance_enable="true",
+        leader_imbalance_per_broker_percentage="0",
+    ),
+    workload=LOAD,
+    faults=(
+        fault("shutdown", "bystander", 4, 1),
+        fault("controller_deleted", "controller", 20, 4),
+        fault("partition", "controller->zookeeper", 22.5, 7),
+    ),
+    guarantees=(*REPLICATION, "epoch_went_back", "slow_recovery"),
+    duration_s=36.0,
+    recovery_deadline_s=15.0,
+)
+"""The broker that was shut down leads nothing until a controller elects it, five seconds after the
+controller's own election. The cut begins before that moment, and ends when there is another
+controller, but before that one's own five seconds."""
 
 DIVERGING_FETCH = Scenario(
     name="diverging-fetch",

@@ -29,6 +29,7 @@ from urteil.harness.scenario import Scenario
 EPOCHS = 1_009
 EPOCHS_SINCE = (2, 1)
 """The first release whose OffsetFetch returns leader epochs (KIP-320)."""
+NO_EPOCH = -1
 TIMEOUT_MS = 5_000
 
 
@@ -40,16 +41,28 @@ class OffsetReadOptions(WorkloadOptions, frozen=True):
     ] = 250
 
 
+class TagOptions(WorkloadOptions, frozen=True):
+    """Options of clients that commit offsets with metadata, and of their readers."""
+
+    commits_epochs: Annotated[
+        bool,
+        Meta(
+            description="Commits carry leader epochs. Brokers that store offsets as Kafka 2.0 did "
+            "(`inter.broker.protocol.version`) keep none."
+        ),
+    ] = True
+
+
 class CommittedOffsetReader:
-    """Reads committed offsets through a consumer and journals them. `are_tagged`: all commits carry
+    """Reads committed offsets through a consumer and journals them. With `tags`, all commits carry
     the metadata and epoch of `tagged_offset`, which the reader compares."""
 
     def __init__(
-        self, kafka: KafkaConsumer, journal: JournalWriter, *, are_tagged: bool = False
+        self, kafka: KafkaConsumer, journal: JournalWriter, *, tags: TagOptions | None = None
     ) -> None:
         self._coordinator = kafka._coordinator
         self._journal = journal
-        self._are_tagged = are_tagged and kafka.config["api_version"] >= EPOCHS_SINCE
+        self._tags = tags if kafka.config["api_version"] >= EPOCHS_SINCE else None
         handle = self._coordinator._handle_offset_fetch_response
         self._coordinator._handle_offset_fetch_response = lambda response: handle(
             _check_partitions(response)
@@ -70,8 +83,8 @@ class CommittedOffsetReader:
             committed = offsets.get(tp)
             offset = None if committed is None else committed.offset
             intact = (
-                committed == tagged_offset(committed.offset)
-                if committed is not None and self._are_tagged
+                committed == tagged_offset(committed.offset, self._tags)
+                if committed is not None and self._tags is not None
                 else None
             )
             self._journal.write(
@@ -80,9 +93,10 @@ class CommittedOffsetReader:
             )  # fmt: skip
 
 
-def tagged_offset(offset: int) -> OffsetAndMetadata:
-    """An offset with metadata and a leader epoch that depend on it."""
-    return OffsetAndMetadata(offset, f"position {offset}", offset % EPOCHS)
+def tagged_offset(offset: int, tags: TagOptions) -> OffsetAndMetadata:
+    """An offset with metadata that depend on it, and with such a leader epoch if `tags` ask so."""
+    epoch = offset % EPOCHS if tags.commits_epochs else NO_EPOCH
+    return OffsetAndMetadata(offset, f"position {offset}", epoch)
 
 
 def _check_partitions(response: Any) -> Any:
@@ -101,7 +115,8 @@ def read_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None
     """Read until the stop is requested."""
     kafka = KafkaConsumer(**consumer_config(spec))
     back_off(kafka._manager)
-    reader = CommittedOffsetReader(kafka, journal, are_tagged=spec.workload.kind == "commits")
+    tags = TagOptions.of(spec.workload) if spec.workload.kind == "commits" else None
+    reader = CommittedOffsetReader(kafka, journal, tags=tags)
     partitions = [TopicPartition(*partition) for partition in spec.partitions()]
     every_s = OffsetReadOptions.of(spec.workload).offset_reads_ms / 1000
     while not stop.is_set():
@@ -124,7 +139,7 @@ KIND = ClientKind(
     prefix="o",
     count=_count,
     work=read_positions,
-    options=(OffsetReadOptions,),
+    options=(OffsetReadOptions, TagOptions),
     group=lambda spec: spec.workload.group,
 )
 

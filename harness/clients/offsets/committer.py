@@ -24,6 +24,7 @@ from urteil.harness.clients.kafka_python_fixes import back_off
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.offsets.committed_offset_reader import (
     CommittedOffsetReader,
+    TagOptions,
     tagged_offset,
 )
 from urteil.harness.clients.options import WorkloadOptions
@@ -67,7 +68,8 @@ class Committer:
         self._kafka = KafkaConsumer(**consumer_config(spec))
         back_off(self._kafka._manager)
         self._attempts = CommitAttempts(self._kafka)
-        self._positions = CommittedOffsetReader(self._kafka, journal, are_tagged=True)
+        self._tags = TagOptions.of(spec.workload)
+        self._positions = CommittedOffsetReader(self._kafka, journal, tags=self._tags)
         self._commits = 0
 
     def step(self) -> None:
@@ -91,7 +93,8 @@ class Committer:
         outcome, error_name = "ok", None
         try:
             self._kafka.commit(
-                dict.fromkeys(slots, tagged_offset(offset)), timeout_ms=COMMIT_TIMEOUT_MS
+                dict.fromkeys(slots, tagged_offset(offset, self._tags)),
+                timeout_ms=COMMIT_TIMEOUT_MS,
             )
         except KafkaError as error:
             outcome, error_name = self._attempts.outcome(error), type(error).__name__
@@ -118,7 +121,7 @@ KIND = ClientKind(
     prefix="k",
     count=lambda scenario: committer_count(scenario.workload),
     work=commit,
-    options=(CommitOptions,),
+    options=(CommitOptions, TagOptions),
     group=group_by_turn,
 )
 

@@ -66,6 +66,13 @@ def test_permitted_anomaly_counts_only_where_the_bug_declares_it() -> None:
     assert (line.found, line.fixed_found) == (1, 0)
 
 
+def test_violation_that_timing_decides_counts_as_the_bug() -> None:
+    late = played(BUG.broken_target, 1, "FAIL", "slow_recovery/late", violated={"slow_recovery": 1})
+    (line,) = bug_table([replace(BUG, or_shown_by=("slow_recovery/late",))], [late]).lines
+    assert (line.found, line.first_s) == (1, list(late.first_s.values()))
+    assert of(late).lines[0].found == 0
+
+
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [

@@ -21,6 +21,9 @@ def test_declared_bug_names_existing_parts(bug: KnownBug) -> None:
     assert bug.sub_kinds
     assert set(bug.sub_kinds) <= set(guarantee.sub_kinds)
     assert set(bug.also) <= set(GUARANTEES)
+    for shown in bug.or_shown_by:
+        name, _, kind = shown.partition("/")
+        assert kind in GUARANTEES[name].sub_kinds
     assert numbers(bug.broken) < numbers(bug.fixed)
     assert [parse_target(target).version for target in (bug.broken_target, bug.fixed_target)] == [
         bug.broken, bug.fixed,

@@ -16,4 +16,17 @@ BUGS = (
         guarantee="kept_too_long",
         sub_kinds=("superseded",),
     ),
+    KnownBug(
+        name="kafka-6429",
+        issue="KAFKA-6429",
+        about="While a log closes its first segment, the cleaner finds no closed segment to check, "
+        "and then takes the first one for old enough, within min.compaction.lag.ms.",
+        releases="0.10.1.0 to 1.0.2",
+        fixed_in="1.1.0",
+        broken="1.0.2",
+        fixed="1.1.1",
+        scenario="cleaned-within-lag",
+        guarantee="compacted_too_early",
+        sub_kinds=("inside the lag",),
+    ),
 )

@@ -98,4 +98,17 @@ BUGS = (
         sub_kinds=("deposed controller",),
         also=("disagreement", "two_leaders"),
     ),
+    KnownBug(
+        name="kafka-5634",
+        issue="KAFKA-5634",
+        about="A leader deletes segments beyond the high watermark, and the fetcher of a follower "
+        "that begins there ends.",
+        releases="0.11.0.0",
+        fixed_in="0.11.0.1",
+        broken="0.11.0.0",
+        fixed="0.11.0.1",
+        scenario="deleted-beyond-watermark",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+    ),
 )

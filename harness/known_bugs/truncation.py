@@ -65,4 +65,17 @@ BUGS = (
         sub_kinds=("prefix", "middle", "tail"),
         also=("inconsistent_offset", "vanished_read", "causal_loss", "time_index_wrong"),
     ),
+    KnownBug(
+        name="kafka-10706",
+        issue="KAFKA-10706",
+        about="A follower keeps an epoch in which it led without a record, truncates by it again "
+        "and again, and never returns to the ISR.",
+        releases="2.0.1 to 2.6.0",
+        fixed_in="2.6.1",
+        broken="2.6.0",
+        fixed="2.6.1",
+        scenario="leader-without-records",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+    ),
 )

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from urteil.harness.scenario import FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, cluster, fault
-from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER
+from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER, PATIENT
 from urteil.harness.scenarios.groups import POSITIONS, POSITIONS_TOPIC
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PAIR = TopicSpec(replication_factor=2, config={"min.insync.replicas": "1"})
 BRIEF_SEGMENTS = TopicSpec(
-    config={"min.insync.replicas": "1", "segment.bytes": "8192", "retention.bytes": "32768"}
+    config={"min.insync.replicas": "1", "segment.bytes": "8192"}
+    | {"retention.ms": "600000", "retention.bytes": "32768"}
 )
 
 UNTRIMMED_SEGMENTS = replace(
@@ -27,6 +28,18 @@ UNTRIMMED_SEGMENTS = replace(
     cluster=replace(CLEANING, config=CLEANING.config | {"log.preallocate": "true"}),
     workload=replace(COMPACTION_CALM.workload, topics=(DURABLE, EAGER)),
 )
+
+CLEANED_WITHIN_LAG = replace(
+    UNTRIMMED_SEGMENTS,
+    name="cleaned-within-lag",
+    about="the cleaner looks at logs all the time while their first segments are closed: it cleans "
+    "none of them within min.compaction.lag.ms (KAFKA-6429)",
+    cluster=cluster(log_cleaner_backoff_ms="20", log_cleaner_threads="1", log_preallocate="true"),
+    workload=replace(UNTRIMMED_SEGMENTS.workload, topics=(DURABLE, replace(PATIENT, partitions=6))),
+    guarantees=("compacted_too_early",),
+    duration_s=20.0,
+)
+"""Files of a preallocated log take long to open, and the log is locked meanwhile."""
 
 SMALL_LOADS = Scenario(
     name="offsets-loaded-in-pieces",
@@ -147,35 +160,36 @@ UNTRUNCATED_LEADER = Scenario(
 
 DELETED_BEYOND_WATERMARK = Scenario(
     name="deleted-beyond-watermark",
-    about="a leader of small segments deletes them by size while no follower reaches it: it keeps "
-    "what they do not have, and they fetch on (KAFKA-5634)",
-    cluster=cluster(
-        replica_lag_time_max_ms="40000",
-        log_retention_check_interval_ms="1000",
-    ),
+    about="a leader of small segments deletes them by size while no follower reaches it: it "
+    "keeps what they do not have, and they fetch on (KAFKA-5634)",
+    cluster=cluster(replica_lag_time_max_ms="12000", log_retention_check_interval_ms="1000"),
     workload=replace(LOAD, topics=(BRIEF_SEGMENTS,), acks=1, idempotent=False),
-    faults=(fault("partition", "followers->leader", 26, 8, answers_only=True),),
+    faults=(
+        fault("partition", "successor->leader", 24, 9, answers_only=True),
+        fault("partition", "straggler->leader", 24, 20, answers_only=True),
+    ),
     guarantees=(*REPLICATION, "slow_recovery"),
-    duration_s=48.0,
-    recovery_deadline_s=12.0,
+    duration_s=54.0,
+    recovery_deadline_s=9.0,
 )
-"""Brokers look for segments to delete from half a minute after their start on."""
+"""Brokers look for segments to delete from half a minute after their start on. The successor
+returns while both are still in the ISR, the straggler when neither is."""
 
 UNCACHED_EPOCH = Scenario(
     name="uncached-epoch",
     about="a follower with records of its own epoch asks a leader that has none of its own where "
     "they end, and the leader dies: the follower keeps what is committed (KAFKA-7415)",
-    cluster=cluster(replica_lag_time_max_ms="20000"),
+    cluster=cluster(replica_lag_time_max_ms="30000"),
     workload=replace(IMPATIENT, topics=(PAIR,), producers=5),
     faults=(
-        fault("lose_answer", "follower->leader", 5, 14, api="Fetch", times=0),
-        fault("blackhole", "leader->follower", 5, 14, api="OffsetForLeaderEpoch"),
-        fault("blackhole", "client->leader", 6, 12, api="Produce"),
+        fault("lose_answer", "follower->leader", 5, 18, api="Fetch", times=0),
+        fault("blackhole", "leader->follower", 5, 18, api="OffsetForLeaderEpoch"),
+        fault("blackhole", "client->leader", 6, 17, api="Produce"),
         fault("elect_preferred", "topic", 7, 3),
-        fault("crash", "leader", 14, 6),
+        fault("crash", "leader", 18, 6),
     ),
     guarantees=(*REPLICATION, "unclean_leader"),
-    duration_s=30.0,
+    duration_s=34.0,
 )
 """The follower has the last committed records, and has not learned that they are. It leads for
 three seconds, and its records of that time are the reason for its question."""
@@ -184,19 +198,20 @@ LEADER_WITHOUT_RECORDS = Scenario(
     name="leader-without-records",
     about="a follower that lacks an epoch of its leader is elected, gets no record, and hands the "
     "leadership back: it drops the epoch without records, and follows (KAFKA-10706)",
-    cluster=cluster(replica_lag_time_max_ms="8000"),
+    cluster=cluster(replica_lag_time_max_ms="6000"),
     workload=replace(IMPATIENT, topics=(PAIR,), producers=5),
     faults=(
         fault("blackhole", "follower<->leader", 5, 8, api="Fetch"),
         fault("blackhole", "follower<->leader", 5, 8, api="OffsetForLeaderEpoch"),
-        fault("blackhole", "client->follower", 5, 8, api="Produce"),
+        fault("blackhole", "client->follower", 5, 18, api="Produce"),
         fault("elect_preferred", "topic", 6.5, 3),
     ),
-    guarantees=(*REPLICATION, "unclean_leader"),
+    guarantees=(*REPLICATION, "slow_recovery"),
     duration_s=36.0,
     recovery_deadline_s=10.0,
 )
-"""The change of the preferred leader begins an epoch of the first leader, and one of the second."""
+"""The change of the preferred leader begins an epoch of the first leader, and one of the second.
+The last fault ends when a follower that does not follow has left the ISR."""
 
 UNSEEN_RESTART = Scenario(
     name="unseen-restart",

@@ -112,11 +112,11 @@ def test_remote_time_excludes_tasks_that_a_request_started() -> None:
     async def scenario() -> None:
         waits = remote_time.Waits()
         remote_time.begin(waits)
-        left = asyncio.create_task(remote_time.waiting(asyncio.sleep(0.05)))  # type: ignore[func-returns-value]
+        left = asyncio.create_task(remote_time.await_remote(asyncio.sleep(0.05)))  # type: ignore[func-returns-value]
         await asyncio.sleep(0.1)
         await left
         assert waits.s == 0.0
-        await remote_time.waiting(asyncio.sleep(0.03))  # type: ignore[func-returns-value]
+        await remote_time.await_remote(asyncio.sleep(0.03))  # type: ignore[func-returns-value]
         assert 0.02 <= waits.s <= 5
 
     run(scenario())

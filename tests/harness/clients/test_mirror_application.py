@@ -12,8 +12,8 @@ from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.applications.mirror import (
     BUGS,
     MirrorOptions,
+    describe_missing,
     expected_rows,
-    missing,
     properties,
 )
 from urteil.harness.scenarios import SCENARIOS
@@ -66,11 +66,11 @@ def test_mirror_is_ready_with_a_task_for_each_direction(
     tmp_path: Path,
 ) -> None:
     both = context(tmp_path, "mirror-active")
-    assert missing(both, "a1") == "no task replicates east->west"
+    assert describe_missing(both, "a1") == "no task replicates east->west"
     both.log("a1").parent.mkdir()
     both.log("a1").write_text("task-0 replicating 3 topic-partitions east->west: [urteil-0]\n")
-    assert missing(both, "a1") == "no task replicates west->east"
-    assert "west does not answer" in missing(context(tmp_path), "a1")
+    assert describe_missing(both, "a1") == "no task replicates west->east"
+    assert "west does not answer" in describe_missing(context(tmp_path), "a1")
 
 
 def test_release_of_mirrormaker_is_an_option(tmp_path: Path) -> None:

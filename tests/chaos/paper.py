@@ -208,7 +208,7 @@ class PaperPackets:
         self.cluster = cluster
         self.rules: dict[str, list[Link]] = {}
 
-    def crossing(self, links: Sequence[Link]) -> Sequence[Link]:
+    def crossing_links(self, links: Sequence[Link]) -> Sequence[Link]:
         return [link for link in links if link.src != CLIENT]
 
     def disturbed_by(self, links: Sequence[Link]) -> Sequence[Link]:

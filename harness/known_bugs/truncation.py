@@ -66,6 +66,28 @@ BUGS = (
         also=("inconsistent_offset", "vanished_read", "causal_loss", "time_index_wrong"),
     ),
     KnownBug(
+        name="kafka-7415",
+        issue="KAFKA-7415",
+        about="A leader without records of its own epoch cannot answer a follower that has some of "
+        "an epoch between; the follower truncates to the high watermark that it knows, and then "
+        "leads without committed records.",
+        releases="0.11.0.0 to 2.0.0",
+        fixed_in="2.0.1",
+        broken="2.0.0",
+        fixed="2.0.1",
+        scenario="uncached-epoch",
+        guarantee="lost_write",
+        sub_kinds=("prefix", "middle", "tail"),
+        also=(
+            "inconsistent_offset",
+            "vanished_read",
+            "causal_loss",
+            "stale_append",
+            "nonmonotonic_poll",
+            "epoch_lineage",
+        ),
+    ),
+    KnownBug(
         name="kafka-10706",
         issue="KAFKA-10706",
         about="A follower keeps an epoch in which it led without a record, truncates by it again "

@@ -219,17 +219,6 @@ class Session:
         """Delete a node. Raises NoNodeError, BadVersionError and NotEmptyError."""
         await self._write(lambda: self._client.delete_async(self._full_path(path), version))
 
-    async def delete_tree(self, path: str) -> None:
-        """Delete a node and all nodes below it; a missing node is not an error."""
-        try:
-            for child in await self.children(path):
-                await self.delete_tree(f"{path}/{child}")
-            await self.delete(path)
-        except NoNodeError:
-            return
-        except (*LOST, NotEmptyError):
-            await self.delete_tree(path)
-
     async def multi(self, ops: Sequence[Op]) -> list[Any]:
         """Run all operations or none; return True for a Check or Delete, the path for a Create,
         Stat for a Set.

@@ -13,8 +13,6 @@ from kazoo.exceptions import KazooException
 from urteil.broker.zookeeper.session import (
     LOST,
     ConnectionLoss,
-    NoNodeError,
-    NotEmptyError,
     SessionClosed,
     Watch,
 )
@@ -360,16 +358,6 @@ class SimulatedSession:
 
     async def delete(self, path: str, version: int = -1) -> None:
         await self._write(self._zk.delete, path, version)
-
-    async def delete_tree(self, path: str) -> None:
-        try:
-            for child in await self.children(path):
-                await self.delete_tree(f"{path}/{child}")
-            await self.delete(path)
-        except NoNodeError:
-            return
-        except (*LOST, NotEmptyError):
-            await self.delete_tree(path)
 
     async def multi(self, ops: Sequence[Op]) -> list[Any]:
         def multi() -> list[Any]:

@@ -18,6 +18,7 @@ from urteil.broker.zookeeper.session import (
     NodeExistsError,
     NodeTooLarge,
     NoNodeError,
+    NotEmptyError,
     Session,
     Set,
     State,
@@ -61,7 +62,10 @@ def test_nodes_are_created_read_changed_and_deleted(
                 await zk.set("/a/b", b"3", 0)
             await zk.sync("/a")
             assert await zk.children("/a") == ["b"]
-            await zk.delete_tree("/a")
+            with pytest.raises(NotEmptyError):
+                await zk.delete("/a")
+            await zk.delete("/a/b", 1)
+            await zk.delete("/a")
             assert await zk.exists("/a") is None
             with pytest.raises(NoNodeError):
                 await zk.get("/a")

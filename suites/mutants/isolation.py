@@ -40,7 +40,7 @@ def newest_transaction_unstable(mark: Mark) -> None:
     models="first offsets that are clamped to the fetch on the wrong side",
     scenario="list-append",
     guarantee="fractured_read",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated="fractured reads have no reference check",
 )
 def aborts_from_fetch_offset(mark: Mark) -> None:
     """Lets aborted transactions begin at the fetch offset, so that a reader drops what their

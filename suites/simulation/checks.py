@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urteil.broker.wire.batches import parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
+from urteil.suites.simulation import administration_checks
 from urteil.suites.simulation.evidence import Evidence, Glimpse, Place, leaderless
 from urteil.suites.simulation.rows import small_history
 
@@ -121,4 +122,8 @@ LOCAL: tuple[tuple[str, Callable[[Evidence], Iterable[str]]], ...] = (
     ("sequence_gap", first_sequence),
     ("ack_below_min_isr", ack_below_min_isr),
     ("no_progress", no_progress),
+    ("undone_administration", administration_checks.undone_administration),
+    ("unfinished_administration", administration_checks.unfinished_administration),
+    ("preferred_leader_ignored", administration_checks.preferred_leader_ignored),
+    ("leftover_log", administration_checks.leftover_log),
 )

@@ -231,7 +231,8 @@ class Cluster:
             and self.controller() is not None
             and len(states) >= partitions
             and all(
-                state.leader > 0 and len(state.isr) == len(BROKERS) for state in states.values()
+                state.leader > 0 and len(state.isr) == len(self.replicas(*place))
+                for place, state in states.items()
             )
         )
 

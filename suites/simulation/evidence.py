@@ -74,6 +74,8 @@ class Evidence:
     promises: Promises = field(default_factory=Promises)
     begins: dict[tuple[str, Place], int] = field(default_factory=dict)
     """Where the last pass of a reader over a partition began."""
+    folders: dict[int, list[str]] = field(default_factory=dict)
+    """Those on each broker's disk in the end."""
 
     def acked(self) -> Iterator[Send]:
         return (send for send in self.history.sends if send.outcome == "ok")
@@ -117,12 +119,18 @@ def final_leaders(evidence: Evidence) -> dict[Place, int]:
 
 
 def leaderless(evidence: Evidence) -> set[Place]:
-    """Partitions of which the last leader left no log, or of which no state is known."""
+    """Partitions of which the last leader left no log, or of which no state is known. Those of
+    deleted topics have none."""
     led = final_leaders(evidence)
     held = {(place, record.broker) for place, some in evidence.replicas.items() for record in some}
     places = {*evidence.final, *evidence.replicas, *led}
     places |= {(send.topic, send.partition) for send in evidence.history.sends}
-    return {place for place in places if (place, led.get(place)) not in held}
+    exists = {change.path: change.data is not None for change in evidence.changes}
+    return {
+        place
+        for place in places
+        if (place, led.get(place)) not in held and exists.get(f"/brokers/topics/{place[0]}", True)
+    }
 
 
 def states_of(changes: list[Change]) -> Iterator[tuple[Place, Change, dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from urteil.suites.simulation.cluster import EPOCH_MS
 
@@ -105,6 +105,20 @@ class CommitRead(NamedTuple):
     complete_s: float
 
 
+class Act(NamedTuple):
+    """A request of an administrator and what came of it: `create`, `grow`, `configure`, `delete`,
+    `move`, `cancel` or `elect`; `asked` is a count, a value or replicas."""
+
+    client: str
+    kind: str
+    topic: str
+    partition: int | None
+    asked: Any
+    begin_s: float
+    end_s: float
+    outcome: str
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One record as a reader got it."""
@@ -134,6 +148,7 @@ class History:
     assignments: list[Assignment] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     commit_reads: list[CommitRead] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
 
 
 def sent_ms(send: Send) -> int:

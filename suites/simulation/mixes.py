@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from urteil.suites.simulation.administration import Administrator
 from urteil.suites.simulation.client import Client
 from urteil.suites.simulation.evidence import COMMITTED, Evidence
 from urteil.suites.simulation.groups import Member, PositionAsker
@@ -22,7 +23,7 @@ PRODUCERS = 4
 WRITERS = ("x1", "x2", "shared", "shared")
 INSTANCES = (None, None, None, "static", "static")
 REPLICATION, TRANSACTIONS, GROUPS = "replication", "transactions", "groups"
-COMPACTION, RETENTION = "compaction", "retention"
+COMPACTION, RETENTION, ADMINISTRATION = "compaction", "retention", "administration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,27 @@ class Transactions(Mix):
         return [*super().final_readers(), committed]
 
 
+class Administration(Replication):
+    """The clients of `Replication`, with fewer records, and an administrator."""
+
+    scale = Scale(sends=300, faults_s=40.0)
+    properties: ClassVar[dict[str, str]] = {
+        "leader.imbalance.check.interval.seconds": "5",
+        "log.segment.delete.delay.ms": "1000",
+    }
+
+    def _begin(self, scale: Scale) -> None:
+        administrator = Administrator(self._loop, "boss", self._history, self._seed())
+        until_s = self._loop.time() + scale.faults_s
+        running = administrator.run(TOPIC, self._partitions, until_s, pause_s=1.0)
+        self._produce(administrator, running)
+        super()._begin(scale)
+
+    async def settle(self, evidence: Evidence) -> None:
+        """Wait until every move and deletion had to end, and leadership to return."""
+        await asyncio.sleep(3 * SETTLING_S)
+
+
 class Groups(Mix):
     """Five members of a group, two of which share an instance id, and a client that asks for its
     committed offsets."""
@@ -214,4 +236,5 @@ MIXES: dict[str, type[Mix]] = {
     GROUPS: Groups,
     COMPACTION: Compaction,
     RETENTION: Retention,
+    ADMINISTRATION: Administration,
 }

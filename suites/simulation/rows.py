@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from urteil.broker.wire.batches import iter_records, parse_header
@@ -33,6 +34,7 @@ from urteil.suites.simulation.history import (
 )
 from urteil.suites.simulation.zookeeper import Change
 
+_ASSIGNMENT = re.compile(r"/brokers/topics/[^/]+")
 _MARKERS = ("abort", "commit")
 _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
@@ -99,7 +101,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
             if _is_of_coordinator(evidence, row)
         ],
         "offset_answers": [_answer(answer) for answer in evidence.history.answers],
-        "states": [_state(*state) for state in states_of(evidence.changes)],
+        "states": [*_states(evidence)],
     }
     for name in ("passes", "logs", "replicas"):
         tables[name] = []
@@ -331,12 +333,33 @@ def _log(replica: Replica, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _state(place: Place, change: Change, state: dict[str, Any]) -> dict[str, Any]:
+def _states(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """Every version of a partition's state, with the replicas that it had then. Partitions without
+    any log, as those of deleted topics, are not judged."""
+    assigned = [
+        (change.zxid, change.path, json.loads(change.data)["partitions"])
+        for change in evidence.changes
+        if change.data is not None and _ASSIGNMENT.fullmatch(change.path)
+    ]
+    current: dict[str, dict[str, list[int]]] = {}
+    for place, change, state in states_of(evidence.changes):
+        while assigned and assigned[0][0] <= change.zxid:
+            _, path, partitions = assigned.pop(0)
+            current[path] = partitions
+        if place not in evidence.replicas:
+            continue
+        known = current.get(f"/brokers/topics/{place[0]}", {}).get(str(place[1]), BROKERS)
+        yield _state(place, change, state, known)
+
+
+def _state(
+    place: Place, change: Change, state: dict[str, Any], replicas: Sequence[int]
+) -> dict[str, Any]:
     names = ("leader", "leader_epoch", "controller_epoch")
     return {
         "topic": place[0], "partition": place[1], "zxid": change.zxid, "at_ns": _ns(change.at_s),
         "version": change.version, "isr": json.dumps(state["isr"]),
-        "replicas": json.dumps(list(BROKERS)), "elr": None,
+        "replicas": json.dumps(list(replicas)), "elr": None,
         "wall_ms": EPOCH_MS + round(change.at_s * 1000),
         **{name: state[name] for name in names},
     }  # fmt: skip

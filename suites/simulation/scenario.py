@@ -183,6 +183,7 @@ async def _play(
     run.faults, run.restarts = schedule.faults, schedule.restarts
     run.outcomes = Counter(send.outcome for send in history.sends)
     run.outcomes.update(commit.outcome for commit in history.commits)
+    run.outcomes.update(f"{act.kind} {act.outcome}" for act in history.acts)
     return evidence
 
 
@@ -260,6 +261,7 @@ async def _read_all(
         disk = cluster.disks[process(broker_id)]
         for place, replica in read_replicas(disk, broker_id, logs).items():
             evidence.replicas.setdefault(place, []).append(replica)
+        evidence.folders[broker_id] = sorted(disk.directories)
 
 
 async def _sweep(reader: Reader, n: int, scale: Scale, evidence: Evidence) -> None:

@@ -222,6 +222,9 @@ class Schedule:
         the successor's; all stay in sync for so long.
         """
         fates = {place: self._in_a_row(place) for place in self._cluster.states()}
+        fates = {place: fate for place, fate in fates.items() if len(fate) == len(BROKERS)}
+        if not fates:
+            return
         orderly = [place for place in fates if fates[place][2] == self._cluster.controller()]
         place = self._rng.choice(orderly or list(fates))
         leader, successor, straggler = fates[place]
@@ -249,8 +252,9 @@ class Schedule:
         return leader, *(replica for replica in self._cluster.replicas(*place) if replica != leader)
 
     def _end(self, place: tuple[str, int], broker_id: int) -> int:
-        log = self._cluster.lives[broker_id].broker.replicas.partitions[place].log
-        return int(log.log_end_offset)
+        """-1 where the broker has no replica of it."""
+        partition = self._cluster.lives[broker_id].broker.replicas.partitions.get(place)
+        return -1 if partition is None else int(partition.log.log_end_offset)
 
     async def _alone(self, action: Action) -> None:
         """Play it with no other fault acting, from health to health."""

@@ -21,6 +21,7 @@ IN_DEFAULT = {
     "groups": (1,),
     "compaction": (1,),
     "retention": (1,),
+    "administration": (),
 }
 """The seeds of each mix that the default tests play, those of replication with mutants as well. The
 others are thorough."""

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.simulation import administration_damage
+from tests.simulation.administration_damage import administer
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks
 from urteil.suites.simulation.checks import judge
@@ -396,7 +398,7 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
 
 def test_correct_history_passes() -> None:
     assert judge(sound()) == []
-    for whole in (with_txn, with_group, compact_well, expire_in_time):
+    for whole in (with_txn, with_group, compact_well, expire_in_time, administer):
         evidence = sound()
         whole(evidence)
         assert judge(evidence) == []
@@ -409,8 +411,17 @@ def test_answer_of_a_deposed_coordinator_is_not_judged() -> None:
     assert judge(evidence) == []
 
 
+def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
+    evidence = sound()
+    administer(evidence)
+    administration_damage.act(evidence, "delete", "u2", None, 55.0, outcome="info")
+    administration_damage.lose_a_topic(evidence)
+    assert judge(evidence) == []
+
+
 def test_every_check_is_tried() -> None:
-    assert set(DAMAGE.values()) == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
+    tried = {*DAMAGE.values(), *administration_damage.DAMAGE.values()}
+    assert tried == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
@@ -418,3 +429,12 @@ def test_a_check_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
     evidence = sound()
     damage(evidence)
     assert DAMAGE[damage] in {finding.guarantee for finding in judge(evidence)}
+
+
+@pytest.mark.parametrize("damage", administration_damage.DAMAGE, ids=lambda damage: damage.__name__)
+def test_a_check_of_administration_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
+    evidence = sound()
+    administer(evidence)
+    damage(evidence)
+    found = {finding.guarantee for finding in judge(evidence)}
+    assert found == {administration_damage.DAMAGE[damage]}

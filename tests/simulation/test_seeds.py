@@ -11,6 +11,7 @@ from concurrent.futures import Future
 import pytest
 
 from urteil.suites.simulation.mixes import (
+    ADMINISTRATION,
     COMPACTION,
     GROUPS,
     REPLICATION,
@@ -38,6 +39,7 @@ LEAST_OK = {
     GROUPS: 20,
     COMPACTION: 250,
     RETENTION: 250,
+    ADMINISTRATION: 150,
 }
 """Sends, and in groups commits."""
 
@@ -61,7 +63,7 @@ def test_a_seed_keeps_every_guarantee(
         (GROUPS, 3),
         *(
             pytest.param(mix, 4, marks=pytest.mark.thorough)
-            for mix in (REPLICATION, TRANSACTIONS, COMPACTION, RETENTION)
+            for mix in (REPLICATION, TRANSACTIONS, COMPACTION, RETENTION, ADMINISTRATION)
         ),
     ],
 )

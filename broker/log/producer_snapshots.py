@@ -12,8 +12,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-import crc32c
-
+from urteil.broker.base.crc32c import crc32c
 from urteil.broker.log.file_names import DELETED, SNAPSHOT, file_name, list_base_offsets
 from urteil.broker.log.producer_states import ProducerEntry, SentBatch
 from urteil.broker.log.storage import Storage
@@ -35,7 +34,7 @@ class DamagedSnapshot(ValueError):
 def encode(producers: Iterable[ProducerEntry]) -> bytes:
     rows = [_encode_entry(entry) for entry in producers]
     body = b"".join((_COUNT.pack(len(rows)), *rows))
-    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+    return _HEAD.pack(_VERSION, crc32c(body)) + body
 
 
 def _encode_entry(entry: ProducerEntry) -> bytes:
@@ -60,7 +59,7 @@ def decode(data: bytes) -> list[ProducerEntry]:
     version, crc = _HEAD.unpack_from(data)
     if version != _VERSION:
         raise DamagedSnapshot(f"version {version}")
-    if crc != crc32c.crc32c(data[_HEAD.size :]):
+    if crc != crc32c(data[_HEAD.size :]):
         raise DamagedSnapshot("wrong checksum")
     (count,) = _COUNT.unpack_from(data, _HEAD.size)
     start = _HEAD.size + _COUNT.size

@@ -9,8 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import crc32c
-
+from urteil.broker.base.crc32c import crc32c
 from urteil.broker.wire.primitives import Buffer, CorruptBatch
 
 LOG_OVERHEAD_BYTES = 12
@@ -156,7 +155,7 @@ def is_crc_valid(batch: Buffer) -> bool:
     if len(batch) < HEADER_BYTES:
         return False
     (expected,) = CRC_LAYOUT.unpack_from(batch, CRC_POSITION)
-    return bool(crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) == expected)
+    return bool(crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]) == expected)
 
 
 def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_broker: bool) -> None:
@@ -170,15 +169,11 @@ def set_timestamps(batch: bytearray | memoryview, max_timestamp: int, *, of_brok
     batch[ATTRIBUTES_POSITION] = 0
     batch[ATTRIBUTES_POSITION + 1] = kept | (LOG_APPEND_TIME if of_broker else 0)
     _TIMESTAMP.pack_into(batch, MAX_TIMESTAMP_POSITION, max_timestamp)
-    CRC_LAYOUT.pack_into(
-        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    )
+    CRC_LAYOUT.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]))
 
 
 def put_header(batch: bytearray, header: BatchHeader) -> None:
     """Write the header into the first bytes of `batch`, with the length and CRC of the content."""
     length = len(batch) - LOG_OVERHEAD_BYTES
     HEADER_LAYOUT.pack_into(batch, 0, *header._replace(batch_length=length))
-    CRC_LAYOUT.pack_into(
-        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    )
+    CRC_LAYOUT.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]))

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import NamedTuple
 
-import crc32c
-
+from urteil.broker.base.crc32c import crc32c
 from urteil.broker.wire.batch_header import (
     ATTRIBUTES_POSITION,
     CONTROL,
@@ -108,9 +107,7 @@ def build_batch(
         len(records),
     )
     batch += payload
-    CRC_LAYOUT.pack_into(
-        batch, CRC_POSITION, crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    )
+    CRC_LAYOUT.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]))
     return bytes(batch)
 
 

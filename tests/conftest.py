@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,7 @@ FIRST = (
     "tests/broker/metrics/",
     "tests/broker/net/",
     "tests/broker/security/",
+    "tests/reports/",
 )
 """What takes longest begins first: of several processes none ends alone with it."""
 
@@ -55,8 +58,21 @@ class Scheduling(LoadFileScheduling):
         return group(nodeid) or str(super()._split_scope(nodeid))
 
 
+class ConstantsOnce:
+    """Hypothesis parses every imported module of ours for constants, and stores what it found. The
+    workers take turns, so that one of them parses and the others read."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self) -> Generator[None, Any, Any]:
+        with Path(__file__).open() as turn:
+            with suppress(OSError):  # of a file system without locks
+                fcntl.flock(turn, fcntl.LOCK_EX)
+            return (yield)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(shared_fixtures)
+    config.pluginmanager.register(ConstantsOnce())
     _report_waits(config)
 
 

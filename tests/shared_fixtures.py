@@ -18,10 +18,12 @@ SHARING = {
     "tests/clients/": "two clusters",
     "tests/harness/runtimes/containers/": "an engine",
     "tests/urteil/test_containers_cli.py": "an engine",
+    "tests/reports/test_page_in_browser.py": "a browser",
+    "tests/reports/web/test_web.py": "a browser",
 }
 """The group of tests that share something expensive. One process runs them one after the other."""
 
-OF_ONE_GROUP = ("pair", "guarded", "sasl", "engine")
+OF_ONE_GROUP = ("pair", "guarded", "sasl", "engine", "browser")
 """The fixtures that a group shares, in the order of their use."""
 
 _SET_UP: list[tuple[pytest.FixtureDef[Any], Any]] = []

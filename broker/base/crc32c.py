@@ -7,6 +7,7 @@ of the imports of a broker. So its extension is loaded without it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
@@ -18,12 +19,12 @@ def _load() -> _Checksum:
     places = package and package.submodule_search_locations
     extension = PathFinder.find_spec("crc32c._crc32c", places) if places else None
     if extension is None or extension.loader is None:  # missing, or laid out in another way
-        from crc32c import crc32c as checksum
-
-        return checksum
-    module = module_from_spec(extension)
-    extension.loader.exec_module(module)
-    return module.crc32c  # type: ignore[no-any-return]
+        module = import_module("crc32c")
+    else:
+        module = module_from_spec(extension)
+        extension.loader.exec_module(module)
+    checksum: _Checksum = module.crc32c
+    return checksum
 
 
 crc32c: _Checksum = _load()

@@ -12,6 +12,6 @@ def test_commits_carry_metadata_and_a_leader_epoch() -> None:
     assert tagged_offset(3001, TagOptions()) == OffsetAndMetadata(3001, "position 3001", 983)
 
 
-def test_commits_to_brokers_of_an_older_protocol_carry_no_leader_epoch() -> None:
+def test_commits_to_older_brokers_carry_no_leader_epoch() -> None:
     tags = TagOptions(commits_epochs=False)
     assert tagged_offset(3001, tags) == OffsetAndMetadata(3001, "position 3001", -1)

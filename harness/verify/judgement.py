@@ -24,7 +24,7 @@ from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, shared_tables
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.derived import impact
-from urteil.harness.verify.derived.calm_reads import calm_read_rows
+from urteil.harness.verify.derived.calm_intervals import calm_read_rows, calm_send_rows
 from urteil.harness.verify.derived.committed_positions import commit_break_rows
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
@@ -272,6 +272,7 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     derived.tables["progress_after_faults"] = resumption_rows(derived, scenario, clients)
     derived.tables["progress_without_faults"] = quiet_rows(derived, scenario, facts)
     derived.tables["calm_reads"] = calm_read_rows(run_dir, derived, scenario, facts, clients)
+    derived.tables["calm_sends"] = calm_send_rows(run_dir, derived, facts, clients)
     derived.tables["transaction_progress"] = standstill_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.derive(derived), scenario

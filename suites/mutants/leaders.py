@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
@@ -31,6 +32,31 @@ def ack_before_replication(mark: Mark) -> None:
         return produce_outcome
 
     replace("urteil.broker.replication.partition:Partition.acknowledgement", make)
+
+
+@mutant(
+    about="one produce request in ten that waits for followers is looked at again after a second",
+    models="a lost wake-up: the high watermark passed before the request was watched",
+    scenario="compaction-calm",
+    guarantee="slow_acknowledgement",
+    unsimulated="no check judges how soon a send is acknowledged",
+)
+def tenth_send_waits_out(mark: Mark) -> None:
+    """Lets no fetch of a follower complete every tenth produce request for a second."""
+    waiting = 0
+
+    def make(original: Function) -> Function:
+        async def wait(acknowledgement: Any, timeout_ms: int) -> None:
+            nonlocal waiting
+            waiting += 1
+            if waiting % 10 == 0:
+                mark.hit()
+                await asyncio.sleep(1)
+            await original(acknowledgement, timeout_ms)
+
+        return wait
+
+    replace("urteil.broker.replication.acknowledgement:Acknowledgement.wait", make)
 
 
 @mutant(

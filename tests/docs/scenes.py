@@ -150,6 +150,12 @@ b3 = a b x* d
 4.4 producer 1>leader send x
 5.6-10 producer 1 no answer*
 0.6-10 producer 2 ok ok ok""",
+    "slow_acknowledgement": """producer, leader, follower
+0.8 producer>leader send x
+2 leader>follower x
+3 follower>leader fetch after x
+3.2-9 leader forgets to answer
+9 leader>producer ok, late*""",
     "slow_fetch": """producer, leader, reader
 0.8 reader>leader fetch, wait 200 ms
 2.4 producer>leader send x

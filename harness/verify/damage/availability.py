@@ -10,7 +10,12 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Copy, S, Untried, brokers, damage, first
 from urteil.harness.verify.damage.member_departures import add_row, quiet_ns
-from urteil.harness.verify.derived.calm_reads import LEAST_POLLS, SETTLES_NS
+from urteil.harness.verify.derived.calm_intervals import (
+    LATE_SEND_NS,
+    LEAST_POLLS,
+    LEAST_TICKS,
+    SETTLES_NS,
+)
 
 _AGE_NS = S // 5
 """How old a record is that a fetch returns at the end of its wait."""
@@ -39,6 +44,24 @@ def wait_fetches_out(copy: Copy) -> None:
             who | {"poll": number} | times | places | moved
             | {"outcome": "ok", "error": None, "event": None}
         )  # fmt: skip
+
+
+@damage("acknowledge some sends late", "slow_acknowledgement", "late")
+def acknowledge_some_late(copy: Copy) -> None:
+    """Long before the rest, a producer waits a second for every fifth acknowledgement. Other
+    damages change the first and the last sends."""
+    sends = clone(copy, BOUNDED)[LEAST_POLLS + 2 : -3][: LEAST_TICKS + 1]
+    if len(sends) <= LEAST_TICKS:
+        raise Untried("too few records")
+    begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 80 * copy.still_ns
+    model = first(copy.rows("clients"))
+    who = {"client": "made up producer", "session": 0}
+    life = {"begin_ns": begin_ns - 2 * SETTLES_NS, "end_ns": begin_ns + 2 * len(sends) * S}
+    copy.rows("clients").append(model | who | life | {"kind": "producer", "transactional_id": None})
+    for number, send in enumerate(sends):
+        at_ns = begin_ns + number * 2 * S
+        wait_ns = 2 * LATE_SEND_NS if number % 5 == 0 else S // 100
+        send |= who | {"invoke_ns": at_ns, "complete_ns": at_ns + wait_ns}
 
 
 @damage("acknowledge nothing without a reason", "stalled_partition", "stalled", replicas=2)

@@ -211,6 +211,11 @@ DERIVED: dict[str, DerivedTable] = {
         "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
         made_of=("clients", "faults", "states", "admin_ops", "samples"),
     ),
+    "calm_sends": DerivedTable(
+        "an interval in which nothing delays the acknowledgements of a producer in a partition",
+        "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
+        made_of=("clients", "faults", "states", "admin_ops", "samples"),
+    ),
     "evictions": DerivedTable(
         "a member that was removed from its group although it polled",
         "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",

@@ -79,6 +79,7 @@ class Occasion(Enum):
     DEPARTURES = "members that leave their group or return"
     LIVE_READERS = "readers whose polls show that they live, while no fault acts"
     PROMPT_READERS = "readers that wait for new records for long, while no fault acts"
+    CALM_PRODUCERS = "producers whose sends are acknowledged for long, while no fault acts"
     WRITABLE = "a partition that nothing hinders for longer than it may stand still"
     LOGS = "the logs of brokers' disks"
     EARLIEST_LOOKUPS = "lookups of a log's start"

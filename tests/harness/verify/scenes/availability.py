@@ -89,6 +89,23 @@ def draw_reader(scene: Scene) -> None:
                   to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, least=3)  # fmt: skip
 
 
+def draw_producer(scene: Scene) -> None:
+    """A producer whose sends to two partitions are acknowledged sooner or later."""
+    pick = scene.random.choice
+    who = {"client": scene.name("c"), "session": 0}
+    for n in (0, 1):
+        scene.part(n)
+        for number, at_ns in enumerate(scene.times(7, 5, 20)):
+            scene.send(
+                n, number, f"{scene.name('v')}/{n}/{number}", at_ns, **who,
+                acks=pick((-1, -1, -1, 1)), outcome=pick(("ok", "ok", "ok", "info")),
+                complete_ns=at_ns + pick((1, 1, 1, 2, 12, 40)) * S // 10,
+                txn=pick((None, None, None, 1)),
+            )  # fmt: skip
+        scene.add("calm_sends", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+                  to_ns=pick((12, 20)) * S, late_ns=S // 2, least=3)  # fmt: skip
+
+
 def draw_stall(scene: Scene) -> None:
     """Producers that try while a partition acknowledges something at times."""
     pick = scene.random.choice
@@ -122,5 +139,6 @@ SCENES: dict[Draw, tuple[str, ...]] = {
     draw_sends: ("no_progress",),
     draw_waiting: ("no_delivery",),
     draw_reader: ("slow_fetch",),
+    draw_producer: ("slow_acknowledgement",),
     draw_stall: ("stalled_partition", "stalled_producer"),
 }

@@ -1,12 +1,14 @@
-"""Times in which nothing delays the fetches of readers: rows of the table `calm_reads`.
+"""Times in which nothing delays a client: rows of the tables `calm_reads` and `calm_sends`.
 
 A reader has no group: it polls again at once, while a member commits between two polls. It reads
 what is not in transactions as soon as that is committed. Its broker may hold a fetch back for
-`FETCH_MAX_WAIT_MS` only while there is no record.
+`FETCH_MAX_WAIT_MS` only while there is no record. A producer is answered as soon as every in-sync
+replica has its records.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +27,9 @@ from urteil.harness.verify.limits import SECOND_NS
 SETTLES_NS = 5 * SECOND_NS
 """So long after a disturbance connections and metadata may still be renewed."""
 LEAST_POLLS = 50
+LEAST_TICKS = 30
+"""Of 100 ms each, in which acknowledgements came."""
+LATE_SEND_NS = SECOND_NS // 2
 _LATE = 0.5
 """The part of the wait after which a fetch counts as one that was answered for its end."""
 _BUSY = 8.0
@@ -34,27 +39,54 @@ _BUSY = 8.0
 def calm_read_rows(
     run_dir: Path, derived: Derived, scenario: Scenario, facts: RunFacts, clients: Sequence[Row]
 ) -> list[Row]:
-    """A reader without a group, a partition of the run and a time in which no fault acted, every
-    replica of the partition was in sync, and the machine was not busy. Empty where replicas near
-    the reader answer it, which receive records later than the leader acknowledges them, and where
-    a quota may delay it."""
-    if facts.runtime == IMPORTED or scenario.cluster.racks:
+    """A reader without a group and a calm time of a partition. Empty where replicas near the reader
+    answer it, which receive records later than the leader acknowledges them."""
+    if scenario.cluster.racks:
         return []
-    if any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults):
-        return []
-    busy = list(_busy_seconds(run_dir))
-    limited = {row["client"] for row in derived.tables["quota_limits"]}
-    late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
-    return [
-        {"client": row["client"], "session": row["session"], "p": part["p"], "late_ns": late_ns}
-        | {"from_ns": stretch.begin_ns, "to_ns": stretch.end_ns, "least": LEAST_POLLS}
-        for part in derived.partitions
-        if part["ours"] and not part["gone"]
+    readers = [
+        row
         for row in clients
         if row["kind"] == "consumer" and row["isolation"] == "read_uncommitted"
-        if row["client"] not in limited
-        for stretch in _stretches(derived, busy, part, row, end_of_load_ns(facts))
     ]
+    late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
+    return [
+        row | {"late_ns": late_ns, "least": LEAST_POLLS}
+        for row in _calm_rows(run_dir, derived, facts, readers)
+    ]
+
+
+def calm_send_rows(
+    run_dir: Path, derived: Derived, facts: RunFacts, clients: Sequence[Row]
+) -> list[Row]:
+    """A producer without transactions and a calm time of a partition."""
+    producers = [
+        row for row in clients if row["kind"] == "producer" and row["transactional_id"] is None
+    ]
+    return [
+        row | {"late_ns": LATE_SEND_NS, "least": LEAST_TICKS}
+        for row in _calm_rows(run_dir, derived, facts, producers)
+    ]
+
+
+def _calm_rows(
+    run_dir: Path, derived: Derived, facts: RunFacts, clients: Sequence[Row]
+) -> Iterator[Row]:
+    """A client, a partition of the run and a time in which no fault acted, every replica of the
+    partition was in sync, and the machine was not busy. Empty where a quota may delay it."""
+    if facts.runtime == IMPORTED:
+        return
+    if any(has_any(fault, {Effect.SETS_QUOTAS}) for fault in derived.faults):
+        return
+    busy = list(_busy_seconds(run_dir))
+    limited = {row["client"] for row in derived.tables["quota_limits"]}
+    for part, client in itertools.product(derived.partitions, clients):
+        if part["gone"] or not part["ours"] or client["client"] in limited:
+            continue
+        for stretch in _stretches(derived, busy, part, client, end_of_load_ns(facts)):
+            yield {
+                "client": client["client"], "session": client["session"], "p": part["p"],
+                "from_ns": stretch.begin_ns, "to_ns": stretch.end_ns,
+            }  # fmt: skip
 
 
 def _busy_seconds(run_dir: Path) -> Iterator[Stretch]:

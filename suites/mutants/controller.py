@@ -63,7 +63,7 @@ def watch_not_rearmed(mark: Mark) -> None:
     models="KIP-455: old replicas removed before the new ones are in the ISR",
     scenario="reassign-sole",
     guarantee="lost_write",
-    unsimulated="the simulation has no reassignments",
+    mix="administration",
 )
 def reassigned_at_once(mark: Mark) -> None:
     """Counts all target replicas as in sync and elects the first new one."""
@@ -95,7 +95,7 @@ def reassigned_at_once(mark: Mark) -> None:
     models="topics marked for deletion that no controller deletes",
     scenario="office-lost",
     guarantee="unfinished_administration",
-    unsimulated="the simulation has no reassignments",
+    mix="administration",
 )
 def topic_deletion_not_resumed(mark: Mark) -> None:
     """Counts deletions that an earlier controller accepted as already started."""
@@ -118,7 +118,7 @@ def topic_deletion_not_resumed(mark: Mark) -> None:
     models="a reassignment that is stuck after a controller failover",
     scenario="office-lost",
     guarantee="unfinished_administration",
-    unsimulated="the simulation has no reassignments",
+    mix="administration",
 )
 def reassignment_forgotten(mark: Mark) -> None:
     """Drops the adding and removing replicas that the controller loads."""
@@ -166,7 +166,7 @@ def producer_ids_reused(mark: Mark) -> None:
     models="a null target treated as the current target",
     scenario="reassign-cancelled",
     guarantee="unfinished_administration",
-    unsimulated="the simulation has no reassignments",
+    mix="administration",
 )
 def cancellation_ignored(mark: Mark) -> None:
     """Replaces the cancellation by the target of the reassignment under way."""
@@ -211,7 +211,7 @@ def returned_broker_without_metadata(mark: Mark) -> None:
     models="a scheduled task that an error ended",
     scenario="early-return",
     guarantee="preferred_leader_ignored",
-    unsimulated="no leadership returns to the preferred replica",
+    mix="administration",
 )
 def no_leader_rebalance(mark: Mark) -> None:
     """Skips the rebalance of leaders."""

@@ -129,7 +129,7 @@ def shutdown_elects_outside_isr(mark: Mark) -> None:
     models="an answer that does not wait for the controller",
     scenario="preferred",
     guarantee="preferred_leader_ignored",
-    unsimulated="no client sends invalid requests or deletes",
+    mix="administration",
 )
 def preferred_election_not_held(mark: Mark) -> None:
     """Answers with the preferred leaders and changes no leader."""

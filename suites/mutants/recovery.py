@@ -242,7 +242,7 @@ def log_start_checkpoint_ignored(mark: Mark) -> None:
     models="a delayed removal that is forgotten",
     scenario="recreate-topic",
     guarantee="leftover_log",
-    unsimulated="no check looks for files that should be gone",
+    mix="administration",
 )
 def deleted_logs_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due deletions."""

@@ -207,7 +207,7 @@ def duplicate_not_replicated(mark: Mark) -> None:
     models="a StopReplica request whose delete flag is lost",
     scenario="reassign",
     guarantee="leftover_log",
-    unsimulated="the simulation has no reassignments",
+    mix="administration",
 )
 def moved_replica_not_deleted(mark: Mark) -> None:
     """Ignores the delete flag of StopReplica."""

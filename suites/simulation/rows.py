@@ -39,7 +39,7 @@ _MARKERS = ("abort", "commit")
 _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
 _WEEK_MS = 7 * 86_400_000
-_UNPLACED = ("states", "txns", "clients")
+_UNPLACED = ("txns", "clients")
 OFFSETS_STATE = "/brokers/topics/__consumer_offsets/partitions/0/state"
 
 
@@ -79,7 +79,7 @@ def _of_brokers(evidence: Evidence) -> list[dict[str, Any]]:
 def small_history(evidence: Evidence) -> SmallHistory:
     """What the simulation left, as rows of evidence.
 
-    A partition without a leader's log has only its states: `no_progress` reports it.
+    A partition without a leader's log has no rows: `no_progress` reports it.
     """
     tables: dict[str, list[dict[str, Any]]] = {
         "sends": [row for n, send in enumerate(evidence.history.sends) for row in _sends(n, send)],
@@ -132,7 +132,8 @@ def small_history(evidence: Evidence) -> SmallHistory:
 def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """Rows of derived tables that reference checks of transactions read."""
     over_ns = None if evidence.txns_over_s is None else _ns(evidence.txns_over_s)
-    numbers = {place: p for p, place in enumerate(sorted(evidence.replicas))}
+    judged = sorted({*evidence.replicas} - leaderless(evidence))
+    numbers = {place: p for p, place in enumerate(judged)}
     led = final_leaders(evidence)
     return {
         "settings": [{"txns_over_ns": over_ns, "wall_ns": EPOCH_MS * 1_000_000}],

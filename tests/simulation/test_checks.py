@@ -419,6 +419,12 @@ def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
     assert judge(evidence) == []
 
 
+def test_partition_without_a_leaders_log_is_no_progress() -> None:
+    evidence = sound()
+    del evidence.replicas[PLACE][0]
+    assert {finding.guarantee for finding in judge(evidence)} == {"no_progress"}
+
+
 def test_every_check_is_tried() -> None:
     tried = {*DAMAGE.values(), *administration_damage.DAMAGE.values()}
     assert tried == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}

@@ -27,6 +27,7 @@ FOUND_AS = {
     "stale_leader_accepts_writes": "no_progress",
     "truncated_batch_remembered": "lost_write",
     "timeout_is_success": "lost_write",
+    "reassigned_at_once": "unclean_leader",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
 so it acknowledges nothing that could be lost, and for ever is not a replica of its successor.

@@ -73,7 +73,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
     Left out: retention by size, and administrators.
     """
-    state = next(row for row in history.states if row.wall_ms is not None)
+    state = next((row for row in history.states if row.wall_ms is not None), None)
+    if state is None:
+        return
     wall_ns = state.wall_ms * 1_000_000 - state.at_ns
     for partition in history.partitions:
         own = partition.settings

@@ -56,7 +56,7 @@ URTEIL = (sys.executable, "-m", "urteil")
         ("import pyproject.toml", "pyproject.toml: "),
         ("cluster up --name a/b", "'a/b' is not a name"),
         ("night --weight calm", "write NAME=W"),
-        ("night --weight clam=2", "did you mean calm?"),
+        ("night --weight clam=2", "did you mean calm"),
         ("night --mutant no_crc", "did you mean no_crc_check?"),
         ("night --mutant no_crc_check --targets kafka", "change our own broker"),
         ("night --hours nan", "nan is not a number"),

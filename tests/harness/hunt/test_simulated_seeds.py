@@ -113,7 +113,7 @@ def test_finding_is_shrunk_to_a_schedule(tmp_path: Path) -> None:
 def test_unknown_name_is_rejected_with_the_known_ones(option: str, kind: str) -> None:
     result = CliRunner().invoke(urteil, ["simulate", "--seeds", "1", option, "nothing"])
     assert result.exit_code == 2
-    assert f"no {kind} is named nothing: known: " in result.output
+    assert f"no {kind} is named nothing; known: " in result.output
 
 
 @pytest.mark.thorough

@@ -98,6 +98,10 @@ class ExternalPlan(Plan):
         )
 
 
+class SlowCommand(LabFailure):
+    """A command of the file did not end in time."""
+
+
 class NodeCommands:
     """Nodes by the file's commands: the part of a runtime that `ClusterControls` needs.
 
@@ -159,9 +163,15 @@ class NodeCommands:
         return self._end(node, "kill", COMMAND_DEADLINE_S)
 
     def stop(self, node: str, *, deadline_s: float) -> NodeStatus:
+        """Stop a node; after the deadline it is killed, if the file has a command for that."""
         if node in self.paused_by_us():
             self.resume(node)
-        return self._end(node, "stop", deadline_s + COMMAND_DEADLINE_S)
+        try:
+            return self._end(node, "stop", deadline_s + COMMAND_DEADLINE_S)
+        except SlowCommand:
+            if not self._nodes[node].kill:
+                raise
+        return self.kill(node)
 
     def pause(self, node: str) -> NodeStatus:
         with self._lock_of(node):
@@ -238,7 +248,9 @@ class NodeCommands:
                 env={key: value for key, value in os.environ.items() if key != VARIABLE},
                 start_new_session=True,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
+            raise SlowCommand(f"{name} of {node} failed: {error}") from error
+        except OSError as error:
             raise LabFailure(f"{name} of {node} failed: {error}") from error
         if process.returncode != 0:
             last = (process.stderr or process.stdout).strip().splitlines()[-1:]

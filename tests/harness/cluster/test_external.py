@@ -19,6 +19,7 @@ from tests.waiting import until
 from urteil.chaos.observations import LabFailure, Link, NodeState
 from urteil.cli.main import exit_code
 from urteil.harness.cluster import Cluster, ExternalCluster
+from urteil.harness.cluster.external import COMMAND_DEADLINE_S, NodeCommands
 from urteil.harness.reaper import holders, start_reaper
 from urteil.harness.run.runner import run_scenario
 from urteil.harness.scenario import (
@@ -306,6 +307,26 @@ def test_brokers_run_again_when_one_cannot_be_stopped(keeper: Keeper, tmp_path: 
         cluster.stop()
     cluster.close()
     assert set(keeper.cluster.state.registered_brokers()) == {"b1", "b2", "b3"}
+
+
+@pytest.mark.parametrize("kill", ["sh -c 'rm alive'", ""], ids=["with kill", "without"])
+def test_node_that_does_not_stop_in_time_is_killed(kill: str, tmp_path: Path) -> None:
+    """As on the lab's own clusters. A combined node of KRaft, for one, waits for a majority of the
+    quorum, of which the others have ended before it."""
+    (tmp_path / "alive").touch()
+    state = "sh -c 'test -e alive && echo running 7 || echo gone 7 137'"
+    file = tmp_path / "cluster.toml"
+    file.write_text(
+        'bootstrap = ["b1:9092"]\n[nodes.b1]\ndirect = "b1:9092"\n'
+        f'state = "{state}"\nstart = "true"\nstop = "sleep 600"\nkill = "{kill}"\n'
+    )
+    commands = NodeCommands(file, load_external(file))
+    if not kill:
+        with pytest.raises(LabFailure, match=r"stop of b1 failed: .* timed out"):
+            commands.stop("b1", deadline_s=0.5 - COMMAND_DEADLINE_S)
+        return
+    status = commands.stop("b1", deadline_s=0.5 - COMMAND_DEADLINE_S)
+    assert (status.state, status.exit_code) == (NodeState.DEAD, -9)
 
 
 def test_unknown_node_is_reported(keeper: Keeper, tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.runtimes.hosts.namespaces import Network, network_of_hosts
 from tests.waiting import until
 from urteil.harness.evidence.journal import QUORUM_STATES
-from urteil.harness.evidence.readers.metadata_log import FOLDER
-from urteil.harness.evidence.readers.quorum_votes import QUORUM_STATE
 from urteil.harness.verify.result import Result
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -65,8 +64,8 @@ def test_kraft_passes(
     result = play(network, scenario, tmp_path)
     assert (result.verdict, result.reasons) == ("PASS", [])
     run = tmp_path / "latest"
-    for node in nodes:
-        assert (run / "nodes" / node / "data" / FOLDER / QUORUM_STATE).exists()
+    files = pq.read_table(run / "evidence" / "votes" / "quorum-files.parquet")
+    assert files.num_rows >= len(nodes), "the state files of the hosts' quorum are evidence"
     assert len((run / QUORUM_STATES).read_text().splitlines()) > len(nodes)
 
 

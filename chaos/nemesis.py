@@ -357,8 +357,8 @@ class Nemesis:
         except Exception as failure:
             proof = Proof(acted=False, text=f"{type(failure).__name__}: {failure}")
             if others and _has_lost_its_target(fault, controls):
-                self._withdraw(injection, controls, hold)
                 self._undo(fault, controls)
+                self._withdraw(injection, controls, hold)
                 return False
             self._problem(f"{planned.fault} {planned.arguments.selector}: {proof.text}")
         injection.targets = fault.targets or (planned.arguments.selector,)

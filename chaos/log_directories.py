@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from urteil.chaos.flushed_files import FlushedFiles
 
@@ -28,6 +29,8 @@ METADATA_LOG = "__cluster_metadata-0"
 """The folder of KRaft's metadata log."""
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
+SETTLED_S = 5.0
+"""Changes of entries that are older are on the disk: ext4 commits its journal as often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,12 @@ class LogLoss:
     first_lost: int
     promised: int
     lost_bytes: int
-    zeroed: bool
+    how: str
+    """`cut`, `zeroed`, or `without its files`."""
 
     def __str__(self) -> str:
-        how = "zeroed" if self.zeroed else "cut"
-        text = f"{self.folder} {how} from offset {self.first_lost} on ({self.lost_bytes} bytes)"
+        at = f"from offset {self.first_lost} on"
+        text = f"{self.folder} {self.how} {at} ({self.lost_bytes} bytes)"
         if self.promised > self.first_lost:
             text += f", though its recovery point is {self.promised}"
         return text
@@ -84,6 +88,11 @@ def delete_content(log_dir: Path) -> list[str]:
         else:
             path.unlink()
     return [] if any(log_dir.iterdir()) else names
+
+
+def replica_logs(log_dir: Path) -> list[Path]:
+    """The partition folders without KRaft's metadata log."""
+    return [folder for folder in partitions(log_dir) if folder.name != METADATA_LOG]
 
 
 def recovery_points(log_dir: Path) -> dict[str, int]:
@@ -154,8 +163,59 @@ def cut_power(
         first_lost=first_lost,
         promised=max(first_lost, recovery_point),
         lost_bytes=lost_bytes,
-        zeroed=zeroed,
+        how="zeroed" if zeroed else "cut",
     )
+
+
+def lose_entries(log_dir: Path, flushed: FlushedFiles, at_ns: int) -> list[LogLoss]:
+    """Undo the changes of entries, in a log directory and its partitions, that were not flushed
+    and not `SETTLED_S` old at `at_ns` of the monotonic clock. Returns what the logs lost."""
+    points, before = recovery_points(log_dir), _extents(log_dir)
+    _undo_changes(log_dir, flushed, at_ns)
+    for folder in replica_logs(log_dir):
+        _undo_changes(folder, flushed, at_ns)
+    after = _extents(log_dir)
+    return [
+        LogLoss(
+            folder=name,
+            first_lost=left.end,
+            promised=max(left.end, points.get(name, 0)),
+            lost_bytes=max(extent.size - left.size, 0),
+            how="without its files",
+        )
+        for name, extent in before.items()
+        for left in [after.get(name, _Extent(extent.start, extent.start, 0))]
+        if left.end < extent.end
+    ]
+
+
+def _undo_changes(folder: Path, flushed: FlushedFiles, at_ns: int) -> None:
+    for change in reversed(flushed.unflushed_changes(folder)):
+        if at_ns - change.at_ns <= SETTLED_S * 1e9:
+            change.undo(folder)
+    flushed.note_flush_of(folder)
+
+
+class _Extent(NamedTuple):
+    """The first offset of a log, the offset behind its last batch, and its bytes."""
+
+    start: int
+    end: int
+    size: int
+
+
+def _extents(log_dir: Path) -> dict[str, _Extent]:
+    """By folder name, of each log that has segments."""
+    logs = {folder.name: segments(folder) for folder in replica_logs(log_dir)}
+    return {
+        name: _Extent(
+            int(files[0].stem),
+            _end_offset(files[-1], files[-1].stat().st_size),
+            sum(path.stat().st_size for path in files),
+        )
+        for name, files in logs.items()
+        if files
+    }
 
 
 def _flushed_ends(

@@ -14,6 +14,7 @@ from types import TracebackType
 from kazoo.client import KazooClient
 
 from urteil.chaos.capabilities import missing_capabilities
+from urteil.chaos.flushed_files import kept_files
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
@@ -311,7 +312,9 @@ class Cluster:
         finally:
             self.runtime.close()
             for node in self._kafka_nodes.values():
-                shutil.rmtree(self._temporary(node), ignore_errors=True)
+                kept = kept_files(flush_record(self.log_dirs(node.name)))
+                for folder in (self._temporary(node), kept):
+                    shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def _kafka_nodes(self) -> dict[str, BrokerNode]:

@@ -1,4 +1,4 @@
-"""Brokers that do not start again."""
+"""Brokers that do not start again, or start without what was on their disk."""
 
 from urteil.harness.known_bugs.known_bug import KnownBug
 
@@ -16,5 +16,27 @@ BUGS = (
         guarantee="unexpected_exit",
         sub_kinds=("starting",),
         also=("corrupt", "replica_divergence"),
+    ),
+    KnownBug(
+        name="kafka-3968",
+        issue="KAFKA-3968",
+        about="A new segment is flushed and the directory is not, so a power cut may take the file "
+        "with records below the recovery point.",
+        releases="0.8.0 to 2.8.2",
+        fixed_in="3.0.0",
+        broken="2.8.2",
+        fixed="3.0.2",
+        scenario="power-cut-directories",
+        guarantee="lost_write",
+        sub_kinds=("prefix", "middle", "tail"),
+        also=(
+            "inconsistent_offset",
+            "vanished_read",
+            "stale_append",
+            "causal_loss",
+            "latest_went_back",
+            "end_below_ack",
+            "time_index_wrong",
+        ),
     ),
 )

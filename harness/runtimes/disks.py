@@ -77,8 +77,7 @@ class ProcessDisks:
             return None
         if not record.stat().st_size:
             raise LabFailure(f"{node} did not load the library that records flushes in {record}")
-        with record.open() as lines:
-            return FlushedFiles(lines)
+        return FlushedFiles(record)
 
     def broker_log_dirs(self, node: str) -> Sequence[Path]:
         """The log directories by the broker's own names."""

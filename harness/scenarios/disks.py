@@ -15,6 +15,16 @@ FLUSHED = WorkloadSpec(
 )
 """A log is flushed so often that a power cut finds both what was flushed and what was not."""
 
+SEGMENTS = WorkloadSpec(
+    topics=(
+        TopicSpec(
+            config={"min.insync.replicas": "2", "flush.ms": "1000", "segment.bytes": "16384"}
+        ),
+    ),
+    delivery_timeout_ms=60_000,
+)
+"""A segment holds about a second of the load."""
+
 RECORDED = ClusterSpec(records_flushes=True)
 FLUSHING = replace(
     RECORDED,
@@ -49,6 +59,14 @@ POWER_CUT_ALL = Scenario(
     must_find=("lost_write",),
     duration_s=28.0,
     recovery_deadline_s=60.0,
+)
+
+POWER_CUT_SEGMENTS = replace(
+    POWER_CUT_ALL,
+    name="power-cut-segments",
+    about="all machines lose power at once while small segments are created: a flushed segment "
+    "stays, since its broker flushed the directory, too",
+    workload=SEGMENTS,
 )
 
 DISK_FULL = Scenario(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from urteil.harness.scenario import FaultSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, cluster, fault
 from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER, PATIENT
+from urteil.harness.scenarios.disks import POWER_CUT_SEGMENTS
 from urteil.harness.scenarios.groups import POSITIONS, POSITIONS_TOPIC
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
@@ -310,6 +311,21 @@ CHANGED_DEFAULTS = Scenario(
     guarantees=(*REPLICATION, "ack_below_min_isr"),
     duration_s=20.0,
 )
+
+UNFLUSHED_DIRECTORY = replace(
+    POWER_CUT_SEGMENTS,
+    name="power-cut-directories",
+    about="all machines lose power at once, and with it the segments of the last seconds whose "
+    "directory was not flushed: none that was declared as flushed (KAFKA-3968)",
+    suites=(),
+    cluster=ClusterSpec(
+        records_flushes=True, config={"log.flush.offset.checkpoint.interval.ms": "1000"}
+    ),
+    workload=replace(POWER_CUT_SEGMENTS.workload, rate_records_per_s=150),
+    faults=(fault("power_cut", "all", 30, 2),),
+    duration_s=36.0,
+)
+"""Before 3.7 brokers write no recovery point in their first 30 s."""
 
 LOST_EPOCHS = Scenario(
     name="power-cut-epochs",

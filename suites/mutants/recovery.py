@@ -215,6 +215,28 @@ def flush_without_sync(mark: Mark) -> None:
 
 
 @mutant(
+    about="a flush syncs the files of a log, and not their directory",
+    models="KAFKA-3968: the parent directory of a new segment is not flushed",
+    scenario="power-cut-segments",
+    guarantee="lost_write",
+    unsimulated="disks keep the entries of directories",
+)
+def directory_not_synced(mark: Mark) -> None:
+    """Leaves out the sync of the directory."""
+
+    def make(_original: Function) -> Function:
+        def run(job: Any) -> None:
+            mark.hit()
+            for path in job._files:
+                job._sync(path)
+            job.done = True
+
+        return run
+
+    replace("urteil.broker.log.flush_job:FlushJob.run", make)
+
+
+@mutant(
     about="a restarted broker does not read log-start-offset-checkpoint",
     models="a checkpoint that is read under another name",
     scenario="deleted-once",

@@ -46,7 +46,9 @@ def test_power_cut_loses_a_suffix_of_unflushed_data(
     assert cut is not None
     first, active = log_directories.segments(tmp_path / "t-0")
     assert first.stat().st_size == LOG_BYTES
-    assert active.stat().st_size == (LOG_BYTES if cut.zeroed else LOG_BYTES - cut.lost_bytes)
+    assert active.stat().st_size == (
+        LOG_BYTES if cut.how == "zeroed" else LOG_BYTES - cut.lost_bytes
+    )
     intact = [batch.base for batch in log_directories.batches(active) if _whole(active, batch)]
     assert intact == list(range(ACTIVE_BASE, cut.first_lost, 4))
     assert cut.first_lost >= max(flushed, ACTIVE_BASE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from random import Random
 
 from urteil.chaos import node_selectors
@@ -19,12 +18,12 @@ from urteil.chaos.faults.base.fault import (
 )
 from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.log_directories import (
-    METADATA_LOG,
     LogLoss,
     cut_power,
+    lose_entries,
     lose_leader_epochs,
-    partitions,
     recovery_points,
+    replica_logs,
 )
 from urteil.chaos.observations import NodeState
 from urteil.chaos.parallel import run_on_all
@@ -35,13 +34,14 @@ class PowerCut(Fault):
 
     What was flushed is known from the broker's own calls where the lab records them
     (`ClusterSpec.records_flushes`): then a cut may take data that the broker declared as flushed by
-    its recovery point, and their loss is not excused. Elsewhere the broker's recovery points are
-    believed, and only the active segment is cut. The seed decides the position. The first cut
-    segment's indexes and younger producer snapshots are damaged in the same way, with `snapshots`
-    also the one at the segment's begin: brokers write it when they roll the log, and releases
-    from 0.11 to 2.6 never flush it, though they flush the closed segment. With `epochs` each log
-    loses its `leader-epoch-checkpoint`, too: brokers write it under another name and rename it, and
-    a rename is on disk when its directory was flushed, which releases before 3.0 never did
+    its recovery point, and their loss is not excused. Files may be lost, too: what a broker
+    created, renamed or removed in the last seconds is undone if it did not flush the directory.
+    Elsewhere the broker's recovery points are believed, and only the active segment is cut. The
+    seed decides the position. The first cut segment's indexes and younger producer snapshots are
+    damaged alike, with `snapshots` also the one at the segment's begin: brokers write it when they
+    roll the log, and releases from 0.11 to 2.6 never flush it, though they flush the closed
+    segment. With `epochs` each log loses its `leader-epoch-checkpoint`, however old: brokers write
+    it under another name and rename it, and releases before 3.0 never flush the directory
     (KAFKA-3968). KRaft's metadata log loses nothing: a controller flushes it before it answers.
     """
 
@@ -61,7 +61,9 @@ class PowerCut(Fault):
         at_ns = time.monotonic_ns()
         dead = [status.node for status in after if status.state is NodeState.DEAD]
         flushed = {node: controls.disks.flushed_files(node) for node in dead}
-        cuts = run_on_all(lambda node: self._lose_unflushed(controls, node, flushed[node]), dead)
+        cuts = run_on_all(
+            lambda node: self._lose_unflushed(controls, node, flushed[node], at_ns), dead
+        )
         losses = dict(zip(dead, cuts, strict=True))
         text = "; ".join(map(_sentence, dead, cuts, flushed.values()))
         acted = bool(dead) and len(dead) == len(victims)
@@ -90,13 +92,15 @@ class PowerCut(Fault):
         return describe_stopped_nodes(controls, self.targets)
 
     def _lose_unflushed(
-        self, controls: Controls, node: str, flushed: FlushedFiles | None
+        self, controls: Controls, node: str, flushed: FlushedFiles | None, at_ns: int
     ) -> list[LogLoss]:
         cuts: list[LogLoss] = []
         with controls.disks.open_log_directories(node) as log_dirs:
             for log_dir in log_dirs:
                 points = recovery_points(log_dir)
-                for folder in _replica_logs(log_dir):
+                if flushed is not None:
+                    cuts += lose_entries(log_dir, flushed, at_ns)
+                for folder in replica_logs(log_dir):
                     random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
                     cut = cut_power(
                         folder,
@@ -110,25 +114,25 @@ class PowerCut(Fault):
 
     def _lose_epochs(self, controls: Controls, node: str) -> int:
         with controls.disks.open_log_directories(node) as log_dirs:
-            folders = [folder for log_dir in log_dirs for folder in _replica_logs(log_dir)]
+            folders = [folder for log_dir in log_dirs for folder in replica_logs(log_dir)]
             return sum(map(lose_leader_epochs, folders))
-
-
-def _replica_logs(log_dir: Path) -> list[Path]:
-    return [folder for folder in partitions(log_dir) if folder.name != METADATA_LOG]
 
 
 def _sentence(node: str, cuts: list[LogLoss], flushed: FlushedFiles | None) -> str:
     source = "its recovery points" if flushed is None else "the record of its flushes"
-    lost = sum(cut.lost_bytes for cut in cuts)
+    lost, logs = sum(cut.lost_bytes for cut in cuts), len({cut.folder for cut in cuts})
     shown = ", ".join(map(str, cuts[:3])) or "everything had been flushed"
-    more = f" and {len(cuts) - 3} more logs" if len(cuts) > 3 else ""
-    text = f"{node} killed, {lost} unflushed bytes of {len(cuts)} logs lost by {source}"
+    more = f" and {len(cuts) - 3} more" if len(cuts) > 3 else ""
+    text = f"{node} killed, {lost} unflushed bytes of {logs} logs lost by {source}"
     return f"{text}: {shown}{more}"
 
 
 def _harm_json(at_ns: int, losses: dict[str, list[LogLoss]]) -> str:
     brokers = {
-        node: {cut.folder: [cut.promised, None] for cut in cuts} for node, cuts in losses.items()
+        node: {
+            folder: [min(cut.promised for cut in cuts if cut.folder == folder), None]
+            for folder in {cut.folder: None for cut in cuts}
+        }
+        for node, cuts in losses.items()
     }
     return json.dumps({"at_ns": at_ns, "brokers": brokers})

@@ -10,14 +10,11 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 
 class EntryChange(Protocol):
     """One change of one entry, at `at_ns` of the monotonic clock."""
-
-    line: ClassVar[str]
-    """The first word of its line in the record of flushes."""
 
     @property
     def at_ns(self) -> int: ...
@@ -30,7 +27,6 @@ class EntryChange(Protocol):
 class Created:
     """A file or folder was created."""
 
-    line = "created"
     at_ns: int
     name: str
 
@@ -46,7 +42,6 @@ class Created:
 class Renamed:
     """A file or folder was renamed. `kept` is another name of the file that it replaced."""
 
-    line = "renamed"
     at_ns: int
     name: str
     new: str
@@ -65,7 +60,6 @@ class Renamed:
 class Removed:
     """A file was removed. `kept` is another name of it."""
 
-    line = "removed"
     at_ns: int
     name: str
     kept: Path | None = None

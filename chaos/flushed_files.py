@@ -65,11 +65,11 @@ class FlushedFiles:
                 self._sizes[file] = flushed
             case "entries", device, inode:
                 self._changes.pop((int(device), int(inode)), None)
-            case Created.line, at_ns, device, inode, name:
+            case "created", at_ns, device, inode, name:
                 self._note(device, inode, Created(int(at_ns), name))
-            case Renamed.line, at_ns, device, inode, name, new, kept:
+            case "renamed", at_ns, device, inode, name, new, kept:
                 self._note(device, inode, Renamed(int(at_ns), name, new, self._kept(kept)))
-            case Removed.line, at_ns, device, inode, name, kept:
+            case "removed", at_ns, device, inode, name, kept:
                 self._note(device, inode, Removed(int(at_ns), name, self._kept(kept)))
             case "failed", device, inode, name:
                 changes = self._changes.get((int(device), int(inode)), [])

@@ -9,6 +9,8 @@ then it is unread, and the verdict is UNKNOWN (validation/unread_records.py).
 
 A transaction of unknown end was committed if a reader of committed records received a record of
 it. All its records were in the log by then.
+
+Bounds in the wrong order contradict each other: they prove no place, and so no loss.
 """
 
 from __future__ import annotations
@@ -92,7 +94,7 @@ SELECT bounded.value_id, bounded.p, bounded.low_off, bounded.high_off,
   MAX(CASE WHEN stretches.p IS NOT NULL THEN 1 ELSE 0 END) AS passed
 FROM bounded LEFT JOIN stretches
   ON stretches.p = bounded.p AND stretches.lo <= COALESCE(bounded.low_off + 1, 0)
-    AND stretches.hi >= bounded.high_off
+    AND stretches.hi >= bounded.high_off AND bounded.high_off > COALESCE(bounded.low_off, -1)
 GROUP BY bounded.value_id, bounded.p, bounded.low_off, bounded.high_off
 """
 """Unread sends of unknown offset, with the offsets between which they lie; `passed` says that

@@ -234,7 +234,8 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_hashable, value))
     if isinstance(value, dict):
-        return tuple((key, _hashable(nested)) for key, nested in value.items())
+        entries = ((key, _hashable(nested)) for key, nested in value.items())
+        return tuple(sorted(entries, key=repr))
     return value
 
 

@@ -24,6 +24,8 @@ _CHARACTERS = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r", "back
                "formfeed": "\f"}  # fmt: skip
 _CODED = re.compile(r"u([0-9A-Fa-f]{4})|o([0-3]?[0-7]{1,2})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+LONGEST = 400
+"""Digits of a decimal number that becomes an integer: more than a float has."""
 _WORDS = {"nil": None, "true": True, "false": False, "##Inf": inf, "##-Inf": -inf, "##NaN": nan}
 
 
@@ -137,6 +139,8 @@ def as_integer(value: Any) -> int | None:
         return None
     if isinstance(value, int):
         return value
+    if isinstance(value, Decimal) and value.adjusted() > LONGEST:
+        return None
     if isinstance(value, (float, Decimal, Fraction)):
         try:
             return int(value) if value == int(value) else None

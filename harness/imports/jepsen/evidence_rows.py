@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from urteil.harness.imports.jepsen.edn_atoms import as_integer
 from urteil.harness.imports.jepsen.operations import (
+    LARGEST,
     STEPS,
+    HistoryError,
     Row,
     name_part,
+    place_of,
     sent_value,
     show_value,
     steps_of,
@@ -86,9 +90,11 @@ class Import:
             reader.stop()
         elif f == "debug-topic-partitions" and isinstance(done.get("value"), dict):
             for key, reported in done["value"].items():
-                end = reported.get("end") if isinstance(reported, dict) else None
+                end = as_integer(reported.get("end")) if isinstance(reported, dict) else None
                 name = self._key(key)
-                if isinstance(end, int) and reader.learn_end(name, end, begin_ns):
+                if end is None or not 0 <= end < LARGEST:
+                    continue
+                if reader.learn_end(name, end, begin_ns):
                     self.ends[name] = max(begin_ns, self.ends.get(name, begin_ns))
 
     def _reader(self, op: Row, at_ns: int) -> Reader:
@@ -112,8 +118,11 @@ class Import:
         return f"{self.run}/{key}/{value if type(value) is int else name_part(value)}"
 
     def _add_assignment(self, reader: Reader, f: str, invoked: Row | None, done: Row) -> None:
-        rebalanced = done.get("value") or (invoked or {}).get("value") or ()
-        keys = {self._key(key) for key in rebalanced}
+        assigned = done.get("value") or (invoked or {}).get("value") or ()
+        if not isinstance(assigned, (list, tuple, frozenset, dict)):
+            raise HistoryError(f"{place_of(done)}: the value of :{f} is {show_value(assigned)}, "
+                               "not a vector of keys")  # fmt: skip
+        keys = {self._key(key) for key in assigned}
         seeks = done.get("seek-to-beginning?") or (invoked or {}).get("seek-to-beginning?")
         if done["type"] == "ok":
             reader.assign(keys, subscribed=f == "subscribe", seeks=bool(seeks))
@@ -150,9 +159,15 @@ class Import:
         log = done.get("rebalance-log")
         if not log:
             return set()
-        if any(not isinstance(entry, dict) or "keys" not in entry for entry in log):
+        if not isinstance(log, list):
             return None
-        return {self._key(key) for entry in log for key in entry["keys"] or ()}
+        moved: set[str] = set()
+        for entry in log:
+            keys = entry.get("keys", "") if isinstance(entry, dict) else ""
+            if not (keys is None or isinstance(keys, (list, frozenset))):
+                return None
+            moved.update(map(self._key, keys or ()))
+        return moved
 
     def _records(self, step: Step) -> list[Polled]:
         """The records of one poll."""

@@ -23,6 +23,7 @@ from urteil.harness.evidence.fault_effects import named_effects
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.imports.jepsen.evidence_rows import BOOT, Import, IsTransactional
 from urteil.harness.imports.jepsen.operations import (
+    NEMESIS,
     STEPS,
     HistoryError,
     Row,
@@ -123,10 +124,10 @@ def _read(path: Path, evidence: Path, settings: dict[str, Any]) -> tuple[Import,
     try:
         for invoked, done in pairs(path):
             count += 1
-            if isinstance(done["process"], int):
-                history.take(invoked, done)
-            else:
+            if done["process"] == NEMESIS:
                 nemesis.append(done)
+            else:
+                history.take(invoked, done)
     except IsTransactional:
         history.finish()
         return _read(path, evidence, settings | {"transactional": True})
@@ -137,7 +138,7 @@ def check_unique(path: Path, history: Import, hashes: set[int]) -> None:
     """Raise HistoryError for a value that was sent twice, among those with these hashes."""
     writers: dict[str, Row] = {}
     for invoked, done in pairs(path):
-        if done["f"] not in STEPS or not isinstance(done["process"], int):
+        if done["f"] not in STEPS or done["process"] == NEMESIS:
             continue
         for step in steps_of(invoked, done):
             value_id = history.value_of(step) if step[0] == "send" else ""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from urteil.harness.imports.jepsen.edn import EdnError, Keyword, to_edn
-from urteil.harness.imports.jepsen.edn_atoms import as_integer
+from urteil.harness.imports.jepsen.edn import EdnError, Keyword, Symbol, to_edn
+from urteil.harness.imports.jepsen.edn_atoms import AtomError, as_integer, atom
 from urteil.harness.imports.jepsen.fast_reader import FIELDS
 from urteil.harness.imports.jepsen.history_stream import Stream
 
@@ -18,6 +18,8 @@ STEP_NS = 1_000_000
 """Nanoseconds between operations of a history without times."""
 NAMES = ("history.edn", "history.edn.gz")
 STEPS = ("send", "poll", "txn")
+NEMESIS = "nemesis"
+"""The process that is no client."""
 _TYPES = ("invoke", "ok", "fail", "info")
 LARGEST = 1 << 62
 """Larger times and offsets are invalid."""
@@ -70,9 +72,19 @@ def steps_of(invoked: Row | None, done: Row) -> list[list[Any]]:
                            "not a vector of [:send k v] and [:poll]")  # fmt: skip
     for step in steps:
         if not _is_step(step):
-            raise HistoryError(f"{place_of(done)}: {show_value(step)} is neither [:send k v] "
+            raise HistoryError(f"{place_of(done)}: {_show_step(step)} is neither [:send k v] "
                                "nor [:poll] nor [:poll {k [[offset value] ...]}]")  # fmt: skip
+        if step[0] == "send" and sent_value(step)[1] is None:
+            raise HistoryError(f"{place_of(done)}: {_show_step(step)} sends nil: values identify "
+                               "records, and nil is none")  # fmt: skip
     return steps
+
+
+def _show_step(step: Any) -> str:
+    """A step as EDN. The fast reader returns the name of a step as a string."""
+    if isinstance(step, list) and step and isinstance(step[0], str):
+        step = [Keyword(step[0]), *step[1:]]
+    return show_value(step)
 
 
 def _is_step(step: Any) -> bool:
@@ -80,7 +92,7 @@ def _is_step(step: Any) -> bool:
         return False
     if step[0] == "send":
         return len(step) == 3 and (
-            type(step[2]) is not list or len(step[2]) != 2 or _is_pair(step[2])
+            type(step[2]) is not list or len(step[2]) != 2 or _is_pair(step[2], -LARGEST)
         )
     polled = step[1] if len(step) > 1 else None
     return step[0] == "poll" and (
@@ -90,25 +102,38 @@ def _is_step(step: Any) -> bool:
 
 def _are_pairs(polled: dict[Any, Any]) -> bool:
     for pairs in polled.values():
+        if pairs is not None and type(pairs) is not list:
+            return False
         for pair in pairs or ():
-            if not (type(pair) is list and len(pair) == 2 and _is_pair(pair)):
+            if not (type(pair) is list and len(pair) == 2 and _is_pair(pair, 0)):
                 return False
     return True
 
 
-def _is_pair(pair: list[Any]) -> bool:
-    """Whether the first of two is an offset or nil. Other number forms become integers."""
+def _is_pair(pair: list[Any], least: int) -> bool:
+    """Whether the first of two is an offset from `least`, or nil. Other number forms become
+    integers."""
     offset = pair[0]
-    if type(offset) is int or offset is None:
-        return offset is None or -LARGEST <= offset < LARGEST
-    pair[0] = as_integer(offset)
-    return pair[0] is not None and -LARGEST <= pair[0] < LARGEST
+    if offset is None:
+        return True
+    if type(offset) is not int:
+        offset = as_integer(offset)
+        if offset is None:
+            return False
+        pair[0] = offset
+    return least <= offset < LARGEST
 
 
 def sent_value(step: list[Any]) -> tuple[int | None, Any]:
-    """Offset, where it is known, and value of a `[:send k v]` or `[:send k [offset v]]`."""
+    """Offset, where it is known, and value of a `[:send k v]` or `[:send k [offset v]]`.
+
+    Clients report an unknown offset as nil, or as a negative number.
+    """
     sent = step[2]
-    return (sent[0], sent[1]) if isinstance(sent, list) and len(sent) == 2 else (None, sent)
+    if not isinstance(sent, list) or len(sent) != 2:
+        return None, sent
+    offset, value = sent
+    return (None if offset is None or offset < 0 else offset), value
 
 
 def operations(path: Path, *, quick: bool = True) -> Iterator[Row]:
@@ -129,26 +154,35 @@ def _operation(value: Any, stream: Stream) -> Row:
     """The relevant fields of an operation, with numbers of any form as integers."""
     if not isinstance(value, dict):
         raise HistoryError(
-            f"{stream.place()}: {show_value(value)[:80]} is not an operation: expected a map with "
-            ":type, :f, :process, :time and :value"
+            f"{stream.place()}: {_printable(show_value(value)[:80])} is not an operation: expected "
+            "a map with :type, :f, :process, :time and :value"
         )
+    place = f"{stream.place()}: {place_of(value)}"
     for name in ("type", "f", "process"):
         if value.get(name) is None:
-            raise HistoryError(f"{stream.place()}: {place_of(value)}: an operation without :{name}")
+            raise HistoryError(f"{place}: an operation without :{name}")
     if value["type"] not in _TYPES:
-        raise HistoryError(f"{stream.place()}: {place_of(value)}: :type "
-                           f"{show_value(value['type'])} is none of :invoke, :ok, :fail and "
-                           ":info")  # fmt: skip
+        raise HistoryError(f"{place}: :type {show_value(value['type'])} is none of :invoke, :ok, "
+                           ":fail and :info")  # fmt: skip
     values = {name: value[name] for name in FIELDS if name in value}
-    if (process := as_integer(values["process"])) is not None:
-        values["process"] = process
+    if not isinstance(value["process"], str):
+        values["process"] = as_integer(value["process"])
+    if values["process"] is None:
+        raise HistoryError(f"{place}: :process {show_value(value['process'])} is neither a number "
+                           "nor a name")  # fmt: skip
     return values
 
 
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
 def _add_times(ops: Iterable[Row]) -> Iterator[Row]:
-    """Operations with their times. Where none has one, their order replaces it."""
+    """Operations with index and time. Where none has one, their order replaces it."""
     untimed: Row | None = None
     for n, op in enumerate(ops):
+        if op.get("index") is None:
+            op["index"] = n
         at_ns = op.get("time")
         if type(at_ns) is int and 0 <= at_ns < LARGEST and untimed is None:
             yield op
@@ -172,9 +206,28 @@ def _nanoseconds(op: Row) -> int:
 
 
 def name_part(value: Any) -> str:
-    """A key, value or process as part of a name. Different ones have different names."""
-    text = value if isinstance(value, str) else show_value(value)
+    """A key, value or process as part of a name.
+
+    Different ones have different names, but a keyword, a symbol and a string of the same letters
+    have the same. Maps and sets do not depend on the order of their entries.
+    """
+    text = value if isinstance(value, str) and _is_word(value) else show_value(_sorted(value))
     return re.sub(r"[^\w.-]", lambda match: f"~{ord(match[0]):x}", text)
+
+
+def _is_word(text: str) -> bool:
+    """Whether EDN reads the letters as a symbol, not as a number, nil, a boolean or a keyword."""
+    try:
+        return bool(text) and isinstance(atom(str(text)), Symbol)
+    except AtomError:
+        return False
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        entries = ((key, _sorted(nested)) for key, nested in value.items())
+        return dict(sorted(entries, key=lambda entry: show_value(entry[0])))
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def place_of(op: Row) -> str:

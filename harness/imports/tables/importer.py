@@ -38,6 +38,7 @@ from urteil.harness.verify import evidence
 TOPICS = "topics.json"
 """The optional file of topic settings beside the tables: name to setting to value."""
 BOOT = "elsewhere"
+MOST = (1 << 63) - 1
 READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
 """Tables that run.json and scenario.json are derived from."""
 GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")
@@ -245,7 +246,7 @@ def _configs(folder: Path) -> dict[str, dict[str, str]]:
             topic: {name: str(value) for name, value in settings.items()}
             for topic, settings in configs.items()
         }
-    except (ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError) as error:
         raise TablesError(f'{path}: {error}; expected {{"TOPIC": {{"cleanup.policy": '
                           '"compact"}}') from None  # fmt: skip
 
@@ -266,7 +267,8 @@ def _passes(reads: pa.Table, run: str, isolations: dict[tuple[Any, Any], str]) -
     )
     rows = [
         {name: row[name] for name in GROUP}
-        | {"run": run, "from_offset": row["offset_min"], "to_offset": row["offset_max"] + 1}
+        | {"run": run, "from_offset": row["offset_min"]}
+        | {"to_offset": min(row["offset_max"] + 1, MOST)}
         | {"begin_ns": row["read_ns_min"], "end_ns": row["read_ns_max"]}
         | {"isolation": isolations.get((row["client"], row["session"]))}
         | {"final": True, "complete": True}

@@ -84,13 +84,15 @@ def _judged_guarantee(topics: list[TopicFact], have: Tables) -> str:
 
 
 def _span(have: Tables) -> tuple[int, int]:
-    """From the first time of a send or read to the last one of anything."""
+    """From the first time of a send or read to the last one of anything, 0 without any."""
     columns = (
         rows[name] for rows in have.values() for name in rows.column_names
         if name.endswith("_ns") and pa.types.is_integer(rows[name].type)
     )  # fmt: skip
     ends = [pc.min_max(column).as_py() for column in columns]
     known = [bounds for bounds in ends if bounds["min"] is not None]
+    if not known:
+        return 0, 0
     return min(bounds["min"] for bounds in known), max(bounds["max"] for bounds in known)
 
 

@@ -161,7 +161,7 @@ def _objects(file: Path, text: TextIO) -> Iterator[dict[str, Any]]:
     if first == "[":
         numbered = enumerate([f"[{text.read()}"], 0)
     else:
-        numbered = enumerate((first + text.read()).splitlines(), 1)
+        numbered = enumerate((first + text.read()).split("\n"), 1)
     for number, line in numbered:
         try:
             value = json.loads(line) if line.strip() else []

@@ -124,7 +124,7 @@ class Topic:
         """Whether passes went over every offset between two bounds, and at least meet them."""
         begin = 0 if low is None else low + 1
         return high is not None and any(
-            first <= begin and high <= last for first, last in self.stretches()
+            first <= begin <= high <= last for first, last in self.stretches()
         )
 
     def stretches(self) -> list[tuple[int, int]]:

@@ -38,7 +38,7 @@ def violated(result: Result) -> dict[str, list[int | None]]:
     }
 
 
-def done(process: int, f: str, asked: str, answered: str, kind: str = "ok") -> tuple[Op, Op]:
+def done(process: int | str, f: str, asked: str, answered: str, kind: str = "ok") -> tuple[Op, Op]:
     return ("invoke", process, f, asked), (kind, process, f, answered)
 
 
@@ -146,6 +146,12 @@ ERRORS: dict[str, tuple[str, int | None, tuple[Op, ...]]] = {
         "unseen", 3,
         (*FOUR, *full_poll(1, ":x [[0 :a] [1 :b] [2 :c]]"),
          *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 3}}"))),
+    "lost by clients with names": (
+        "lost_write", 1,
+        (*(op for n, value in enumerate("abc")
+           for op in done('"writer"', "send", f"[[:send :x :{value}]]",
+                          f"[[:send :x [{n} :{value}]]]")),
+         *done(":reader", "poll", "[[:poll]]", "[[:poll {:x [[0 :a] [2 :c]]}]]"))),
     "nothing is left": (
         "unseen", 0,
         (*FOUR, *full_poll(1, ""), *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 0}}"))),
@@ -221,6 +227,25 @@ HEALTHY: dict[str, tuple[Op, ...]] = {
         *sent(0, ":x [nil :a]"), *sent(0, ":x [1 :b]"), *polled(1, ":x []"),
         *polled(1, ":x nil"), *done(1, "poll", "[[:poll]]", "nil", "fail"),
         *full_poll(2, ":x [[0 :a] [1 :b] [2 nil]]")),
+    "offsets that no client learned": (
+        *sent(0, ":x [-1 :a]"), *sent(0, ":x [-1 :b]"), *full_poll(2, ":x [[0 :a] [1 :b]]")),
+    "values that differ only in their type": (
+        *sent(0, ":x [0 1]"), *sent(0, ':x [1 "1"]'), *sent(0, ":x [2 1.0]"),
+        *sent(0, ":x [3 true]"), *sent(0, ':x [4 "true"]'), *sent(0, ':x [5 ""]'),
+        *full_poll(2, ':x [[0 1] [1 "1"] [2 1.0] [3 true] [4 "true"] [5 ""]]')),
+    "maps and sets whose entries have no order": (
+        *sent(0, ":x [0 {:a 1, :b [{1 2, 3 4}]}]"), *sent(0, ":x [1 #{{:a 1, :b 2} 5}]"),
+        *full_poll(2, ":x [[0 {:b [{3 4, 1 2}], :a 1}] [1 #{5 {:b 2, :a 1}}]]")),
+    "rebalance logs of any form": (
+        *FOUR, *assigned(1, ":x", "subscribe"),
+        *(op for log in ("7", "{:keys [:x]}", "[{:keys 7}]", "[nil]", "[{:keys #{:x}}]")
+          for value in [f"[[:poll {{:x [[1 :b]]}}]], :rebalance-log {log}"]
+          for op in done(1, "poll", "[[:poll]]", value)),
+        *full_poll(2, ALL)),
+    "ends that are none": (
+        *FOUR, *full_poll(1, ALL), *(
+            op for end in ("99999999999999999999", "-1", "nil", ":x", "1E999999999M", "4.0")
+            for op in done(1, "debug-topic-partitions", "[:x]", f"{{:x {{:end {end}}}}}"))),
     "the end was reported before any poll": (
         *FOUR, *done(1, "debug-topic-partitions", "[:x]", "{:x {:end 9}}"), *full_poll(1, ALL)),
 }  # fmt: skip

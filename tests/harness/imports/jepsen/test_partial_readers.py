@@ -114,6 +114,15 @@ def test_unread_record_without_proof_of_loss_is_unknown(tmp_path: Path) -> None:
     assert sorted(keys_of_reasons) == sorted(f"kx{n}" for n in range(len(UNREAD)))
 
 
+def test_places_in_the_wrong_order_prove_no_loss(tmp_path: Path) -> None:
+    """The second record lies above offset 5 and below offset 2."""
+    ops = (*sent(0, ":x [5 :a]"), *sent(1, ":x :b"), *sent(2, ":x [2 :c]"),
+           *full_poll(3, ":x [[2 :c] [5 :a]]"))  # fmt: skip
+    result = judged(tmp_path, ops)
+    assert "lost_write" not in violated(result)
+    assert any("kx-0: no reader received 1 record" in reason for reason in result.reasons)
+
+
 def test_unacknowledged_records_are_no_reason(tmp_path: Path) -> None:
     """Of unknown end and unread, in an aborted transaction, or read without a known offset."""
     ops = (

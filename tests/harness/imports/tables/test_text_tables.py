@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from urteil.harness.imports.tables.importer import load
+from urteil.harness.imports.tables.importer import MOST, load
 from urteil.harness.imports.tables.text_tables import TablesError
 from urteil.harness.verify.judgement import judge_run
 from urteil.harness.verify.result import Result, Verdict
@@ -61,9 +61,14 @@ def by_the_hour(lines: list[str]) -> str:
             "reads_jsonl": "\n".join(map(json.dumps, objects(READS))),
         },
         {"sends_csv": by_the_hour(SENDS).replace("ok", "OK"), "reads_csv": by_the_hour(READS)},
-        {"sends_csv": text(SENDS).replace(",0,", ",0.0,"), "reads_csv": text(READS)},
+        {
+            "sends_csv": text(SENDS).replace(",0,", ",0.0,"),
+            "reads_jsonl": "\r\n".join(
+                json.dumps(row | {"note": "a\u2028b"}, ensure_ascii=False) for row in objects(READS)
+            ),
+        },
     ],
-    ids=["csv", "marks and packed", "json", "times and words", "numbers with points"],
+    ids=["csv", "marks and packed", "json", "times and words", "numbers with points, separators"],
 )
 def test_a_history_as_text_is_judged(files: dict[str, str | bytes], tmp_path: Path) -> None:
     result = judged(tmp_path, **files)
@@ -94,6 +99,18 @@ def test_unreadable_text_is_reported_with_its_place(
     with pytest.raises(TablesError) as raised:
         judged(tmp_path, sends_csv=sends, reads_csv=text(READS))
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("sends", "reads"), [(SENDS[:1], READS[:1]), ([*SENDS[:1], f"p,t,0,{MOST},v,ok,1,2"], READS)]
+)
+def test_odd_tables_are_imported(sends: list[str], reads: list[str], tmp_path: Path) -> None:
+    """Without any row, and with the largest offset."""
+    (tmp_path / "sends.csv").write_text(text(sends))
+    (tmp_path / "reads.csv").write_text(text(reads).replace(",0,5,", f",0,{MOST},"))
+    settings = {"isolation": "read_uncommitted", "command": ""}
+    rows = load(tmp_path, tmp_path / "run", acks=-1, idempotent=True, **settings)
+    assert rows == len(sends) + len(reads) - 2
 
 
 def test_invalid_json_line_is_reported(tmp_path: Path) -> None:

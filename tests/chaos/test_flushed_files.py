@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -77,18 +78,21 @@ for step in sys.argv[1:]:
         open(names[0], "w").write(names[1])
     elif action == "flush":
         os.fsync(os.open(names[0], os.O_DIRECTORY))
-    else:
+    elif action.startswith("cannot_"):
         try:
-            getattr(os, action)(*names)
+            getattr(os, action.removeprefix("cannot_"))(*names)
         except OSError:
-            pass
+            continue
+        sys.exit(f"{step}: it could")
+    else:
+        getattr(os, action)(*names)
 """
 
 
-def change_entries(log_dir: Path, *steps: str) -> FlushedFiles:
+def change_entries(log_dir: Path, *steps: str, record: Path | None = None) -> FlushedFiles:
     """What is recorded of a process that does the steps in a log directory."""
     log_dir.mkdir(exist_ok=True)
-    record = log_dir.parent / "flushes"
+    record = record or log_dir.parent / "flushes"
     env = os.environ | {"LD_PRELOAD": str(flush_recorder()), RECORD_VARIABLE: str(record)}
     subprocess.run([sys.executable, "-c", ENTRIES, *steps], env=env, check=True, cwd=log_dir)
     return FlushedFiles(record)
@@ -117,11 +121,11 @@ def content(log_dir: Path) -> dict[str, str | None]:
         (["write:a:1", "write:b:2", "flush:.", "rename:a:b"], {"a": "1", "b": "2"}),
         (["write:a:1", "write:b:2", "flush:.", "rename:a:b", "flush:."], {"b": "1"}),
         (["write:a:1", "flush:.", "write:b:2", "rename:b:a"], {"a": "1"}),
-        (["write:a:1", "flush:.", "rename:x:a", "unlink:y"], {"a": "1"}),
+        (["write:a:1", "flush:.", "cannot_rename:x:a", "cannot_unlink:y"], {"a": "1"}),
         (["mkdir:t-0", "write:t-0/a:1", "flush:t-0"], {}),
         (["mkdir:t-0", "flush:.", "write:t-0/a:1"], {"t-0": None}),
         (["mkdir:t-0", "flush:.", "write:t-0/a:1", "flush:t-0"], {"t-0": None, "t-0/a": "1"}),
-        (["mkdir:t-0", "flush:.", "mkdir:t-0", "write:a b:1"], {"t-0": None, "a b": "1"}),
+        (["mkdir:t-0", "flush:.", "cannot_mkdir:t-0", "write:a b:1"], {"t-0": None, "a b": "1"}),
     ],
 )
 def test_power_cut_undoes_changes_of_entries_that_were_not_flushed(
@@ -216,3 +220,26 @@ def test_fault_goes_by_the_record(tmp_path: Path) -> None:
     fault = FAULTS["power_cut"](FaultArguments(target="b2", topic="t"))
     text = fault.begin(cluster).text
     assert "by the record of its flushes: everything had been flushed" in text
+
+
+def test_fault_excuses_what_lies_behind_the_first_loss_of_a_log() -> None:
+    """The first segment is cut behind offset 8, and the second, from 20 on, is gone with its
+    entry. The recovery point is 12."""
+    cluster = PaperCluster()
+    log = cluster.disks.folder("b2") / "t-0"
+    second = log_directories.segments(log)[1]
+    content = second.read_bytes()
+    flush_up_to(log, 2 * BATCH_BYTES, 5 * BATCH_BYTES)
+    second.unlink()
+    cluster.disks.flushed = change_entries(
+        log.parent, f"write:t-0/{second.name}:x", record=log.parent / "flushes"
+    )
+    second.write_bytes(content)
+    fault = FAULTS["power_cut"](FaultArguments(target="b2", topic="t"))
+    proof = fault.begin(cluster)
+    assert "of 1 logs lost by the record of its flushes: t-0 without its files from offset 20" in (
+        proof.text
+    )
+    ((promised, _),) = json.loads(proof.harm)["brokers"]["b2"].values()
+    assert 12 <= promised < 20
+    assert not second.exists()

@@ -325,7 +325,8 @@ UNFLUSHED_DIRECTORY = replace(
     faults=(fault("power_cut", "all", 30, 2),),
     duration_s=36.0,
 )
-"""Before 3.7 brokers write no recovery point in their first 30 s."""
+"""Releases before 3.5 write no recovery point in their first 30 s, and lack the setting for it
+(`log.initial.task.delay.ms`)."""
 
 LOST_EPOCHS = Scenario(
     name="power-cut-epochs",

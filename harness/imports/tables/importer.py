@@ -39,6 +39,7 @@ TOPICS = "topics.json"
 """The optional file of topic settings beside the tables: name to setting to value."""
 BOOT = "elsewhere"
 MOST = (1 << 63) - 1
+"""The largest offset. A pass over it ends there, since no table has a larger one."""
 READ = (*NEEDED, "clients", "passes", "replicas", "logs", "states", "manifest")
 """Tables that run.json and scenario.json are derived from."""
 GROUP = ("client", "session", "pass", "topic_id", "topic", "partition")

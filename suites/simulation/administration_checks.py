@@ -20,6 +20,8 @@ from urteil.suites.simulation.history import Act
 
 IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage"""
+NOTICED_S = 3.0
+"""How much later than ZooKeeper a controller may know of a broker: its session's timeout."""
 _TOPIC, _DELETIONS = "/brokers/topics/", "/admin/delete_topics/"
 _LOG = re.compile(r"/data/(?!__)(.+)-(\d+)")
 _MARKED = re.compile(r"/data/(?!__).+-delete")
@@ -102,7 +104,12 @@ def preferred_leader_ignored(evidence: Evidence) -> Iterator[str]:
 
 
 def leftover_log(evidence: Evidence) -> Iterator[str]:
-    """A moved replica and a deleted topic leave the disk, and so does what was marked."""
+    """A moved replica and a deleted topic leave the disk, and so does what was marked.
+
+    The controller asks once for the deletion of a moved replica, and only if it knows the broker
+    to be there. A log may stay where the broker or the controller came or went around the move or
+    later. When a marked folder goes is counted by its broker's clock, which must never have been
+    wrong."""
     if not evidence.history.acts:
         return
     hosted = {
@@ -110,13 +117,16 @@ def leftover_log(evidence: Evidence) -> Iterator[str]:
         for place, replicas, _ in _final_partitions(evidence)
         for broker in replicas
     }  # fmt: skip
+    moved_s = _moved_away(evidence)
     for broker, folders in sorted(evidence.folders.items()):
         for folder in folders:
             if match := _LOG.fullmatch(folder):
                 place = match[1], int(match[2])
-                if (place, broker) not in hosted:
+                since_s = moved_s.get((place, broker))
+                is_excused = since_s is not None and _presence_changed(evidence, broker, since_s)
+                if (place, broker) not in hosted and not is_excused:
                     yield f"broker {broker} has the log of {place}, which it has no replica of"
-            elif _MARKED.fullmatch(folder):
+            elif _MARKED.fullmatch(folder) and broker not in evidence.brokers_of_wrong_clocks:
                 yield f"broker {broker} has {folder}"
 
 
@@ -161,6 +171,31 @@ def _final_partitions(evidence: Evidence) -> Iterator[tuple[Place, list[int], in
                 if state := end.get(f"{path}/partitions/{number}/state"):
                     place = path.removeprefix(_TOPIC), int(number)
                     yield place, replicas, state["leader"]
+
+
+def _moved_away(evidence: Evidence) -> dict[tuple[Place, int], float]:
+    """When a broker was taken from the replicas of a partition for the last time, for good."""
+    had: dict[Place, set[int]] = {}
+    left_s: dict[tuple[Place, int], float] = {}
+    for change in evidence.changes:
+        if not _is_topic(change.path) or change.data is None:
+            continue
+        for number, replicas in _content(change.data)["partitions"].items():
+            place = change.path.removeprefix(_TOPIC), int(number)
+            for broker in had.get(place, set()).difference(replicas):
+                left_s[place, broker] = change.at_s
+            for broker in replicas:
+                left_s.pop((place, broker), None)
+            had[place] = set(replicas)
+    return left_s
+
+
+def _presence_changed(evidence: Evidence, broker: int, since_s: float) -> bool:
+    """Whether the broker or the controller came or went since then, or shortly before."""
+    paths = (f"/brokers/ids/{broker}", "/controller")
+    return any(
+        change.path in paths and change.at_s > since_s - NOTICED_S for change in evidence.changes
+    )
 
 
 def _moving(topic: Any) -> set[int]:

@@ -52,6 +52,10 @@ class Clock:
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
+        self.was_wrong = False
+
+    def skew(self, skew_ms: int) -> None:
+        self.skew_ms, self.was_wrong = skew_ms, True
 
     def now_ms(self) -> int:
         return EPOCH_MS + self.skew_ms + int(self._loop.time() * 1000)

@@ -64,6 +64,7 @@ class Evidence:
     changes: list[Change]
     final: dict[Place, list[Read]]
     replicas: dict[Place, list[Replica]]
+    """Of partitions that exist in the end, on the brokers assigned to them."""
     glimpses: list[Glimpse]
     min_isr: int
     troubles: list[str] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Evidence:
     """Where the last pass of a reader over a partition began."""
     folders: dict[int, list[str]] = field(default_factory=dict)
     """Those on each broker's disk in the end."""
+    brokers_of_wrong_clocks: set[int] = field(default_factory=set)
 
     def acked(self) -> Iterator[Send]:
         return (send for send in self.history.sends if send.outcome == "ok")

@@ -254,14 +254,18 @@ async def _read_all(
         for n in range(scale.partitions):
             await _sweep(reader, n, scale, evidence)
     await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
+    replicas_of = {place: cluster.replicas(*place) for place in cluster.states()}
     for broker_id, life in cluster.lives.items():
         replicas = getattr(life.broker, "replicas", None)
         hosted = replicas.partitions.items() if replicas else ()
         logs: dict[Place, Any] = {place: partition.log for place, partition in hosted}
         disk = cluster.disks[process(broker_id)]
         for place, replica in read_replicas(disk, broker_id, logs).items():
-            evidence.replicas.setdefault(place, []).append(replica)
+            if broker_id in replicas_of.get(place, ()):
+                evidence.replicas.setdefault(place, []).append(replica)
         evidence.folders[broker_id] = sorted(disk.directories)
+        if cluster.clocks[broker_id].was_wrong:
+            evidence.brokers_of_wrong_clocks.add(broker_id)
 
 
 async def _sweep(reader: Reader, n: int, scale: Scale, evidence: Evidence) -> None:

@@ -359,7 +359,7 @@ class Schedule:
 
     async def _skewed_clock(self) -> None:
         clock = self._cluster.clocks[self._rng.choice(BROKERS)]
-        clock.skew_ms = self._rng.choice(SKEWS_MS)
+        clock.skew(self._rng.choice(SKEWS_MS))
 
 
 def _peers(victim: str) -> list[str]:

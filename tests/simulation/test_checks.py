@@ -419,6 +419,31 @@ def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
     assert judge(evidence) == []
 
 
+@pytest.mark.parametrize("path", ["/brokers/ids/3", "/controller"])
+def test_log_of_a_replica_moved_off_an_absent_broker_may_stay(path: str) -> None:
+    evidence = sound()
+    administer(evidence)
+    administration_damage.keep_a_moved_log(evidence)
+    administration_damage.put(evidence, administration_damage.CANCELLED_S + 1, path, {})
+    assert judge(evidence) == []
+
+
+def test_marked_folder_may_stay_where_the_clock_was_wrong() -> None:
+    evidence = sound()
+    administer(evidence)
+    administration_damage.keep_a_marked_folder(evidence)
+    evidence.brokers_of_wrong_clocks.add(1)
+    assert judge(evidence) == []
+
+
+def test_log_of_a_deleted_topic_may_not_stay_on_a_broker_that_was_absent() -> None:
+    evidence = sound()
+    administer(evidence)
+    evidence.folders[2].append("/data/u1-0")
+    administration_damage.put(evidence, administration_damage.DELETED_S, "/brokers/ids/2", {})
+    assert {finding.guarantee for finding in judge(evidence)} == {"leftover_log"}
+
+
 def test_partition_without_a_leaders_log_is_no_progress() -> None:
     evidence = sound()
     del evidence.replicas[PLACE][0]

@@ -36,11 +36,16 @@ PREPARED = {
         "urteil run demo --engine duckdb",
         "urteil export latest --to store/latest/history.edn",
     ],
+    "states.md": [
+        "urteil run demo --engine duckdb",
+        "urteil run demo --engine duckdb --target kafka",
+    ],
     "tools.md": PRODUCING,
 }
 """Commands that a page assumes to have run before."""
 FAILING = re.compile(
     r"urteil run .*(--mutant |--option variant=)|import .*histories/broken|hold .*--api EndTxn"
+    r"|simulate (?!.*--shrink).*--(mutant|schedule) "
 )
 """Commands that end with exit code 1: seeded bugs, and a fault without its message."""
 SHORTER = {

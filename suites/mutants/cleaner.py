@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import COMPACTED_TRANSACTIONS, KNOWN_ANSWERS
 
 
 @mutant(
@@ -138,7 +139,7 @@ def offset_gap_breaks_cleaner(mark: Mark) -> None:
     models="a cleaner that ignores the transaction index",
     scenario="transactions-cleaned",
     guarantee="latest_value_lost",
-    unsimulated="no transaction writes to a compacted topic",
+    unsimulated=COMPACTED_TRANSACTIONS,
 )
 def cleaner_counts_aborted(mark: Mark) -> None:
     """Hides aborted transactions from the cleaner, except for their markers."""
@@ -161,7 +162,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
     models="KIP-98: cleaning not bounded by the first unstable offset",
     scenario="transactions-held-open",
     guarantee="latest_value_lost",
-    unsimulated="no transaction writes to a compacted topic",
+    unsimulated=COMPACTED_TRANSACTIONS,
 )
 def open_transactions_cleaned(mark: Mark) -> None:
     """Counts every closed segment as cleanable."""
@@ -273,7 +274,7 @@ def tombstones_not_removed(mark: Mark) -> None:
     models="KIP-534: control batches without a delete horizon",
     scenario="transactions-cleaned",
     guarantee="hanging_txn",
-    unsimulated="no transaction writes to a compacted topic",
+    unsimulated=COMPACTED_TRANSACTIONS,
 )
 def markers_cleaned_at_once(mark: Mark) -> None:
     """Retains no control batch in a cleaning."""
@@ -297,7 +298,7 @@ def markers_cleaned_at_once(mark: Mark) -> None:
     models="KIP-98: a cleaner that drops the empty last batches of producers",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def cleaner_drops_producer_state(mark: Mark) -> None:
     """Drops the empty last batches that keep a producer's state."""

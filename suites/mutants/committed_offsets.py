@@ -10,6 +10,13 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    CALM_PROGRESS,
+    COPIERS,
+    DELETED_OFFSETS,
+    KEPT_OFFSETS,
+    KNOWN_ANSWERS,
+)
 
 LEFT_OUT = 50
 NEVER = -1
@@ -64,7 +71,7 @@ def last_commits_not_loaded(mark: Mark) -> None:
     models="OffsetCommitValue in the version before KIP-320's leader epoch",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client sends requests with known answers",
+    unsimulated="no client reads the leader epoch of committed offsets",
 )
 def commit_leader_epoch_lost(mark: Mark) -> None:
     """Stores commits in version 2 of OffsetCommitValue."""
@@ -86,7 +93,7 @@ def commit_leader_epoch_lost(mark: Mark) -> None:
     models="an offset cache whose key omits the group",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client sends requests with known answers",
+    unsimulated="there is one group",
 )
 def groups_share_positions(mark: Mark) -> None:
     """Stores each commit for all groups of the coordinator."""
@@ -135,7 +142,7 @@ def failed_commit_is_success(mark: Mark) -> None:
     models="KIP-447: the offsets topic loaded without its markers",
     scenario="exactly-once",
     guarantee="offsets_not_atomic",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=COPIERS,
 )
 def pending_offsets_loaded(mark: Mark) -> None:
     """Stores offsets of open transactions as committed when a partition is loaded."""
@@ -157,7 +164,7 @@ def pending_offsets_loaded(mark: Mark) -> None:
     models="an answer that does not wait for its deletion",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=DELETED_OFFSETS,
 )
 def positions_not_deleted(mark: Mark) -> None:
     """Keeps the offsets that OffsetDelete names."""
@@ -182,7 +189,7 @@ def positions_not_deleted(mark: Mark) -> None:
     models="a deletion in memory that the log undoes",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=DELETED_OFFSETS,
 )
 def offset_deletion_not_logged(mark: Mark) -> None:
     """Removes deleted offsets from memory and writes no tombstones."""
@@ -209,7 +216,7 @@ def offset_deletion_not_logged(mark: Mark) -> None:
     models="before KIP-447: offsets of a removed member, from which others continue",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=COPIERS,
 )
 def zombie_txn_offsets_accepted(mark: Mark) -> None:
     """Compares the generation of a TxnOffsetCommit with itself."""
@@ -240,7 +247,7 @@ def zombie_txn_offsets_accepted(mark: Mark) -> None:
     models="KIP-211: expire_timestamp lost between log and memory",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KEPT_OFFSETS,
 )
 def positions_never_expire(mark: Mark) -> None:
     """Drops the expiry timestamp of loaded offsets."""
@@ -265,7 +272,7 @@ def positions_never_expire(mark: Mark) -> None:
     models="offsets.retention.minutes read as milliseconds",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated="no client sends requests with known answers",
+    unsimulated="the group is seldom empty",
 )
 def positions_expire_early(mark: Mark) -> None:
     """Uses ten seconds in place of offsets.retention.minutes."""
@@ -285,7 +292,7 @@ def positions_expire_early(mark: Mark) -> None:
     models="an offset that a transaction loses",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def last_txn_offset_dropped(mark: Mark) -> None:
     """Drops the last offset of a TxnOffsetCommit request that has two or more."""
@@ -309,7 +316,7 @@ def last_txn_offset_dropped(mark: Mark) -> None:
     models="KAFKA-4682 (KIP-211)",
     scenario="positions-expire",
     guarantee="commit_went_back",
-    unsimulated="no producer is idle while segments roll",
+    unsimulated=KEPT_OFFSETS,
 )
 def active_positions_expire(mark: Mark) -> None:
     """Expires offsets of subscribed topics like any other."""
@@ -343,7 +350,7 @@ def active_positions_expire(mark: Mark) -> None:
     models="groups that stay in loading for ever",
     scenario="group-calm",
     guarantee="commits_stand_still",
-    unsimulated="no check requires progress without faults",
+    unsimulated=CALM_PROGRESS,
 )
 def commits_always_loading(mark: Mark) -> None:
     """Answers each OffsetCommit after the thirtieth with COORDINATOR_LOAD_IN_PROGRESS."""
@@ -369,7 +376,7 @@ def commits_always_loading(mark: Mark) -> None:
     models="OffsetMetadata of deleted partitions that no coordinator removes",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def positions_outlive_topics(mark: Mark) -> None:
     """Ignores the deletion of topics."""

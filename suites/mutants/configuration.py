@@ -6,6 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_TRIED, SETTINGS
 
 APPEND = 2
 """`AlterConfigOp.OpType`."""
@@ -16,7 +17,7 @@ APPEND = 2
     models="a watch on settings that is not set again",
     scenario="settings",
     guarantee="ack_below_min_isr",
-    unsimulated="no settings change",
+    unsimulated=SETTINGS,
 )
 def topic_config_updated_once(mark: Mark) -> None:
     """Ignores every change of a topic's settings but the first."""
@@ -40,7 +41,7 @@ def topic_config_updated_once(mark: Mark) -> None:
     models="overrides that arrive by notifications only",
     scenario="retention",
     guarantee="segment_not_rolled",
-    unsimulated="no settings change",
+    unsimulated=NOT_TRIED,
 )
 def topic_configs_not_loaded(mark: Mark) -> None:
     """Loads no settings of topics at the start."""
@@ -56,7 +57,7 @@ def topic_configs_not_loaded(mark: Mark) -> None:
     models="KIP-339: APPEND served as SET",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def config_append_replaces(mark: Mark) -> None:
     """Drops the existing list values before an APPEND."""
@@ -78,7 +79,7 @@ def config_append_replaces(mark: Mark) -> None:
     models="KIP-226 without cluster-wide defaults",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def cluster_defaults_ignored(mark: Mark) -> None:
     """Ignores settings of the default entity."""
@@ -100,7 +101,7 @@ def cluster_defaults_ignored(mark: Mark) -> None:
     models="KAFKA-9254: Overridden topic configs are reset after dynamic default change",
     scenario="changed-defaults",
     guarantee="ack_below_min_isr",
-    unsimulated="no settings change",
+    unsimulated="no default of all brokers changes",
 )
 def topic_configs_reset_by_defaults(mark: Mark) -> None:
     """Applies the second and later changes of broker settings without overrides of topics."""

@@ -7,6 +7,13 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    KNOWN_ANSWERS,
+    METADATA,
+    NOT_TRIED,
+    RECOVERY_DEADLINE,
+    SETTINGS,
+)
 
 TERM = "urteil.broker.controller.term:Term"
 
@@ -32,7 +39,7 @@ class _Silent:
     models="a watch that fires once and is not set again",
     scenario="leader-crash",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def watch_not_rearmed(mark: Mark) -> None:
     """Ignores the watch after a broker left, and under any but the first controller."""
@@ -144,7 +151,7 @@ def reassignment_forgotten(mark: Mark) -> None:
     models="a block that is allocated without an update of /latest_producer_id_block",
     scenario="indexes",
     guarantee="sequence_gap",
-    unsimulated="no client requests log ends or leaders",
+    unsimulated=NOT_TRIED,
 )
 def producer_ids_reused(mark: Mark) -> None:
     """Returns the first block of producer ids each time."""
@@ -189,7 +196,7 @@ def cancellation_ignored(mark: Mark) -> None:
     models="the controller's first UpdateMetadata that is not sent",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated="no client requests log ends or leaders",
+    unsimulated=METADATA,
 )
 def returned_broker_without_metadata(mark: Mark) -> None:
     """Omits the full UpdateMetadata to a broker that joins."""
@@ -252,7 +259,7 @@ def shutdown_not_controlled(mark: Mark) -> None:
     models="a manual assignment that is lost",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def manual_assignment_ignored(mark: Mark) -> None:
     """Discards the assignments of a CreatePartitions request."""
@@ -273,7 +280,7 @@ def manual_assignment_ignored(mark: Mark) -> None:
     models="KIP-497: AlterPartition without an UpdateMetadata after it",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated="no check compares Metadata",
+    unsimulated=METADATA,
 )
 def isr_changes_not_broadcast(mark: Mark) -> None:
     """Omits partitions whose ISR changed from UpdateMetadata."""
@@ -298,7 +305,7 @@ def isr_changes_not_broadcast(mark: Mark) -> None:
     models="an internal topic created with the defaults of topics",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def positions_expire_with_their_log(mark: Mark) -> None:
     """Creates __consumer_offsets without cleanup.policy=compact."""
@@ -323,7 +330,7 @@ def positions_expire_with_their_log(mark: Mark) -> None:
     models="transaction.state.log.min.isr that is ignored",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def txn_log_min_isr_one(mark: Mark) -> None:
     """Creates __transaction_state with min.insync.replicas=1."""
@@ -348,7 +355,7 @@ def txn_log_min_isr_one(mark: Mark) -> None:
     models="unclean.leader.election.enable that takes effect only with the next failure",
     scenario="unclean-allowed",
     guarantee="leaderless_partition",
-    unsimulated="no topic setting changes",
+    unsimulated=SETTINGS,
 )
 def unclean_election_change_ignored(mark: Mark) -> None:
     """Holds no election when the topic's setting changes."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import NOT_TRIED
 
 
 @mutant(
@@ -76,7 +77,7 @@ def stale_controller_accepted(mark: Mark) -> None:
     models="a leader rebalance that checks liveness only",
     scenario="early-return",
     guarantee="unclean_leader",
-    unsimulated="no leadership returns to the preferred replica",
+    unsimulated=NOT_TRIED,
 )
 def preferred_outside_isr(mark: Mark) -> None:
     """Counts the preferred replica as a member of the ISR."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import DELETED_RECORDS, LOG_DIRECTORIES
 
 FOLLOWING = "urteil.broker.replication.followed_partition:FollowedPartition"
 
@@ -105,7 +106,7 @@ def one_step_truncation(mark: Mark) -> None:
     models="KIP-113: a swap that does not check whether the copy is complete",
     scenario="move-directories",
     guarantee="lost_write",
-    unsimulated="brokers have one log directory",
+    unsimulated=LOG_DIRECTORIES,
 )
 def moved_log_lacks_tail(mark: Mark) -> None:
     """Counts a copy as complete as soon as it agrees with a part of its log."""
@@ -131,7 +132,7 @@ def moved_log_lacks_tail(mark: Mark) -> None:
     models="KIP-112: a log directory failure that does not reach the controller",
     scenario="disk-gone",
     guarantee="no_progress",
-    unsimulated="brokers have one log directory",
+    unsimulated=LOG_DIRECTORIES,
 )
 def log_dir_failure_unreported(mark: Mark) -> None:
     """Sends no notification of the failure to the controller."""
@@ -153,7 +154,7 @@ def log_dir_failure_unreported(mark: Mark) -> None:
     models="an answer that skips the purgatory",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated="no client deletes records",
+    unsimulated=DELETED_RECORDS,
 )
 def delete_records_not_replicated(mark: Mark) -> None:
     """Answers DeleteRecords without looking at the followers' log start offsets."""

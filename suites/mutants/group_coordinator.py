@@ -6,6 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import EXPELLED_MEMBERS, KNOWN_ANSWERS
 
 
 @mutant(
@@ -77,7 +78,7 @@ def generation_not_replicated(mark: Mark) -> None:
     models="LeaveGroup 3 served as the versions before",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def only_first_member_leaves(mark: Mark) -> None:
     """Removes the first member of a LeaveGroup request only."""
@@ -99,7 +100,7 @@ def only_first_member_leaves(mark: Mark) -> None:
     models="session timers that do not restart when a group is loaded",
     scenario="coordinator-crash",
     guarantee="member_expelled",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=EXPELLED_MEMBERS,
 )
 def members_expired_at_takeover(mark: Mark) -> None:
     """Sets the deadlines of loaded members to the past."""
@@ -120,7 +121,7 @@ def members_expired_at_takeover(mark: Mark) -> None:
     models="KIP-229: DeleteGroups that forgets the group's offsets",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def groups_not_deleted(mark: Mark) -> None:
     """Finds nothing to delete in an empty group."""
@@ -146,7 +147,7 @@ def groups_not_deleted(mark: Mark) -> None:
     models="KIP-345: a group.instance.id that is not loaded",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def static_members_not_loaded(mark: Mark) -> None:
     """Clears the instance ids of loaded members."""

@@ -6,6 +6,12 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    DEPARTED_MEMBERS,
+    EXPELLED_MEMBERS,
+    KNOWN_ANSWERS,
+    NOT_TRIED,
+)
 
 
 @mutant(
@@ -69,7 +75,7 @@ def rebalance_without_revocation(mark: Mark) -> None:
     models="KAFKA-9752: a lost heartbeat timer lets dead members block rebalances",
     scenario="member-killed",
     guarantee="departed_member_kept",
-    unsimulated="no check looks for departed members",
+    unsimulated=DEPARTED_MEMBERS,
 )
 def session_never_expires(mark: Mark) -> None:
     """Reports no session as expired."""
@@ -125,7 +131,7 @@ def static_member_not_fenced(mark: Mark) -> None:
     models="a session timer that neither heartbeats nor commits reset",
     scenario="group-calm",
     guarantee="member_expelled",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=EXPELLED_MEMBERS,
 )
 def heartbeats_ignored(mark: Mark) -> None:
     """Leaves the deadline of a member unchanged by its requests."""
@@ -153,7 +159,7 @@ def heartbeats_ignored(mark: Mark) -> None:
     models="assignments matched with members by order instead of by member id",
     scenario="group-calm",
     guarantee="two_owners",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=NOT_TRIED,
 )
 def assignments_swapped(mark: Mark) -> None:
     """Shifts the leader's assignments by one member."""
@@ -176,7 +182,7 @@ def assignments_swapped(mark: Mark) -> None:
     models="each commit without a generation treated as that of a simple consumer",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=NOT_TRIED,
 )
 def simple_commit_to_active_group(mark: Mark) -> None:
     """Accepts commits without a generation for groups with members."""
@@ -202,7 +208,7 @@ def simple_commit_to_active_group(mark: Mark) -> None:
     models="a departure that takes effect only when the session ends",
     scenario="members-leave",
     guarantee="departed_member_kept",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=DEPARTED_MEMBERS,
 )
 def leave_group_ignored(mark: Mark) -> None:
     """Acknowledges LeaveGroup for known members and removes none."""
@@ -225,7 +231,7 @@ def leave_group_ignored(mark: Mark) -> None:
     models="the rebalance timeout used in place of the session timeout",
     scenario="member-killed",
     guarantee="departed_member_kept",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=DEPARTED_MEMBERS,
 )
 def session_timeout_tripled(mark: Mark) -> None:
     """Sets each deadline three session timeouts ahead."""
@@ -245,7 +251,7 @@ def session_timeout_tripled(mark: Mark) -> None:
     models="KIP-394: pending members without a timer",
     scenario="passers-by",
     guarantee="no_delivery",
-    unsimulated="no client sends requests with known answers",
+    unsimulated="no client leaves a member id unused",
 )
 def pending_members_never_expire(mark: Mark) -> None:
     """Sets no timer for pending members."""
@@ -267,7 +273,7 @@ def pending_members_never_expire(mark: Mark) -> None:
     models="KIP-389: group.max.size that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def group_size_unlimited(mark: Mark) -> None:
     """Reports room in every group."""
@@ -289,7 +295,7 @@ def group_size_unlimited(mark: Mark) -> None:
     models="a heartbeat that is always answered without error",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def rebalance_not_reported(mark: Mark) -> None:
     """Removes REBALANCE_IN_PROGRESS from heartbeat answers."""
@@ -338,7 +344,7 @@ def static_rejoin_rebalances(mark: Mark) -> None:
     models="KAFKA-12890",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def sync_timeout_ignored(mark: Mark) -> None:
     """Does nothing when the time for SyncGroup ends."""
@@ -358,7 +364,7 @@ def sync_timeout_ignored(mark: Mark) -> None:
     models="KIP-62: a rebalance timeout that removes no member",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def late_members_kept(mark: Mark) -> None:
     """Treats members that missed the rebalance as static members."""

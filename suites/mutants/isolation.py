@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import NOT_TRIED
 
 KEPT_S = 0.4
 
@@ -17,7 +18,7 @@ KEPT_S = 0.4
     models="the largest instead of the smallest first offset of the open transactions",
     scenario="list-append",
     guarantee="g1c",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def newest_transaction_unstable(mark: Mark) -> None:
     """Takes the largest first offset of the transactions that are not stable."""
@@ -66,7 +67,7 @@ def aborts_from_fetch_offset(mark: Mark) -> None:
     models="an end for readers of committed records that is cached",
     scenario="list-append",
     guarantee="stale_end",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def stable_end_cached(mark: Mark) -> None:
     """Answers ListOffsets under read_committed from a cache for each leader epoch."""

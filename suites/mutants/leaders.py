@@ -7,6 +7,12 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    BANDWIDTH,
+    NOT_TRIED,
+    PROGRESS_DEADLINE,
+    RECOVERY_DEADLINE,
+)
 
 PARTITION = "urteil.broker.replication.partition:Partition"
 BEFORE = 100
@@ -165,7 +171,7 @@ def dedup_state_lost_on_leader_change(mark: Mark) -> None:
     models="KAFKA-2729: Cached zkVersion not equal to that in zookeeper, skip updating ISR",
     scenario="follower-crash",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def cached_zk_version_forever(mark: Mark) -> None:
     """Keeps a leader's first partition epoch despite AlterPartition answers and LeaderAndIsr."""
@@ -232,7 +238,7 @@ def isr_shrink_not_persisted(mark: Mark) -> None:
     models="KAFKA-7128: ISR expansion below the high watermark and the start of the leader's epoch",
     scenario="slow-return",
     guarantee="lost_write",
-    unsimulated="no link has a low bandwidth",
+    unsimulated=BANDWIDTH,
 )
 def isr_joined_too_early(mark: Mark) -> None:
     """Ignores the high watermark and the start of the leader's epoch."""
@@ -281,7 +287,7 @@ def isr_shrunk_before_consent(mark: Mark) -> None:
     models="an ISR expiration task that died",
     scenario="lagging-follower",
     guarantee="no_progress",
-    unsimulated="progress has no deadline",
+    unsimulated=PROGRESS_DEADLINE,
 )
 def isr_never_shrinks(mark: Mark) -> None:
     """Reports no follower as lagging."""
@@ -379,7 +385,7 @@ def deposed_leader_acknowledges(mark: Mark) -> None:
     models="KAFKA-7128",
     scenario="untold-successor",
     guarantee="lost_write",
-    unsimulated="no link has a low bandwidth",
+    unsimulated=BANDWIDTH,
 )
 def isr_joined_below_epoch_start(mark: Mark) -> None:
     """Ignores the start offset of the leader's epoch."""
@@ -406,7 +412,7 @@ def isr_joined_below_epoch_start(mark: Mark) -> None:
     models="delayed operations that no purgatory watches",
     scenario="group-calm",
     guarantee="no_progress",
-    unsimulated="no check requires progress without faults",
+    unsimulated=NOT_TRIED,
 )
 def delayed_produces_forgotten(mark: Mark) -> None:
     """Reports, from the hundredth append on, that replicas are missing."""
@@ -432,7 +438,7 @@ def delayed_produces_forgotten(mark: Mark) -> None:
     models="class Partition of Apache Kafka, isFollowerOutOfSync",
     scenario="clock-back",
     guarantee="stalled_partition",
-    unsimulated="progress has no deadline",
+    unsimulated=PROGRESS_DEADLINE,
 )
 def lag_by_wall_clock(mark: Mark) -> None:
     """Adds to each measured lag what the wall clock gained on the monotonic one."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import NOT_TRIED, RECOVERY_DEADLINE
 
 
 @mutant(
@@ -14,7 +15,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="KIP-497 without the unknown outcome: an answer's loss handled as a refusal",
     scenario="protocol-isr",
     guarantee="lost_write",
-    unsimulated="the network loses no single answer",
+    unsimulated="no link between brokers loses a single answer",
 )
 def lost_answer_is_refusal(mark: Mark) -> None:
     """Rolls every pending proposal back when the controller does not answer."""
@@ -49,7 +50,7 @@ def lost_answer_is_refusal(mark: Mark) -> None:
     models="AlterPartition retried with a stale epoch (KAFKA-14144)",
     scenario="protocol-answers",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def stale_partition_epoch_refused(mark: Mark) -> None:
     """Compares the partition epoch before it compares the ISR."""
@@ -74,7 +75,7 @@ def stale_partition_epoch_refused(mark: Mark) -> None:
     models="WriteTxnMarkers applied twice: a count of open transactions that each marker lowers",
     scenario="protocol-markers",
     guarantee="precommitted_read",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def marker_applied_twice(mark: Mark) -> None:
     """Forgets the first open transaction at a marker of a producer that has none."""
@@ -126,7 +127,7 @@ def deposed_coordinator_acknowledges(mark: Mark) -> None:
     models="KIP-227: a fetch session that forgets a partition when an answer is lost",
     scenario="protocol-answers",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def session_forgets_partition(mark: Mark) -> None:
     """Omits the first partition from the first request after a timeout, and counts it as sent."""

@@ -8,6 +8,12 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    DELETED_RECORDS,
+    KNOWN_ANSWERS,
+    PROGRESS_DEADLINE,
+    REPEATED_BATCHES,
+)
 
 HEAD = struct.Struct(">q15xi")
 
@@ -39,7 +45,7 @@ def lso_off_by_one(mark: Mark) -> None:
     models="KIP-107: a read that checks the first segment instead of the log start offset",
     scenario="deletion",
     guarantee="undeleted_records",
-    unsimulated="no client deletes records",
+    unsimulated=DELETED_RECORDS,
 )
 def deleted_records_served(mark: Mark) -> None:
     """Checks reads against the base offset of the first segment."""
@@ -188,7 +194,7 @@ def segments_not_removed(mark: Mark) -> None:
     models="producer.id.expiration.ms in the wrong unit",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=REPEATED_BATCHES,
 )
 def producers_expire_early(mark: Mark) -> None:
     """Expires producers one second after their last batch."""
@@ -216,7 +222,7 @@ def producers_expire_early(mark: Mark) -> None:
     models="a second request that waits for the same records and is never woken",
     scenario="protocol-produce",
     guarantee="stalled_producer",
-    unsimulated="progress has no deadline",
+    unsimulated=PROGRESS_DEADLINE,
 )
 def duplicate_unanswered(mark: Mark) -> None:
     """Lets the answer to a duplicate wait for an offset that the log does not reach."""
@@ -236,7 +242,7 @@ def duplicate_unanswered(mark: Mark) -> None:
     models="KAFKA-5494: duplicates answered with offset -1",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def duplicate_without_offset(mark: Mark) -> None:
     """Answers a duplicate with offset -1."""

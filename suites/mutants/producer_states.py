@@ -6,6 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_TRIED, REPEATED_BATCHES
 
 
 @mutant(
@@ -14,7 +15,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="Redpanda #3077",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=REPEATED_BATCHES,
 )
 def dedup_window_of_one(mark: Mark) -> None:
     """Removes all batches of a producer but the newest from its state."""
@@ -81,7 +82,7 @@ def out_of_order_sequence_accepted(mark: Mark) -> None:
     models="KAFKA-9144: early expiration of producer state by marker time",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated="the simulation has no quotas",
+    unsimulated=REPEATED_BATCHES,
 )
 def producer_expired_by_marker_time(mark: Mark) -> None:
     """Uses the time of a producer's last marker as its age."""
@@ -127,7 +128,7 @@ def snapshot_lacks_last_batch(mark: Mark) -> None:
     models="KIP-98: sequence numbers that do not wrap",
     scenario="repeated-batches",
     guarantee="sequence_gap",
-    unsimulated="the simulation has no quotas",
+    unsimulated="no producer reaches the highest sequence",
 )
 def sequence_does_not_wrap(mark: Mark) -> None:
     """Accepts only the next higher number as the next sequence."""
@@ -151,7 +152,7 @@ def sequence_does_not_wrap(mark: Mark) -> None:
     models="one remembered offset for each producer",
     scenario="repeated-batches",
     guarantee="misplaced_ack",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=REPEATED_BATCHES,
 )
 def duplicate_offset_of_newest(mark: Mark) -> None:
     """Returns the producer's newest remembered batch for each duplicate."""
@@ -199,7 +200,7 @@ def old_producer_epoch_appended(mark: Mark) -> None:
     models="a zombie's marker that ends its successor's transaction",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def old_producer_epoch_marker(mark: Mark) -> None:
     """Counts every producer epoch as the current one in a marker."""
@@ -222,7 +223,7 @@ def old_producer_epoch_marker(mark: Mark) -> None:
     models="KIP-98: zombie coordinators that are not fenced",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def marker_coordinator_epoch_unchecked(mark: Mark) -> None:
     """Skips the comparison of coordinator epochs."""
@@ -268,7 +269,7 @@ def empty_producer_snapshots(mark: Mark) -> None:
     models="KIP-360: ProducerAppendInfo.checkSequence without the case of a new epoch",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def first_sequence_unchecked(mark: Mark) -> None:
     """Accepts any first sequence of a newer producer epoch."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, QUOTAS
 
 
 @mutant(
@@ -13,7 +14,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="KIP-73: a reassignment without a limit",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def replication_unthrottled(mark: Mark) -> None:
     """Records no bytes of throttled replicas."""
@@ -32,7 +33,7 @@ def replication_unthrottled(mark: Mark) -> None:
     models="KIP-124: a quota that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def requests_unthrottled(mark: Mark) -> None:
     """Returns no delay for request time."""
@@ -55,7 +56,7 @@ def requests_unthrottled(mark: Mark) -> None:
     models="a rate measured over half of its windows",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="the simulation has no quotas",
+    unsimulated=QUOTAS,
 )
 def quotas_twice_as_large(mark: Mark) -> None:
     """Compares the rate with twice the quota."""

@@ -8,6 +8,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.repacking import change_repacked
+from urteil.suites.mutants.unsimulated import INVALID_REQUESTS, KNOWN_ANSWERS, RECOMPRESSION
 
 
 @mutant(
@@ -36,7 +37,7 @@ def no_crc_check(mark: Mark) -> None:
     models="timestamp deltas that are lost in a conversion",
     scenario="rewritten",
     guarantee="corrupt",
-    unsimulated="no topic recompresses batches",
+    unsimulated=RECOMPRESSION,
 )
 def repacked_at_one_time(mark: Mark) -> None:
     """Gives all records of the batch the timestamp of the first one."""
@@ -48,7 +49,7 @@ def repacked_at_one_time(mark: Mark) -> None:
     models="a conversion of keys and values only",
     scenario="rewritten",
     guarantee="corrupt",
-    unsimulated="no topic recompresses batches",
+    unsimulated=RECOMPRESSION,
 )
 def repacked_without_headers(mark: Mark) -> None:
     """Removes the headers of all records."""
@@ -60,7 +61,7 @@ def repacked_without_headers(mark: Mark) -> None:
     models="a loop over the records of a batch that ends one too early",
     scenario="old-clients",
     guarantee="poll_skip",
-    unsimulated="the simulation has no old clients",
+    unsimulated="no client sends old versions of requests",
 )
 def down_conversion_drops_last(mark: Mark) -> None:
     """Drops the last record of each converted batch of three or more."""
@@ -83,7 +84,7 @@ def down_conversion_drops_last(mark: Mark) -> None:
     models="a topic limit that the leader ignores",
     scenario="corrupt-client",
     guarantee="corrupt",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=INVALID_REQUESTS,
 )
 def size_unlimited(mark: Mark) -> None:
     """Uses each batch's own size as the limit."""
@@ -105,7 +106,7 @@ def size_unlimited(mark: Mark) -> None:
     models="KIP-937: limits that the leader ignores",
     scenario="corrupt-client",
     guarantee="corrupt",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=INVALID_REQUESTS,
 )
 def times_unlimited(mark: Mark) -> None:
     """Accepts every timestamp."""
@@ -126,7 +127,7 @@ def times_unlimited(mark: Mark) -> None:
     models="compression.type that is not applied",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def codec_not_applied(mark: Mark) -> None:
     """Reports the codec of every batch as the topic's."""
@@ -147,7 +148,7 @@ def codec_not_applied(mark: Mark) -> None:
     models="null and empty values confused: tombstones that delete nothing",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def nulls_packed_as_empty(mark: Mark) -> None:
     """Writes null values as empty ones when a batch is compressed again."""
@@ -165,7 +166,7 @@ def nulls_packed_as_empty(mark: Mark) -> None:
     models="KIP-32: a batch appended unchanged",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def log_append_time_ignored(mark: Mark) -> None:
     """Accepts a LogAppendTime batch as it is."""

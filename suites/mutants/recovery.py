@@ -7,6 +7,14 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import (
+    DELETED_RECORDS,
+    LOG_DIRECTORIES,
+    NOT_FOUND,
+    NOT_TRIED,
+    RECOVERY_DEADLINE,
+    SETTINGS,
+)
 
 DROPPED_BATCHES = 20
 BROKER = "2"
@@ -91,7 +99,7 @@ def epoch_zero_not_recovered(mark: Mark) -> None:
     models="an index that exists in memory only",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated="not found by seed 1 of the transactions of the simulation",
+    unsimulated=NOT_FOUND,
 )
 def aborted_index_lost_on_restart(mark: Mark) -> None:
     """Skips the entries of the transaction index when a log is loaded."""
@@ -134,7 +142,7 @@ def index_off_by_one(mark: Mark) -> None:
     models="KIP-113: a copied log without the producer state",
     scenario="move-directories",
     guarantee="sequence_gap",
-    unsimulated="brokers have one log directory",
+    unsimulated=LOG_DIRECTORIES,
 )
 def moved_log_lacks_producers(mark: Mark) -> None:
     """Starts the copy of a log without producer state."""
@@ -241,7 +249,7 @@ def directory_not_synced(mark: Mark) -> None:
     models="a checkpoint that is read under another name",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated="no client deletes records",
+    unsimulated=DELETED_RECORDS,
 )
 def log_start_checkpoint_ignored(mark: Mark) -> None:
     """Loads an empty log-start-offset-checkpoint."""
@@ -284,7 +292,7 @@ def deleted_logs_not_removed(mark: Mark) -> None:
     models="a broker with stale settings",
     scenario="retention-changed",
     guarantee="kept_too_long",
-    unsimulated="no settings change",
+    unsimulated=SETTINGS,
 )
 def retention_change_ignored(mark: Mark) -> None:
     """Keeps the retention of a log when its settings change."""
@@ -308,7 +316,7 @@ def retention_change_ignored(mark: Mark) -> None:
     models="KIP-101: epochs that are not truncated",
     scenario="fast-failover",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def epoch_cache_not_truncated(mark: Mark) -> None:
     """Keeps the epoch cache entries of truncated records."""
@@ -334,7 +342,7 @@ def epoch_cache_not_truncated(mark: Mark) -> None:
     models="a checkpoint written before there is anything to write",
     scenario="indexes",
     guarantee="replica_divergence",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def watermark_checkpoint_zero(mark: Mark) -> None:
     """Writes 0 for every log into replication-offset-checkpoint."""
@@ -355,7 +363,7 @@ def watermark_checkpoint_zero(mark: Mark) -> None:
     models="a recovery that fails after a power cut",
     scenario="power-cut",
     guarantee="unexpected_exit",
-    unsimulated="brokers do not end by themselves",
+    unsimulated=NOT_TRIED,
 )
 def torn_tail_is_fatal(mark: Mark) -> None:
     """Raises an error for a torn last batch in place of truncating it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, METADATA, NOT_TRIED
 
 CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
@@ -16,7 +17,7 @@ CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
     models="KAFKA-9807: a last stable offset computed from a high watermark that moved meanwhile",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def hw_read_twice_in_read_committed(mark: Mark) -> None:
     """Uses the open transactions of the read before with the high watermark of now."""
@@ -97,7 +98,7 @@ def stale_control_request_after_bounce(mark: Mark) -> None:
     models="KAFKA-7235: stale metadata on one broker",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated="no client requests log ends or leaders",
+    unsimulated=METADATA,
 )
 def own_metadata_not_updated(mark: Mark) -> None:
     """Ignores UpdateMetadata entries of partitions that the broker leads."""
@@ -140,7 +141,7 @@ def own_metadata_not_updated(mark: Mark) -> None:
     models="a delayed produce request that completes with its first partition",
     scenario="shared-requests",
     guarantee="lost_write",
-    unsimulated="all partitions have the same replicas",
+    unsimulated="no request has records of several partitions",
 )
 def one_partition_answers_for_all(mark: Mark) -> None:
     """Completes a produce request when one of its partitions is replicated."""
@@ -228,7 +229,7 @@ def moved_replica_not_deleted(mark: Mark) -> None:
     models="a purgatory whose watchers are never woken",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def fetch_not_woken(mark: Mark) -> None:
     """Wakes no waiting consumer fetch before its timeout."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import COPIERS, KNOWN_ANSWERS, QUOTAS, SECURITY
 
 
 @mutant(
@@ -13,7 +14,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="an API without authorisation",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def delete_records_unauthorised(mark: Mark) -> None:
     """Counts all topics of a DeleteRecords request as authorised."""
@@ -36,7 +37,7 @@ def delete_records_unauthorised(mark: Mark) -> None:
     models="a quota that is measured and not enforced",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="the simulation has no quotas",
+    unsimulated=QUOTAS,
 )
 def produce_unthrottled(mark: Mark) -> None:
     """Returns no delay for the producer quota."""
@@ -57,7 +58,7 @@ def produce_unthrottled(mark: Mark) -> None:
     models="a quota that is measured and not enforced",
     scenario="quotas",
     guarantee="quota_exceeded",
-    unsimulated="the simulation has no quotas",
+    unsimulated=QUOTAS,
 )
 def fetches_unthrottled(mark: Mark) -> None:
     """Records no fetched bytes for the consumer quota."""
@@ -85,7 +86,7 @@ def fetches_unthrottled(mark: Mark) -> None:
     models="KIP-447, KAFKA-9346: require_stable ignored",
     scenario="paused-copier",
     guarantee="commit_register",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=COPIERS,
 )
 def require_stable_ignored(mark: Mark) -> None:
     """Answers every request as one without require_stable."""
@@ -106,7 +107,7 @@ def require_stable_ignored(mark: Mark) -> None:
     models="APIs without authorisation",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def transactions_unauthorised(mark: Mark) -> None:
     """Counts all transactional ids as authorised."""
@@ -127,7 +128,7 @@ def transactions_unauthorised(mark: Mark) -> None:
     models="KIP-951: a wrong hint",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def wrong_leader_hint(mark: Mark) -> None:
     """Returns the broker's own id as the leader hint."""
@@ -150,7 +151,7 @@ def wrong_leader_hint(mark: Mark) -> None:
     models="a group coordinator that looks for members in the wrong place",
     scenario="transactions-calm",
     guarantee="no_progress",
-    unsimulated="no check requires progress without faults",
+    unsimulated=COPIERS,
 )
 def txn_offset_commit_rejected(mark: Mark) -> None:
     """Finds no member for a TxnOffsetCommit."""
@@ -171,7 +172,7 @@ def txn_offset_commit_rejected(mark: Mark) -> None:
     models="pipelined commits that are answered out of order",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def responses_reordered(mark: Mark) -> None:
     """Sends each response without waiting for those of earlier requests."""

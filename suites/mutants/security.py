@@ -8,6 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import SECURITY
 
 STARTING_S = 3.0
 
@@ -17,7 +18,7 @@ STARTING_S = 3.0
     models="a decision cache without invalidation",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="the simulation has no ACLs",
+    unsimulated=SECURITY,
 )
 def acl_cached_forever(mark: Mark) -> None:
     """Answers every authorisation from a cache that is never invalidated."""
@@ -39,7 +40,7 @@ def acl_cached_forever(mark: Mark) -> None:
     models="an ACL cache that processes additions only",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def acl_removal_ignored(mark: Mark) -> None:
     """Ignores ACL updates of a resource that contain fewer entries than before."""
@@ -62,7 +63,7 @@ def acl_removal_ignored(mark: Mark) -> None:
     models="KIP-290: PREFIXED patterns treated as LITERAL",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def acl_prefix_by_equality(mark: Mark) -> None:
     """Compares a prefixed ACL with the complete resource name only."""
@@ -89,7 +90,7 @@ def acl_prefix_by_equality(mark: Mark) -> None:
     models="SCRAM credentials cached without regard to notifications",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def old_password_works(mark: Mark) -> None:
     """Ignores changes of credentials that the broker already has."""
@@ -111,7 +112,7 @@ def old_password_works(mark: Mark) -> None:
     models="an initial load of ACLs that reads one permission type only",
     scenario="rights-crash",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def deny_acls_not_loaded(mark: Mark) -> None:
     """Removes DENY entries from the ACLs that are loaded in the first seconds."""
@@ -137,7 +138,7 @@ def deny_acls_not_loaded(mark: Mark) -> None:
     models="AclAuthorizer without implied operations",
     scenario="rights",
     guarantee="unauthorised",
-    unsimulated="no producer repeats acknowledged batches",
+    unsimulated=SECURITY,
 )
 def implied_describe_denied(mark: Mark) -> None:
     """Removes the operations that imply another one."""

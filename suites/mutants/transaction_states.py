@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_FOUND, NOT_TRIED
 
 SHARE = 16
 
@@ -47,7 +48,7 @@ def zombie_not_fenced(mark: Mark) -> None:
     models="KIP-98: a coordinator's abort that does not bump the epoch",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated="not found by seed 1 of the transactions of the simulation",
+    unsimulated=NOT_FOUND,
 )
 def timed_out_keeps_epoch(mark: Mark) -> None:
     """Bumps no epoch when a transaction times out."""
@@ -67,7 +68,7 @@ def timed_out_keeps_epoch(mark: Mark) -> None:
     models="a timeout in another unit than the client's",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated="no client sends invalid requests or deletes",
+    unsimulated=NOT_TRIED,
 )
 def transactions_cut_short(mark: Mark) -> None:
     """Moves the start of each transaction into the past."""
@@ -111,7 +112,7 @@ def fenced_producer_ends_transaction(mark: Mark) -> None:
     models="transactional.id.expiration.ms compared the wrong way round",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated="not tried with the transactions of the simulation",
+    unsimulated=NOT_TRIED,
 )
 def transactional_ids_expire_early(mark: Mark) -> None:
     """Reports every transactional id without an open transaction as expired."""
@@ -133,7 +134,7 @@ def transactional_ids_expire_early(mark: Mark) -> None:
     models="a transaction that ends without one of its partitions",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def last_added_partition_dropped(mark: Mark) -> None:
     """Drops the last partition of an AddPartitionsToTxn request that has two or more."""
@@ -155,7 +156,7 @@ def last_added_partition_dropped(mark: Mark) -> None:
     models="transaction.timeout.ms measured from the last request",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated="no client sends requests with known answers",
+    unsimulated=KNOWN_ANSWERS,
 )
 def txn_timeout_restarted(mark: Mark) -> None:
     """Measures the timeout from the transaction's last update."""

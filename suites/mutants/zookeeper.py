@@ -7,6 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
+from urteil.suites.mutants.unsimulated import RECOVERY_DEADLINE, SECURITY
 
 
 @mutant(
@@ -14,7 +15,7 @@ from urteil.suites.mutants.patching import Function, Mark, replace
     models="KAFKA-7165: /brokers/ids/N not created again after an expiry",
     scenario="sessions-expired",
     guarantee="slow_recovery",
-    unsimulated="recovery has no deadline",
+    unsimulated=RECOVERY_DEADLINE,
 )
 def ephemeral_lost_after_expiry(mark: Mark) -> None:
     """Registers a broker only the first time in its process."""
@@ -36,7 +37,7 @@ def ephemeral_lost_after_expiry(mark: Mark) -> None:
     models="services that end with their session, as HBase's region servers do",
     scenario="session-expired",
     guarantee="unexpected_exit",
-    unsimulated="brokers do not end by themselves",
+    unsimulated="the patch ends the process, which all brokers share",
 )
 def session_end_is_fatal(mark: Mark) -> None:
     """Ends the process when the session expires."""
@@ -59,7 +60,7 @@ def session_end_is_fatal(mark: Mark) -> None:
     models="notification watches that are not set again after an expiry",
     scenario="rights-cut-off",
     guarantee="unauthorised",
-    unsimulated="no settings change",
+    unsimulated=SECURITY,
 )
 def notifications_end_with_session(mark: Mark) -> None:
     """Watches change notifications in the first ZooKeeper session only."""

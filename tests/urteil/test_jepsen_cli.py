@@ -43,6 +43,17 @@ SENT = """{:type :invoke, :process 0, :f :send, :value [[:send 0 1]]}
 """
 
 
+def test_interrupted_import_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("urteil.harness.imports.jepsen.importer.load", interrupt)
+    history = tmp_path / "history.edn"
+    history.write_text("")
+    exit_code(["import", str(history), "--out", str(tmp_path / "runs")])
+    assert not [*(tmp_path / "runs").glob("*")]
+
+
 @pytest.mark.parametrize(("name", "has_store"), [("history.edn", False), ("history.edn.gz", True)])
 def test_store_folder_and_packed_history_are_read(
     name: str, has_store: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]

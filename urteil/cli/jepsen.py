@@ -149,7 +149,7 @@ def import_and_judge(file: Path, request: ImportRequest) -> tuple[Path, Result]:
     try:
         command = shlex.join([*request.words[:2], str(file), *request.words[2:]])
         make(file, run_dir, request.settings | {"command": command})
-    except click.UsageError:
+    except BaseException:
         shutil.rmtree(run_dir)
         raise
     result = judge_again(run_dir, engine=request.engine)

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from urteil.chaos.similar_names import suggest
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.imports.tables import text_tables
 from urteil.harness.imports.tables.missing_columns import (
@@ -74,13 +75,13 @@ def load(
     Raises TablesError with the invalid file.
     """
     brought = tables_in(folder)
-    configs = _configs(folder)
     if "sends" not in brought:
         raise TablesError(f"{folder} has no sends (sends.parquet, sends.csv, sends.jsonl or a "
                           "folder sends): the written records are unknown")  # fmt: skip
     settings: Settings = {"acks": acks, "idempotent": idempotent}
     have = {name: _read(name, files) for name, files in brought.items()
             if name in READ or not _is_parquet(files)}  # fmt: skip
+    configs = _configs(folder, have)
     for name in SHARED:
         if any(name not in have[table].column_names for table in NEEDED if table in have):
             have |= {table: drop_columns(have[table], [name]) for table in NEEDED if table in have}
@@ -237,19 +238,28 @@ def _run_of(sends: pa.Table) -> str:
     return next((str(run) for run in runs if run), secrets.token_hex(4))
 
 
-def _configs(folder: Path) -> dict[str, dict[str, str]]:
+def _configs(folder: Path, have: dict[str, pa.Table]) -> dict[str, dict[str, str]]:
+    """The settings of `TOPICS`, by topic."""
     path = folder / TOPICS
     if not path.exists():
         return {}
     try:
-        configs = json.loads(path.read_bytes())
-        return {
+        configs = {
             topic: {name: str(value) for name, value in settings.items()}
-            for topic, settings in configs.items()
+            for topic, settings in json.loads(path.read_bytes()).items()
         }
     except (OSError, ValueError, AttributeError) as error:
         raise TablesError(f'{path}: {error}; expected {{"TOPIC": {{"cleanup.policy": '
                           '"compact"}}') from None  # fmt: skip
+    known = {
+        str(topic)
+        for rows in have.values()
+        for column in {"topic", "topic_id"}.intersection(rows.column_names)
+        for topic in pc.unique(rows[column]).to_pylist()
+    }
+    for topic in configs.keys() - known:
+        raise TablesError(f"{path}: no table has a topic {topic}; {suggest(topic, sorted(known))}")
+    return configs
 
 
 def _isolations(rows: pa.Table, default: str) -> dict[tuple[Any, Any], str]:

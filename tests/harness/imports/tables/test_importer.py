@@ -213,6 +213,7 @@ def test_settings_of_topics_and_clients_are_given_beside(tmp_path: Path) -> None
         ("other type", "sends.parquet, row 1: offset is 'x', should be int64"),
         ("cut", "sends.parquet: sends cannot be read"),
         ("topics", "topics.json: "),
+        ("unknown topic", "topics.json: no table has a topic urtiel; did you mean urteil?"),
     ],
 )
 def test_invalid_tables_are_rejected_with_reason(
@@ -232,7 +233,7 @@ def test_invalid_tables_are_rejected_with_reason(
     elif damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     else:
-        (tmp_path / "topics.json").write_text("[]")
+        (tmp_path / "topics.json").write_text("[]" if damage == "topics" else '{"urtiel": {}}')
     with pytest.raises(TablesError, match=r".") as error:
         load(tmp_path, tmp_path / "run", acks=-1, idempotent=True, isolation="read_committed",
              command="")  # fmt: skip

@@ -11,7 +11,6 @@ from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.unsimulated import (
-    CALM_PROGRESS,
     COPIERS,
     DELETED_OFFSETS,
     KEPT_OFFSETS,
@@ -350,7 +349,6 @@ def active_positions_expire(mark: Mark) -> None:
     models="groups that stay in loading for ever",
     scenario="group-calm",
     guarantee="commits_stand_still",
-    unsimulated=CALM_PROGRESS,
 )
 def commits_always_loading(mark: Mark) -> None:
     """Answers each OffsetCommit after the thirtieth with COORDINATOR_LOAD_IN_PROGRESS."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_TRIED, RECOVERY_DEADLINE
+from urteil.suites.mutants.unsimulated import RECOVERY_DEADLINE
 
 
 @mutant(
@@ -75,7 +75,6 @@ def stale_partition_epoch_refused(mark: Mark) -> None:
     models="WriteTxnMarkers applied twice: a count of open transactions that each marker lowers",
     scenario="protocol-markers",
     guarantee="precommitted_read",
-    unsimulated=NOT_TRIED,
 )
 def marker_applied_twice(mark: Mark) -> None:
     """Forgets the first open transaction at a marker of a producer that has none."""

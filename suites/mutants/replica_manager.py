@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, METADATA, NOT_TRIED
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, METADATA
 
 CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
@@ -17,7 +17,6 @@ CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
     models="KAFKA-9807: a last stable offset computed from a high watermark that moved meanwhile",
     scenario="transactions",
     guarantee="aborted_read",
-    unsimulated=NOT_TRIED,
 )
 def hw_read_twice_in_read_committed(mark: Mark) -> None:
     """Uses the open transactions of the read before with the high watermark of now."""

@@ -11,7 +11,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import CALM_PROGRESS, KNOWN_ANSWERS, NOT_FOUND, NOT_TRIED
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_FOUND, NOT_TRIED
 
 COORDINATOR = "urteil.broker.transactions.coordinator:TransactionCoordinator"
 DECISIONS = "__transaction_state"
@@ -330,7 +330,7 @@ def transactions_of_any_length(mark: Mark) -> None:
     models="coordinators whose pending transition never completes",
     scenario="transactions-calm",
     guarantee="no_progress",
-    unsimulated=CALM_PROGRESS,
+    mix="transactions",
 )
 def transactions_always_concurrent(mark: Mark) -> None:
     """Answers each EndTxn after the sixtieth with CONCURRENT_TRANSACTIONS."""

@@ -28,11 +28,12 @@ FOUND_AS = {
     "truncated_batch_remembered": "lost_write",
     "timeout_is_success": "lost_write",
     "reassigned_at_once": "unclean_leader",
+    "commits_always_loading": "no_progress",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
 so it acknowledges nothing that could be lost, and for ever is not a replica of its successor.
 What was cut is acknowledged here, for others go on writing behind it. Nobody asks here where logs
-end, but leaders that acknowledged too much do die."""
+end, but leaders that acknowledged too much do die. Members wait here for their commits."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

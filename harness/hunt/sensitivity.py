@@ -47,7 +47,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     `by` is the guarantee that found it, or how it crashed; `where` the run that did, `seconds` its
     processor time in the simulation, and in a scenario its duration. `ran`: its line ran in a run.
-    `tried` are the runs. `reason` says why the bug is equivalent.
+    `tried` are the runs. `errors` are the lab's own, and no finding. `reason` says why the bug is
+    equivalent.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     ran: bool = False
     tried: list[str] = []
+    errors: list[str] = []
     reason: str = ""
 
 
@@ -94,6 +96,10 @@ def try_in_simulation(
         ran=trial.ran or any(run.bug_ran for run in played.runs),
         tried=[*trial.tried, *(f"simulation, seed {run.seed}" for run in played.runs)],
         seconds=round(sum(run.seconds for run in played.runs), 1),
+        errors=[
+            *trial.errors,
+            *(f"simulation, seed {run.seed}: {each}" for run in played.runs for each in run.errors),
+        ],
     )
     for run in played.runs:
         if run.findings:
@@ -222,12 +228,18 @@ def _line(room: str, trials: Sequence[Trial]) -> RoomLine:
 
 
 def text_of(sensitivity: Sensitivity) -> str:
-    """The results in Markdown: rooms, found bugs, and each survivor with its diff."""
+    """The results in Markdown: rooms, found bugs, errors of the lab, and each survivor with its
+    diff."""
     parts = [_rooms_text(sensitivity.rooms)]
     found = [trial for trial in sensitivity.trials if trial.outcome in (FOUND, CRASH)]
     if found:
         heads = ("found", "slip", "function", "by", "run", "s")
         parts.append("## Found\n\n" + markdown(heads, map(_found_cells, found)))
+    errors = [
+        f"* {trial.name}: {error}\n" for trial in sensitivity.trials for error in trial.errors
+    ]
+    if errors:
+        parts.append("## Errors of the lab\n\n" + "".join(errors))
     for title, outcome in (("Survived", SURVIVED), ("Equivalent", EQUIVALENT)):
         trials = [trial for trial in sensitivity.trials if trial.outcome == outcome]
         if trials:

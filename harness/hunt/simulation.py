@@ -8,16 +8,30 @@ from pathlib import Path
 
 import msgspec
 
+from urteil.chaos.observations import LabFailure
 from urteil.harness.reaper import start_reaper
 from urteil.harness.simulation_process import Child, run_child, seed_arguments
 
 
+class CheckError(msgspec.Struct, frozen=True, kw_only=True):
+    """A check that ended with an exception when it judged a run of a mix: an error of the lab."""
+
+    mix: str
+    check: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"the lab failed in {self.check}, mix {self.mix}: {self.error}"
+
+
 class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulated seed. `findings` has the first sentence of each violated guarantee. `seconds` is
-    processor time, `virtual_s` what passed in it. `bug_ran`: the line of the drawn bug ran."""
+    """A simulated seed. `findings` has the first sentence of each violated guarantee. `errors` are
+    the lab's own and no finding. `seconds` is processor time, `virtual_s` what passed in it.
+    `bug_ran`: the line of the drawn bug ran."""
 
     seed: int
     findings: dict[str, str] = {}
+    errors: list[CheckError] = []
     seconds: float
     virtual_s: float = 0.0
     bug_ran: bool = False
@@ -93,11 +107,12 @@ def shrink_seed(
     mutant: str | None = None,
 ) -> ShrunkSeed:
     """Shrink the finding of a seed, or that of a guarantee, and write the smallest run to `file`.
-    Raises NoSimulation."""
+    Raises NoSimulation; LabFailure if checks failed."""
     start_reaper()
     arguments = [*seed_arguments([seed], [mix], mutant), f"--shrink={file.resolve()}"]
     arguments += [] if guarantee is None else [f"--guarantee={guarantee}"]
     child = run_child(arguments, limit_s=limit_s)
+    _require_checks(child)
     if child.exit_code != 0:
         raise NoSimulation(_last_lines(child) or f"no end within {limit_s:.0f} s")
     return msgspec.json.decode(child.output.strip().splitlines()[-1], type=ShrunkSeed)
@@ -110,7 +125,8 @@ def repeat_schedule(file: Path, *, limit_s: float) -> Simulation:
 
 
 def simulation_of(child: Child) -> Simulation:
-    """What the child printed. Raises NoSimulation."""
+    """What the child printed. Raises NoSimulation; LabFailure if checks of `draws` failed."""
+    _require_checks(child)
     if child.exit_code == _CANNOT_PLAY:
         raise NoSimulation(child.errors.strip())
     return Simulation(
@@ -125,9 +141,15 @@ def simulation_of(child: Child) -> Simulation:
     )
 
 
+def _require_checks(child: Child) -> None:
+    if child.exit_code == _CHECKS_FAILED:
+        raise LabFailure(f"checks of the simulation failed:\n{child.errors.strip()}")
+
+
 def _last_lines(child: Child) -> str:
     return "\n".join(child.errors.splitlines()[-_LINES:])
 
 
 _LINES = 12
 _CANNOT_PLAY = 3
+_CHECKS_FAILED = 4

@@ -1,14 +1,18 @@
 """The guarantees, judged by the evidence of a simulation.
 
 The reference checks of the lab's guarantees judge the rows of a small history
-(`harness/verify/reference.py`). What these checks leave out is judged here: `LOCAL`.
+(`harness/verify/reference.py`). What these checks leave out is judged here: `LOCAL`. A check that
+ends with an exception is an error of the lab, not a finding; the others still judge.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from urteil.broker.wire.batches import parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
@@ -22,6 +26,22 @@ from urteil.suites.simulation.rows import small_history
 class Finding:
     guarantee: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckError:
+    """A check that ended with an exception: the lab's own failure, which says nothing about the
+    brokers. `error` has the exception's type and text, and where it was raised."""
+
+    check: str
+    error: str
+
+
+class Judgement(NamedTuple):
+    """What the checks found, and which of them failed."""
+
+    findings: list[Finding]
+    errors: list[CheckError]
 
 
 REFERENCES = (
@@ -41,14 +61,38 @@ OF_IDEMPOTENT = ("duplicate", "reordered_send")
 """Without idempotence these are permitted, which reference checks leave to the excuses."""
 
 
-def judge(evidence: Evidence) -> list[Finding]:
-    """Every anomaly, by guarantee."""
-    history = small_history(evidence)
-    findings = [Finding(name, _sentence(violation)) for name in REFERENCES
-             for violation in sorted(_violations(name, history), key=str)]  # fmt: skip
-    return findings + [
-        Finding(name, sentence) for name, check in LOCAL for sentence in check(evidence)
-    ]
+ROWS = "rows of the evidence"
+"""The check of an error in the history that all reference checks read."""
+
+
+def judge(evidence: Evidence) -> Judgement:
+    """Every anomaly, by guarantee. Never raises: a check that fails is an error of the lab."""
+    findings: list[Finding] = []
+    errors: list[CheckError] = []
+    try:
+        history = small_history(evidence)
+    except Exception as error:
+        errors.append(check_error(ROWS, error))
+    else:
+        for name in REFERENCES:
+            try:
+                violations = sorted(_violations(name, history), key=str)
+            except Exception as error:
+                errors.append(check_error(name, error))
+            else:
+                findings += [Finding(name, _sentence(violation)) for violation in violations]
+    for name, check in LOCAL:
+        try:
+            findings += [Finding(name, sentence) for sentence in check(evidence)]
+        except Exception as error:
+            errors.append(check_error(name, error))
+    return Judgement(findings, errors)
+
+
+def check_error(check: str, error: Exception) -> CheckError:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return CheckError(check, f"{type(error).__name__}: {str(error)[:500]} ({where})")
 
 
 def _violations(name: str, history: SmallHistory) -> Iterator[Violation]:

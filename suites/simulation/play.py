@@ -7,6 +7,9 @@ broker run, `--bug FILE` plays them on brokers with a drawn bug and ends at the 
 file; `--schedule FILE` plays that again. `--draws FILE` plays a seed whose faults begin as those of
 another run, and replaces the file by the run's own draws and its rows of evidence. It runs in the
 environment of the simulation, and starts itself again there.
+
+A check that fails is an error of the lab and no finding: the row of the seed has it in `errors`.
+`--shrink` and `--draws` end with `CHECKS_FAILED` then.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 MODULE = "urteil.suites.simulation.play"
 CANNOT_PLAY = 3
 """The exit code without a Python for it, for an unknown name, and for a bug of other source."""
+CHECKS_FAILED = 4
+"""The exit code if checks failed, where no row could have that."""
 MEMORY = 3 << 30
 
 
@@ -61,8 +66,8 @@ def main(arguments: list[str]) -> int:
         _limit(options.processor_s)
     if options.lines is not None:
         _record_lines(options.lines)
-    for file in options.draws:
-        _play_draws(file)
+    if not all([_play_draws(file) for file in options.draws]):
+        return CHECKS_FAILED
     bug = _Bug() if drawn is None else _import_with_bug(drawn)
     try:
         if options.mutant is not None:
@@ -70,12 +75,15 @@ def main(arguments: list[str]) -> int:
         if options.schedule is not None:
             _repeat(options.schedule, bug)
         elif options.shrink is not None:
-            _shrink(options, bug)
+            _shrink(options)
         else:
             _play(options.seed, options.mix, bug)
     except _CannotPlay as error:
         print(error, file=sys.stderr)
         return CANNOT_PLAY
+    except _ChecksFailed as error:
+        print(error, file=sys.stderr)
+        return CHECKS_FAILED
     return 0
 
 
@@ -137,6 +145,10 @@ class _CannotPlay(Exception):
     """There is no mix or mutant of that name, or nothing to shrink or to play again."""
 
 
+class _ChecksFailed(Exception):
+    """An error of the lab instead of the finding to shrink."""
+
+
 def _require_known(kind: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
         raise _CannotPlay(f"no {kind} is named {name}; {suggest(name, sorted(known))}")
@@ -173,8 +185,13 @@ def _print(runs: list[Run], bug: _Bug) -> None:
     findings = {
         finding.guarantee: finding.sentence for run in runs for finding in run.findings[::-1]
     }
+    errors = [
+        {"mix": run.mix, "check": error.check, "error": error.error}
+        for run in runs
+        for error in run.errors
+    ]
     row = {
-        "seed": runs[0].seed, "findings": findings, "bug_ran": bug.ran,
+        "seed": runs[0].seed, "findings": findings, "errors": errors, "bug_ran": bug.ran,
         "seconds": round(sum(run.real_s for run in runs), 2),
         "virtual_s": round(sum(run.virtual_s for run in runs), 1),
     }  # fmt: skip
@@ -194,10 +211,10 @@ def _repeat(file: Path, bug: _Bug) -> None:
     _print([case.play()], bug)
 
 
-def _shrink(options: argparse.Namespace, bug: _Bug) -> None:
+def _shrink(options: argparse.Namespace) -> None:
     """Shrink the finding of a seed, and print what is left of it."""
     from urteil.suites.simulation.mixes import MIXES
-    from urteil.suites.simulation.shrinking import NothingToShrink, shrink
+    from urteil.suites.simulation.shrinking import ChecksFailed, NothingToShrink, shrink
 
     began = time.process_time()
     (seed,), (mix,) = options.seed, options.mix
@@ -206,6 +223,8 @@ def _shrink(options: argparse.Namespace, bug: _Bug) -> None:
         case, tries, before = shrink(seed, mix, options.guarantee, options.mutant)
     except NothingToShrink as error:
         raise _CannotPlay(str(error)) from None
+    except ChecksFailed as error:
+        raise _ChecksFailed(str(error)) from None
     case.write(options.shrink)
     row = {
         "guarantee": case.guarantee, "tries": tries, "faults_before": before,
@@ -216,9 +235,9 @@ def _shrink(options: argparse.Namespace, bug: _Bug) -> None:
     print(json.dumps(row), flush=True)
 
 
-def _play_draws(file: Path) -> None:
+def _play_draws(file: Path) -> bool:
     """Play the run that a file describes: `seed`, and `draws` with the `first` draws of its faults
-    and the `seed` of the further ones."""
+    and the `seed` of the further ones. False if checks failed, which are printed."""
     from urteil.suites.simulation.draws import Draws
     from urteil.suites.simulation.mixes import Scale
     from urteil.suites.simulation.scenario import simulate
@@ -228,6 +247,9 @@ def _play_draws(file: Path) -> None:
     draws = Draws(request["draw_seed"], first)
     run = simulate(request["seed"], Scale(**request.get("scale", {})), draws)
     file.write_text(json.dumps({"made": draws.made, "rows": run.rows, "seconds": run.real_s}))
+    for error in run.errors:
+        print(f"seed {run.seed}: {error.check}: {error.error}", file=sys.stderr)
+    return not run.errors
 
 
 if __name__ == "__main__":

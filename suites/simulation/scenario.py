@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import Finding
+from urteil.suites.simulation.checks import ROWS, CheckError, Finding, check_error
 from urteil.suites.simulation.client import Client
 from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, Cluster, process
 from urteil.suites.simulation.evidence import (
@@ -45,6 +45,8 @@ class Run:
     mix: str
     scale: Scale
     findings: list[Finding] = field(default_factory=list)
+    errors: list[CheckError] = field(default_factory=list)
+    """Checks that failed: the run is not judged by them."""
     trace: str = ""
     events: int = 0
     virtual_s: float = 0.0
@@ -68,6 +70,7 @@ class Run:
             f"calls {dict(self.outcomes)}, {self.restarts} restarts, "
             f"faults {dict(Counter(fault.name for fault in self.faults))}",
             *(f"  {line}" for line in self._first_sentences()),
+            *(f"  the lab failed in {each.check}: {each.error}" for each in self.errors),
             f"  again: urteil simulate --seeds {self.seed} --mix {self.mix}",
         ]
         return "\n".join(lines)
@@ -91,7 +94,8 @@ def simulate(
     mix: str = REPLICATION,
     faults: Sequence[Fault] | None = None,
 ) -> Run:
-    """Play a seed of a mix and judge it. Never raises for what the brokers do.
+    """Play a seed of a mix and judge it. Never raises for what the brokers do, nor for a check that
+    fails.
 
     With `draws` the faults are drawn from it, and the run has its rows of evidence. `faults` are
     played instead of drawn ones.
@@ -112,9 +116,12 @@ def simulate(
         run.trace, run.events = loop.trace_of_all.hash(), loop.trace_of_all.count
         run.virtual_s = loop.time()
         evidence.troubles += errors.texts
-        run.findings = checks.judge(evidence)
+        run.findings, run.errors = checks.judge(evidence)
         if draws is not None:
-            run.rows = rows_of(evidence)
+            try:
+                run.rows = rows_of(evidence)
+            except Exception as error:
+                run.errors.append(check_error(ROWS, error))
     finally:
         logger.removeHandler(errors)
         loop.end()

@@ -27,6 +27,10 @@ class NothingToShrink(ValueError):
     """The seed has no such finding, or its faults played again do not show it."""
 
 
+class ChecksFailed(Exception):
+    """The seed has no such finding, and checks failed: an error of the lab."""
+
+
 class BadSchedule(ValueError):
     """The file is no schedule of a simulation."""
 
@@ -133,10 +137,12 @@ class Shrunk(NamedTuple):
 
 def shrink(seed: int, mix: str, guarantee: str | None, mutant: str | None) -> Shrunk:
     """Play a seed and shrink the first finding, or that of a guarantee. `mutant` is the bug that
-    the brokers of this process have. Raises NothingToShrink."""
+    the brokers of this process have. Raises NothingToShrink, ChecksFailed."""
     run = simulate(seed, mix=mix)
     found = [finding.guarantee for finding in run.findings]
     if not found or guarantee not in (None, *found):
+        if run.errors:
+            raise ChecksFailed(str(run))
         shown = ", ".join(dict.fromkeys(found)) or "no finding"
         raise NothingToShrink(f"seed {seed} of {mix} has {shown}: nothing to shrink")
     case = Case(seed, mix, run.scale, tuple(run.faults), guarantee or found[0], mutant)

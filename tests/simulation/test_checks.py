@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,8 +11,8 @@ import pytest
 from tests.simulation import administration_damage
 from tests.simulation.administration_damage import administer
 from urteil.broker.wire.batches import build_batch
-from urteil.suites.simulation import checks
-from urteil.suites.simulation.checks import judge
+from urteil.suites.simulation import checks, play
+from urteil.suites.simulation.checks import ROWS, Finding, judge
 from urteil.suites.simulation.cluster import EPOCH_MS
 from urteil.suites.simulation.evidence import (
     COMMITTED,
@@ -31,7 +31,9 @@ from urteil.suites.simulation.history import (
     Send,
     Txn,
 )
+from urteil.suites.simulation.mixes import REPLICATION, Scale
 from urteil.suites.simulation.rows import OFFSETS_STATE
+from urteil.suites.simulation.scenario import simulate
 from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
@@ -80,6 +82,13 @@ def sound() -> Evidence:
         glimpses=[Glimpse(n / 2, 1, PLACE, 0, (1, 2, 3), False) for n in range(10)],
         min_isr=2,
     )
+
+
+def findings_of(evidence: Evidence) -> list[Finding]:
+    """What the checks found, none of which may fail."""
+    findings, errors = judge(evidence)
+    assert not errors
+    return findings
 
 
 def lose(evidence: Evidence) -> None:
@@ -397,18 +406,18 @@ DAMAGE: dict[Callable[[Evidence], None], str] = {
 
 
 def test_correct_history_passes() -> None:
-    assert judge(sound()) == []
+    assert findings_of(sound()) == []
     for whole in (with_txn, with_group, compact_well, expire_in_time, administer):
         evidence = sound()
         whole(evidence)
-        assert judge(evidence) == []
+        assert findings_of(evidence) == []
 
 
 def test_answer_of_a_deposed_coordinator_is_not_judged() -> None:
     evidence = sound()
     with_group(evidence)
     evidence.history.commit_reads.append(CommitRead("c", *PLACE, 3, 2, 9.0, 9.1))
-    assert judge(evidence) == []
+    assert findings_of(evidence) == []
 
 
 def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
@@ -416,7 +425,7 @@ def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
     administer(evidence)
     administration_damage.act(evidence, "delete", "u2", None, 55.0, outcome="info")
     administration_damage.lose_a_topic(evidence)
-    assert judge(evidence) == []
+    assert findings_of(evidence) == []
 
 
 @pytest.mark.parametrize("path", ["/brokers/ids/3", "/controller"])
@@ -425,7 +434,7 @@ def test_log_of_a_replica_moved_off_an_absent_broker_may_stay(path: str) -> None
     administer(evidence)
     administration_damage.keep_a_moved_log(evidence)
     administration_damage.put(evidence, administration_damage.CANCELLED_S + 1, path, {})
-    assert judge(evidence) == []
+    assert findings_of(evidence) == []
 
 
 def test_marked_folder_may_stay_where_the_clock_was_wrong() -> None:
@@ -433,7 +442,7 @@ def test_marked_folder_may_stay_where_the_clock_was_wrong() -> None:
     administer(evidence)
     administration_damage.keep_a_marked_folder(evidence)
     evidence.brokers_of_wrong_clocks.add(1)
-    assert judge(evidence) == []
+    assert findings_of(evidence) == []
 
 
 def test_log_of_a_deleted_topic_may_not_stay_on_a_broker_that_was_absent() -> None:
@@ -441,13 +450,50 @@ def test_log_of_a_deleted_topic_may_not_stay_on_a_broker_that_was_absent() -> No
     administer(evidence)
     evidence.folders[2].append("/data/u1-0")
     administration_damage.put(evidence, administration_damage.DELETED_S, "/brokers/ids/2", {})
-    assert {finding.guarantee for finding in judge(evidence)} == {"leftover_log"}
+    assert {finding.guarantee for finding in findings_of(evidence)} == {"leftover_log"}
 
 
 def test_partition_without_a_leaders_log_is_no_progress() -> None:
     evidence = sound()
     del evidence.replicas[PLACE][0]
-    assert {finding.guarantee for finding in judge(evidence)} == {"no_progress"}
+    assert {finding.guarantee for finding in findings_of(evidence)} == {"no_progress"}
+
+
+def fail(*_: object) -> Iterator[str]:
+    raise KeyError("p9")
+
+
+def test_check_that_fails_is_an_error_of_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings of the other checks remain."""
+    evidence = sound()
+    lose(evidence)
+    monkeypatch.setattr(checks, "LOCAL", (("ack_below_min_isr", fail), *checks.LOCAL))
+    monkeypatch.setattr(checks, "_reference", {"hole": fail}.get)
+    monkeypatch.setattr(checks, "REFERENCES", ("hole",))
+    del evidence.replicas[PLACE][0]
+    findings, errors = judge(evidence)
+    assert [error.check for error in errors] == ["hole", "ack_below_min_isr"]
+    assert errors[0].error.startswith("KeyError: 'p9' (test_checks.py, line ")
+    assert {finding.guarantee for finding in findings} == {"no_progress"}
+
+
+def test_evidence_that_makes_no_rows_is_an_error_of_the_lab() -> None:
+    evidence = sound()
+    evidence.changes.append(replace(state(9, 1, [1, 2], 0), data=b"{}"))
+    assert [error.check for error in judge(evidence).errors][:1] == [ROWS]
+
+
+def test_run_whose_check_fails_has_an_error_and_no_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checks, "LOCAL", (("ack_below_min_isr", fail),))
+    short = Scale(sends=20, faults_s=3.0)
+    run = simulate(3, short)
+    assert (run.findings, [error.check for error in run.errors]) == ([], ["ack_below_min_isr"])
+    assert "the lab failed in ack_below_min_isr: KeyError" in str(run)
+    play._print([run], play._Bug())
+    row = json.loads(capsys.readouterr().out)
+    assert (row["findings"], row["errors"][0]["mix"]) == ({}, REPLICATION)
 
 
 def test_every_check_is_tried() -> None:
@@ -459,7 +505,7 @@ def test_every_check_is_tried() -> None:
 def test_a_check_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
     evidence = sound()
     damage(evidence)
-    assert DAMAGE[damage] in {finding.guarantee for finding in judge(evidence)}
+    assert DAMAGE[damage] in {finding.guarantee for finding in findings_of(evidence)}
 
 
 @pytest.mark.parametrize("damage", administration_damage.DAMAGE, ids=lambda damage: damage.__name__)
@@ -467,5 +513,5 @@ def test_a_check_of_administration_finds_its_anomaly(damage: Callable[[Evidence]
     evidence = sound()
     administer(evidence)
     damage(evidence)
-    found = {finding.guarantee for finding in judge(evidence)}
+    found = {finding.guarantee for finding in findings_of(evidence)}
     assert found == {administration_damage.DAMAGE[damage]}

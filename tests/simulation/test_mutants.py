@@ -84,7 +84,9 @@ def test_a_mutant_is_caught(name: str, mutated: Mutated, twin: Twin) -> None:
         run, hits = mutated(name, seed)
         if guarantee in run.guarantees():
             assert hits, f"found without the bug having acted: {run}"
-            assert not twin(seed, run.mix).findings, twin(seed, run.mix)
+            sound = twin(seed, run.mix)
+            assert not sound.findings, sound
+            assert not sound.errors, sound
             return
         tried.append(f"seed {seed}: acted {hits} times, {sorted(run.guarantees())}")
     pytest.fail(f"{guarantee} was found at none of the seeds: {'; '.join(tried)}")

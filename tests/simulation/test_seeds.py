@@ -54,6 +54,7 @@ def test_a_seed_keeps_every_guarantee(
     keep(run)
     assert run.outcomes["ok"] > LEAST_OK[mix], run
     assert not run.findings, run
+    assert not run.errors, run
 
 
 @pytest.mark.parametrize(

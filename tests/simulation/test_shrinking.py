@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from urteil.suites.mutants import MUTANTS, patching
-from urteil.suites.simulation.checks import Finding
+from urteil.suites.simulation import shrinking
+from urteil.suites.simulation.checks import CheckError, Finding
 from urteil.suites.simulation.mixes import GROUPS, REPLICATION, Scale
 from urteil.suites.simulation.mutation import Count
 from urteil.suites.simulation.scenario import Run, simulate
@@ -17,6 +18,7 @@ from urteil.suites.simulation.schedule import Fault
 from urteil.suites.simulation.shrinking import (
     BadSchedule,
     Case,
+    ChecksFailed,
     NothingToShrink,
     Shrinking,
     shrink,
@@ -44,17 +46,26 @@ def oracle(case: Case) -> Run:
 
 
 def test_everything_that_the_finding_does_not_need_is_removed() -> None:
-    shrinking = Shrinking(CASE, oracle, ["p0", "p1", "p2"])
-    smallest = shrinking.run()
+    tried = Shrinking(CASE, oracle, ["p0", "p1", "p2"])
+    smallest = tried.run()
     assert smallest.faults == (FAULTS[1],)
     assert (smallest.scale.faults_s, smallest.scale.partitions) == (10.0, 2)
     assert smallest.scale.without == ("p0", "p2")
-    assert shrinking.tries < 30
+    assert tried.tries < 30
 
 
 def test_schedule_that_does_not_show_the_finding_is_rejected() -> None:
     with pytest.raises(NothingToShrink, match="do not show lost_write"):
         Shrinking(replace(CASE, faults=FAULTS[2:]), oracle, ["p0"]).run()
+
+
+def test_seed_whose_check_fails_has_nothing_to_shrink_and_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(1, REPLICATION, CASE.scale, errors=[CheckError("hole", "KeyError: 1")])
+    monkeypatch.setattr(shrinking, "simulate", lambda *_, **__: run)
+    with pytest.raises(ChecksFailed, match="the lab failed in hole: KeyError: 1"):
+        shrink(1, REPLICATION, None, None)
 
 
 def test_written_schedule_is_read_back(tmp_path: Path) -> None:

@@ -105,6 +105,9 @@ def _simulate(table: CoverageTable, seeds: range) -> None:
                 f"the simulation ended after {len(played.runs)} of {len(seeds)} seeds: "
                 f"{played.output}"
             )
+        for run in played.runs:
+            for check_error in run.errors:
+                click.echo(f"seed {run.seed}: {check_error}", err=True)
         table.add(SIMULATION, collect(Path(folder)))
 
 

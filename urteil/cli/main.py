@@ -15,6 +15,7 @@ from urteil.cli.completion import completion
 from urteil.cli.coverage import coverage
 from urteil.cli.doctor import doctor
 from urteil.cli.engine import engine
+from urteil.cli.exit_codes import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE
 from urteil.cli.explain import explain
 from urteil.cli.faults import faults
 from urteil.cli.heal import heal
@@ -32,9 +33,6 @@ from urteil.cli.simulate import simulate
 from urteil.cli.states import states
 from urteil.cli.tool import tool
 from urteil.cli.wire import wire
-
-EXIT_WRONG_USAGE = 254
-EXIT_LAB_FAILURE = 255
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -125,7 +125,7 @@ def _coverage_of_seeds(out: Path, seeds: int) -> CoverageTable:
             played = simulate(range(1, seeds + 1), limit_s=SEED_LIMIT_S * seeds, lines=Path(folder))
         except NoSimulation as error:
             raise click.UsageError(str(error)) from None
-        failed = [run for run in played.runs if run.findings]
+        failed = [run for run in played.runs if run.findings or run.errors]
         if failed or len(played.runs) < seeds:
             raise click.ClickException(
                 "the simulation does not pass without a bug: "
@@ -180,6 +180,8 @@ def _print_trial(trial: Trial) -> None:
     ran = "" if trial.ran else ", its line never ran"
     by = f" by {trial.by}" if trial.by else ran
     click.echo(f"{trial.outcome:<10} {trial.name:<24} {trial.slip}: {trial.function}{by}", err=True)
+    for error in trial.errors:
+        click.echo(f"  {error}", err=True)
 
 
 def _write(folder: Path, results: Sensitivity) -> None:

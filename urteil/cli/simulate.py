@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from urteil.cli.exit_codes import EXIT_LAB_FAILURE
 from urteil.cli.options import json_option, master_option
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.simulation import SimulatedRun
 
 MOST = 1_000_000
+Again = Callable[[int, str], str]
+"""The command that plays a seed of a mix again."""
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]
@@ -66,7 +69,8 @@ def simulate(
     """Play seeds of the simulation: three of our brokers, ZooKeeper and clients on virtual time.
 
     A seed is always the same run. The processes that play them may die: their seeds are played
-    again. Exit code: 1 with a finding, else 0.
+    again. A check that fails is an error of the lab, and no finding. Exit code: 1 with a finding,
+    else 255 with an error of the lab, else 0.
     """
     from urteil.harness.hunt.simulation import NoSimulation
 
@@ -93,7 +97,13 @@ def _repeat(schedule: Path, *, as_json: bool) -> int:
     played = repeat_schedule(schedule, limit_s=LIMIT_S)
     if not played.runs:
         raise click.ClickException(f"the run did not end: {played.output}")
-    return _report(played.runs, played.seconds, as_json=as_json)
+
+    def again(*_: object) -> str:
+        return f"urteil simulate --schedule {schedule}"
+
+    for run in () if as_json else played.runs:
+        _print_run(run, again)
+    return _report(played.runs, played.seconds, again, as_json=as_json)
 
 
 def _shrink(
@@ -140,6 +150,10 @@ def _play(
 ) -> int:
     from urteil.harness.hunt.simulated_seeds import local_player, play_seeds, spark_player
 
+    def again(seed: int, mix: str) -> str:
+        bug = "" if mutant is None else f" --mutant {mutant}"
+        return f"urteil simulate --seeds {seed} --mix {mix}{bug}"
+
     began = time.monotonic()
     runs: list[SimulatedRun] = []
     play = (
@@ -150,39 +164,48 @@ def _play(
     for run in play_seeds(seeds, play):
         runs.append(run)
         if not as_json:
-            _print_findings(run)
-    return _report(runs, time.monotonic() - began, as_json=as_json, findings_printed=True)
+            _print_run(run, again)
+    return _report(runs, time.monotonic() - began, again, as_json=as_json)
 
 
-def _report(
-    runs: Sequence[SimulatedRun], clock_s: float, *, as_json: bool, findings_printed: bool = False
-) -> int:
+def _report(runs: Sequence[SimulatedRun], clock_s: float, again: Again, *, as_json: bool) -> int:
+    """Print the sum, or the rows of all runs."""
     if as_json:
-        rows = [_row(run) for run in sorted(runs, key=lambda run: run.seed)]
+        rows = [_row(run, again) for run in sorted(runs, key=lambda run: run.seed)]
         click.echo(json.dumps(rows, indent=2))
     else:
-        for run in () if findings_printed else runs:
-            _print_findings(run)
         _print_sum(runs, clock_s)
-    return int(any(run.findings for run in runs))
+    if any(run.findings for run in runs):
+        return 1
+    return EXIT_LAB_FAILURE if any(run.errors for run in runs) else 0
 
 
-def _row(run: SimulatedRun) -> dict[str, Any]:
-    return {"seed": run.seed, "findings": run.findings, "seconds": run.seconds,
+def _row(run: SimulatedRun, again: Again) -> dict[str, Any]:
+    errors = [
+        {"mix": error.mix, "check": error.check, "error": error.error,
+         "again": again(run.seed, error.mix)}
+        for error in run.errors
+    ]  # fmt: skip
+    return {"seed": run.seed, "findings": run.findings, "errors": errors, "seconds": run.seconds,
             "virtual_s": run.virtual_s}  # fmt: skip
 
 
-def _print_findings(run: SimulatedRun) -> None:
+def _print_run(run: SimulatedRun, again: Again) -> None:
+    """Findings, and errors of the lab."""
     for guarantee, sentence in run.findings.items():
         lines = sentence.strip().splitlines()
         click.echo(f"seed {run.seed}: {guarantee}: {lines[-1] if lines else 'violated'}")
+    for error in run.errors:
+        click.echo(f"seed {run.seed}: {error}\n  again: {again(run.seed, error.mix)}")
 
 
 def _print_sum(runs: Sequence[SimulatedRun], clock_s: float) -> None:
     virtual_s, processor_s = sum(run.virtual_s for run in runs), sum(run.seconds for run in runs)
     failed = sum(bool(run.findings) for run in runs)
+    unjudged = sum(bool(run.errors) for run in runs)
+    errors = f", {unjudged} with errors of the lab" if unjudged else ""
     speed = f", {virtual_s / processor_s:.0f} a second" if processor_s else ""
     click.echo(
-        f"{len(runs)} seeds, {failed} with findings: {virtual_s:.0f} virtual seconds in "
+        f"{len(runs)} seeds, {failed} with findings{errors}: {virtual_s:.0f} virtual seconds in "
         f"{processor_s:.0f} s of processors{speed}, {clock_s:.0f} s on the clock"
     )

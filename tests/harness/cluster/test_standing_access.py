@@ -17,7 +17,8 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
 from tests.ports import free_port
-from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
+from urteil.cli.exit_codes import EXIT_WRONG_USAGE
+from urteil.cli.main import exit_code
 from urteil.harness import standing
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.kafka import kafka_tool

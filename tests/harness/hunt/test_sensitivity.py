@@ -25,7 +25,13 @@ from urteil.harness.hunt.sensitivity import (
     try_in_scenario,
     try_in_simulation,
 )
-from urteil.harness.hunt.simulation import NoSimulation, SimulatedRun, Simulation, simulate
+from urteil.harness.hunt.simulation import (
+    CheckError,
+    NoSimulation,
+    SimulatedRun,
+    Simulation,
+    simulate,
+)
 
 BUG = Path("bug.json")
 
@@ -57,6 +63,15 @@ def test_seeds_without_a_finding_are_survived() -> None:
     done = try_in_simulation(trial(), BUG, (1, 2), play=played(run(1, ran=False), run(2)))
     assert (done.outcome, done.ran) == (SURVIVED, True)
     assert done.tried == ["simulation, seed 1", "simulation, seed 2"]
+
+
+def test_check_that_fails_finds_nothing_and_is_shown() -> None:
+    error = CheckError(mix="groups", check="hole", error="KeyError: 1")
+    unjudged = SimulatedRun(seed=1, errors=[error], seconds=1.0)
+    done = try_in_simulation(trial(), BUG, (1,), play=played(unjudged))
+    shown = "simulation, seed 1: the lab failed in hole, mix groups: KeyError: 1"
+    assert (done.outcome, done.errors) == (SURVIVED, [shown])
+    assert f"* log-1: {shown}" in text_of(sensitivity_of(1, [done], {}))
 
 
 @pytest.mark.parametrize(

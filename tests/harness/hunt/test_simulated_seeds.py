@@ -7,11 +7,14 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
-from urteil.cli.main import urteil
+from urteil.chaos.observations import LabFailure
+from urteil.cli.main import exit_code, urteil
 from urteil.cli.simulate import Seeds
+from urteil.harness.hunt import simulated_seeds
 from urteil.harness.hunt.simulated_seeds import (
     AT_ONCE,
     CRASH,
@@ -20,7 +23,8 @@ from urteil.harness.hunt.simulated_seeds import (
     play_seeds,
     spark_player,
 )
-from urteil.harness.hunt.simulation import SimulatedRun, Simulation
+from urteil.harness.hunt.simulation import CheckError, SimulatedRun, Simulation, simulation_of
+from urteil.harness.simulation_process import Child
 
 SEEDS = range(1, 2 * AT_ONCE + 2)
 
@@ -57,6 +61,52 @@ def test_seed_under_which_processes_die_is_reported() -> None:
     assert sorted(runs) == list(SEEDS)
     assert list(runs[3].findings) == [CRASH]
     assert [seed for seed, run in runs.items() if run.findings] == [3]
+
+
+def unjudged(batches: Sequence[Batch]) -> Iterator[tuple[Batch, Simulation]]:
+    """Plays batches; at seed 2 a check fails."""
+    error = CheckError(mix="groups", check="two_owners", error="KeyError: 'm1' (rows.py, line 9)")
+    for batch in batches:
+        runs = [
+            SimulatedRun(seed=seed, errors=[error] if seed == 2 else [], seconds=1.0)
+            for seed in batch
+        ]
+        yield batch, Simulation(runs=runs, exit_code=0, output="", seconds=1.0)
+
+
+def test_check_that_fails_is_an_error_of_the_lab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lab's own exit code, the seed, the mix, and the command that plays it again."""
+    monkeypatch.setattr(simulated_seeds, "local_player", lambda *_: unjudged)
+    arguments = ["simulate", "--seeds", "1..3", "--mutant", "zombie_not_fenced"]
+    assert exit_code(arguments) == 255
+    output = capsys.readouterr().out
+    again = "urteil simulate --seeds 2 --mix groups --mutant zombie_not_fenced"
+    assert "seed 2: the lab failed in two_owners, mix groups: KeyError: 'm1'" in output
+    assert f"  again: {again}\n3 seeds, 0 with findings, 1 with errors of the lab" in output
+    assert exit_code([*arguments, "--json"]) == 255
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["findings"] for row in rows] == [{}, {}, {}]
+    assert [row["errors"] for row in rows if row["seed"] != 2] == [[], []]
+    assert rows[1]["errors"][0]["again"] == again
+
+
+def test_finding_beside_an_error_of_the_lab_decides_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def play(batches: Sequence[Batch]) -> Iterator[tuple[Batch, Simulation]]:
+        for batch, played in unjudged(batches):
+            found = SimulatedRun(seed=1, findings={"hole": "t-0"}, seconds=1.0)
+            yield batch, msgspec.structs.replace(played, runs=[found, *played.runs[1:]])
+
+    monkeypatch.setattr(simulated_seeds, "local_player", lambda *_: play)
+    assert exit_code(["simulate", "--seeds", "1..3"]) == 1
+
+
+def test_child_whose_checks_failed_is_a_failure_of_the_lab() -> None:
+    with pytest.raises(LabFailure, match="seed 3: hole: KeyError"):
+        simulation_of(Child(4, "", "seed 3: hole: KeyError: 1", 1.0))
 
 
 def test_range_of_seeds() -> None:

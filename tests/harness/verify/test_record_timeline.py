@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.verify.example_runs import ONE, Tables, healthy
-from urteil.cli.main import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE, exit_code
+from urteil.cli.exit_codes import EXIT_LAB_FAILURE, EXIT_WRONG_USAGE
+from urteil.cli.main import exit_code
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.record_timeline import (
     Life,

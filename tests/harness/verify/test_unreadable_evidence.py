@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify.example_runs import ONE, healthy, judged, named
-from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
+from urteil.cli.exit_codes import EXIT_WRONG_USAGE
+from urteil.cli.main import exit_code
 from urteil.harness.verify import judgement, synthetic
 from urteil.harness.verify.result import Result, Status, Verdict, load_result
 from urteil.harness.verify.synthetic import END_NS, S

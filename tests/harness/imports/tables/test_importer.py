@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.verify.example_runs import ONE, Tables, healthy
-from urteil.cli.main import EXIT_WRONG_USAGE, exit_code
+from urteil.cli.exit_codes import EXIT_WRONG_USAGE
+from urteil.cli.main import exit_code
 from urteil.harness.evidence.schema import SCHEMAS
 from urteil.harness.imports.tables.importer import load
 from urteil.harness.imports.tables.missing_columns import NEEDED

@@ -302,11 +302,16 @@ class Workload:
         if self._application is None:
             return
         if self._clients.running_clients(self._names(Stage.APPLICATION)):
-            self._application.await_processed(deadline_s)
+            self._application.await_processed(deadline_s, self._restart_session)
         for name in self._clients.terminate(self._names(Stage.APPLICATION), APP_END_S):
             self._problems.append(f"application {name} did not end in {APP_END_S:g} s")
         if problem := self._application.save_outputs():
             self._problems.append(problem)
+
+    def _restart_session(self, name: str) -> None:
+        """Kill a session of the application, and start the next one."""
+        self._client_controls.kill(name)
+        self._client_controls.start_next_session(name)
 
     def finish_access_attempts(self, deadline_s: float = ACCESS_DEADLINE_S) -> None:
         """Continue the access attempts for a while after the last change of permissions:

@@ -9,6 +9,7 @@ its position, so the output has exactly as many copies of a record as the file h
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -32,6 +33,15 @@ VARIANTS = {
     "early-offset": "urteil.connect.EarlyOffsetSource",
     "not-transactional": "",
 }
+
+CHANGED = {"batch.size": "37"}
+"""The setting of the source that changes while it runs."""
+
+BLOCK_BYTES = 1024
+QUIET_S = 5.0
+"""The source reads the file in blocks. A poll that returns a full batch may keep the last lines of
+its block, and later polls return them only when the file grows. Its next session reads them, so the
+lab restarts its task when so little remains of a file that has been quiet for several polls."""
 
 EXPECTED = """
 SELECT 'file' AS sink, i.topic || '-' || i.partition || '@' || i.off AS key, i.value_id AS value,
@@ -89,12 +99,26 @@ def _find_remaining(context: Context) -> object:
     """Records without a copy, records that the sink has not committed, or bytes of the file behind
     the source's committed position."""
     idle = workers.restart_failed(context, (SINK, SOURCE))
+    unread = _unread_bytes(context)
+    if not idle and is_kept(unread, _quiet_s(context)):
+        workers.restart_source(context, SOURCE, f"{unread} bytes were unread")
     return (
         uncopied_values(context)
         or idle
         or uncommitted_offsets(context, group=f"connect-{SINK}")
-        or _unread_bytes(context)
+        or unread
     )
+
+
+def is_kept(unread: int | str, quiet_s: float) -> bool:
+    """Whether the source keeps the last lines of the file, unless it is about to write them."""
+    return isinstance(unread, int) and 0 < unread <= BLOCK_BYTES and quiet_s > QUIET_S
+
+
+def _quiet_s(context: Context) -> float:
+    """The seconds since the file last grew."""
+    file = context.folder / FILE
+    return time.time() - file.stat().st_mtime if file.exists() else 0.0
 
 
 def _unread_bytes(context: Context) -> int | str:
@@ -103,7 +127,8 @@ def _unread_bytes(context: Context) -> int | str:
     except RequestRejected as refused:
         return str(refused)
     positions = [entry["offset"]["position"] for entry in answer["offsets"]]
-    return (context.folder / FILE).stat().st_size - max(positions, default=0)
+    file = context.folder / FILE
+    return (file.stat().st_size if file.exists() else 0) - max(positions, default=0)
 
 
 def _outputs(context: Context) -> Iterator[Output]:
@@ -158,7 +183,7 @@ APPLICATION = Application(
     expected=lambda _scenario: f"{EXPECTED} UNION ALL {INTERNAL}",
     leader=workers.leader,
     acts={
-        "reconfigure-source": workers.reconfigure(SOURCE, {"batch.size": "37"}),
+        "reconfigure-source": workers.reconfigure(SOURCE, CHANGED),
         "reconfigure-sink": workers.reconfigure(SINK, {"tasks.max": "3"}),
         "restart-source": workers.restart_task(SOURCE, 0),
         "restart-sink": workers.restart_task(SINK, 0),

@@ -29,6 +29,8 @@ from urteil.harness.scenario import Scenario, TopicFact, TopicSpec, WorkloadSpec
 
 READY_DEADLINE_S = 90.0
 HOST = "127.0.0.1"
+ADMIN_LOG = "admin.log"
+"""In the application's folder: what the lab did as the application's operator after the faults."""
 TEMPORARY = "tmp"
 """The folder of a process for temporary files, which is removed at the end of the run."""
 
@@ -123,6 +125,9 @@ class AppProcess:
     missing: Callable[[Context, str], str] = lambda _context, _name: ""
     """What a started process still lacks to be ready; empty when it is ready."""
     ready_s: float = READY_DEADLINE_S
+    failure: Callable[[Context, str], str] = lambda _context, _name: ""
+    """What has failed in a session for good while its process runs on, such as a task; empty if
+    nothing has. After the faults the lab restarts such a session, as its operator has to."""
     is_finite: bool = False
     """Whether it may end by itself, with exit code 0, when its work is done."""
     stores: tuple[str, ...] = ()

@@ -57,6 +57,12 @@ WORKER = {
     "plugin.discovery": "service_load",
 }
 """Settings of Connect's workers, one of which each direction has."""
+TASK_FAILED = re.compile(
+    r"ERROR .*? (\w+\{id=[^}]+\}) Task threw an uncaught and unrecoverable exception"
+)
+"""Connect's log entry of a failed task. With exactly once a task fails when its producer is fenced,
+for instance by the coordinator after a transaction that outlasts `transaction.timeout.ms`."""
+
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 
 
@@ -165,6 +171,13 @@ def describe_missing(context: Context, name: str) -> str:
         return f"{WEST} does not answer: {error}"
 
 
+def describe_failure(context: Context, name: str) -> str:
+    """The tasks of a session that have failed. Connect leaves a failed task to its operator, and in
+    the dedicated mode a restart of the process is the only remedy."""
+    text = context.log(name).read_text(errors="replace")
+    return ", ".join(f"{task} has failed" for task in sorted(set(TASK_FAILED.findall(text))))
+
+
 def change_followed(context: Context) -> None:
     """Change a setting of the followed topic, and grant an ACL on it."""
     topic = context.topic(FOLLOWED)
@@ -234,7 +247,7 @@ def _admin(bootstrap: tuple[str, ...]) -> KafkaAdminClient:
 APPLICATION = Application(
     name="mirror",
     about="MirrorMaker 2, from the first cluster to the second, or both ways",
-    processes=(AppProcess(command=command, missing=describe_missing),),
+    processes=(AppProcess(command=command, missing=describe_missing, failure=describe_failure),),
     is_ordered=True,
     topics=(
         TopicSpec(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from operator import not_
@@ -12,7 +12,12 @@ from pathlib import Path
 from urteil.chaos.observations import LabFailure
 from urteil.chaos.similar_names import suggest
 from urteil.chaos.waiting import until
-from urteil.harness.clients.applications.declaration import Application, AppProcess, Context
+from urteil.harness.clients.applications.declaration import (
+    ADMIN_LOG,
+    Application,
+    AppProcess,
+    Context,
+)
 from urteil.harness.clients.applications.progress import PATIENCE_S
 from urteil.harness.clients.processes import Clients
 from urteil.harness.clients.spec import base_name
@@ -74,23 +79,26 @@ class RunningApplication:
                 f"{process.ready_s:g} s: {missing}{log_tail(self.context.log(name))}"
             )
 
-    def await_processed(self, deadline_s: float) -> str:
+    def await_processed(
+        self, deadline_s: float, restart: Callable[[str], object] = lambda _name: None
+    ) -> str:
         """Wait until the input is processed, or for `PATIENCE_S` without progress. Returns what
         remains as a phrase, empty if nothing does; the verdict judges it.
 
         The patience begins when the last sessions are ready: a process makes no progress while it
-        starts again.
+        starts again. `restart` ends a session and starts the next one; it is called for a session
+        with a failure that it does not recover from.
         """
-        for name in self._clients.running_clients(list(self._sessions.values())):
-            process = self.application.process(name)
-            until(
-                partial(process.missing, self.context, name),
-                not_,
-                deadline_s=process.ready_s,
-                poll_s=READY_POLL_S,
-            )
+        self._await_sessions()
+
+        def read() -> object:
+            remaining = self.application.remaining(self.context)
+            if remaining and self._restart_failed(restart):
+                self._await_sessions()
+            return remaining
+
         remaining = until(
-            lambda: self.application.remaining(self.context),
+            read,
             not_,
             deadline_s=deadline_s,
             poll_s=PROGRESS_POLL_S,
@@ -99,6 +107,34 @@ class RunningApplication:
         if isinstance(remaining, set | frozenset):
             return f"{len(remaining)} records" if remaining else ""
         return str(remaining) if remaining else ""
+
+    def _running_sessions(self) -> list[str]:
+        return self._clients.running_clients(list(self._sessions.values()))
+
+    def _await_sessions(self) -> None:
+        """Wait until the last sessions are ready, or for as long as each may take."""
+        for name in self._running_sessions():
+            process = self.application.process(name)
+            until(
+                partial(process.missing, self.context, name),
+                not_,
+                deadline_s=process.ready_s,
+                poll_s=READY_POLL_S,
+            )
+
+    def _restart_failed(self, restart: Callable[[str], object]) -> bool:
+        """Restart the sessions with a failure, and log each restart. Returns whether there are
+        any."""
+        failures = {
+            name: failure
+            for name in self._running_sessions()
+            if (failure := self.application.process(name).failure(self.context, name))
+        }
+        for name, failure in failures.items():
+            with (self.context.folder / ADMIN_LOG).open("a") as log:
+                log.write(f"restarted {name}: {failure}\n")
+            restart(name)
+        return bool(failures)
 
     def save_outputs(self) -> str:
         """Read what the ended application wrote, and write it into the run's folder. Outputs that

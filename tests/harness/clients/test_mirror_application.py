@@ -12,11 +12,20 @@ from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.applications.mirror import (
     BUGS,
     MirrorOptions,
+    describe_failure,
     describe_missing,
     expected_rows,
     properties,
 )
 from urteil.harness.scenarios import SCENARIOS
+
+FAILED = (
+    "2026-11-29 08:35:16,046 ERROR WorkerTask ExactlyOnceWorkerSourceTask"
+    "{id=MirrorSourceConnector-0} Task threw an uncaught and unrecoverable exception. Task is "
+    "being killed and will not recover until manually restarted\n"
+    "org.apache.kafka.connect.errors.ConnectException: Failed to flush offsets\n"
+)
+"""What Kafka Connect 3.9.1 logs when a transaction of a task has timed out."""
 
 
 def context(tmp_path: Path, scenario: str = "mirror-passive", **options: str) -> Context:
@@ -71,6 +80,17 @@ def test_mirror_is_ready_with_a_task_for_each_direction(
     both.log("a1").write_text("task-0 replicating 3 topic-partitions east->west: [urteil-0]\n")
     assert describe_missing(both, "a1") == "no task replicates west->east"
     assert "west does not answer" in describe_missing(context(tmp_path), "a1")
+
+
+def test_failed_task_is_a_failure_of_its_session(tmp_path: Path) -> None:
+    run = context(tmp_path, "mirror-active")
+    run.log("a1").parent.mkdir()
+    run.log("a1").write_text("task-0 replicating 3 topic-partitions east->west: [urteil-0]\n")
+    assert describe_failure(run, "a1") == ""
+    run.log("a1").write_text(FAILED)
+    assert describe_failure(run, "a1") == (
+        "ExactlyOnceWorkerSourceTask{id=MirrorSourceConnector-0} has failed"
+    )
 
 
 def test_release_of_mirrormaker_is_an_option(tmp_path: Path) -> None:

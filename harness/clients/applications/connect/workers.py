@@ -9,6 +9,7 @@ restart.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +28,17 @@ from urteil.harness.clients.applications.connect.rest import (
     request,
     states,
 )
-from urteil.harness.clients.applications.declaration import AppProcess, Context, own_topic
+from urteil.harness.clients.applications.declaration import (
+    ADMIN_LOG,
+    AppProcess,
+    Context,
+    own_topic,
+)
 from urteil.harness.clients.options import ApplicationOptions, WorkloadOptions
 from urteil.harness.dependencies.connect import VERSION, connect_folder, logging_option
 from urteil.harness.scenario import Scenario, TopicSpec
 
 PREFIX = "w"
-ADMIN_LOG = "admin.log"
 READY_S = 60.0
 RESTART_S = 5.0
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -200,6 +205,16 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
             idle += [f"{name} {part} is {state}" for part, state in states_by_part.items()
                      if state != "RUNNING"]  # fmt: skip
     return ", ".join(idle)
+
+
+def restart_source(context: Context, connector: str, reason: str) -> None:
+    """Restart the only task of a source, unless the last restart may still have an effect."""
+    if not _may_restart(context):
+        return
+    with contextlib.suppress(RequestRejected):
+        request(addresses(context), "POST", f"/connectors/{connector}/tasks/0/restart")
+        with (context.folder / ADMIN_LOG).open("a") as log:
+            log.write(f"restarted {connector}: {reason}\n")
 
 
 def _may_restart(context: Context) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import re
+import subprocess
 from pathlib import Path
 
 import duckdb
 import msgspec
 import pytest
 
-from urteil.harness.clients.applications import applications
+from urteil.harness.clients.applications import applications, connect_files
 from urteil.harness.clients.applications.connect import workers
 from urteil.harness.clients.applications.connect.lines import read_line
 from urteil.harness.clients.applications.connect.rest import RequestRejected, request, states
@@ -18,6 +20,8 @@ from urteil.harness.clients.applications.connect_files import EXPECTED as FILES
 from urteil.harness.clients.applications.declaration import Context
 from urteil.harness.clients.payload import Encoder
 from urteil.harness.dependencies.class_data_sharing import free_port
+from urteil.harness.dependencies.connect import connect_folder
+from urteil.harness.dependencies.java import java
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.verify.derived.tables import DERIVED
 from urteil.harness.verify.engines.dialect import to_duckdb
@@ -200,3 +204,35 @@ def test_acts_of_the_scenarios_are_declared() -> None:
         acts = {f.options["act"] for f in SCENARIOS[name].faults if f.fault == "operate_app"}
         assert acts
         assert acts <= set(applications()[name].acts)
+
+
+def read_lines(tmp_path: Path, lines: int, batch_size: str) -> int:
+    """The lines that Kafka's file source reads of a file that no longer grows."""
+    jars = connect_folder() / "jars" / "*"
+    program = Path(__file__).with_name("FileTail.java")
+    argv = [java(), "-cp", str(jars), str(program), str(tmp_path / "file"), str(lines), batch_size]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    found = re.search(r"^read (\d+)$", done.stdout, re.MULTILINE)
+    assert found, done.stderr
+    return int(found[1])
+
+
+@pytest.mark.thorough
+def test_file_source_keeps_lines_beyond_a_full_batch(tmp_path: Path) -> None:
+    assert read_lines(tmp_path, 40, "37") == 37
+
+
+@pytest.mark.parametrize(
+    ("unread", "quiet_s", "kept"),
+    [
+        (160, 6.0, True),
+        (160, 1.0, False),
+        (0, 6.0, False),
+        (9_000, 6.0, False),
+        ("409", 6.0, False),
+    ],
+)
+def test_source_that_keeps_the_end_of_a_quiet_file_is_restarted(
+    unread: int | str, quiet_s: float, kept: bool
+) -> None:
+    assert connect_files.is_kept(unread, quiet_s) is kept

@@ -34,6 +34,7 @@ def open_app(tmp_path: Path) -> Iterator[Open]:
         *,
         ready_s: float = 20.0,
         is_finite: bool = False,
+        failure: Callable[[Context, str], str] = lambda _context, _name: "",
         **fields: object,
     ) -> RunningApplication:
         process = AppProcess(
@@ -42,6 +43,7 @@ def open_app(tmp_path: Path) -> Iterator[Open]:
             ],
             ready_s=ready_s,
             is_finite=is_finite,
+            failure=failure,
             stores=("state",),
         )
         if missing is not None:
@@ -170,6 +172,35 @@ def test_progress_counts_from_when_the_last_session_is_ready(open_app: Open) -> 
     running = open_app("sleep 1; echo up; sleep 60", missing=logged("up"), remaining=remaining)
     assert running.await_processed(5) == ""
     assert logs == ["up\n"]
+
+
+def test_session_with_a_failure_is_restarted_while_records_remain(
+    open_app: Open, tmp_path: Path
+) -> None:
+    def failure(_context: Context, name: str) -> str:
+        return "task 0 has failed" if name == "a1" else ""
+
+    def restart(name: str) -> None:
+        running._clients.terminate([name], 5)
+        running.start_process("a1.2")
+
+    records = ["r/p1/1"]
+    running = open_app(
+        "echo up; sleep 60",
+        missing=logged("up"),
+        failure=failure,
+        remaining=lambda context: records if not context.log("a1.2").exists() else [],
+    )
+    assert running.await_processed(20, restart) == ""
+    log = tmp_path / "application" / "admin.log"
+    assert log.read_text() == "restarted a1: task 0 has failed\n"
+
+
+def test_session_with_a_failure_goes_on_if_nothing_remains(open_app: Open) -> None:
+    restarted: list[str] = []
+    running = open_app("sleep 60", failure=lambda _context, _name: "task 0 has failed")
+    assert running.await_processed(5, restarted.append) == ""
+    assert restarted == []
 
 
 def test_wait_for_progress_returns_the_remaining_records(open_app: Open) -> None:

@@ -16,7 +16,7 @@ from urteil.cli.campaign import (
     campaign_out_option,
     print_row,
 )
-from urteil.cli.options import budget_option, engine_option, json_option
+from urteil.cli.options import SEED, budget_option, engine_option, json_option
 from urteil.cli.run import EXIT_CODES
 from urteil.cli.suggestions import require_known
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.bugs)
 @click.option("--tries", type=click.IntRange(1, 10_000), default=1, show_default=True,
               help="Number of seeds for each bug, on both releases.")  # fmt: skip
-@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--first-seed", type=SEED, default=1, show_default=True,
               help="First seed; the others follow.")  # fmt: skip
 @budget_option("Start no run after this time; --into continues later.")
 @engine_option()

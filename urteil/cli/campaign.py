@@ -11,7 +11,14 @@ import click
 
 from urteil.chaos.similar_names import suggest
 from urteil.cli import completion
-from urteil.cli.options import budget_option, engine_option, into_option, json_option, out_option
+from urteil.cli.options import (
+    SEED,
+    budget_option,
+    engine_option,
+    into_option,
+    json_option,
+    out_option,
+)
 from urteil.cli.run import EXIT_CODES
 from urteil.cli.suggestions import require_known
 
@@ -32,7 +39,7 @@ suites_option = click.option(
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.mutants)
 @click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True,
               help="Number of seeds for each mutant.")  # fmt: skip
-@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--first-seed", type=SEED, default=1, show_default=True,
               help="First seed; the others follow.")  # fmt: skip
 @suites_option
 @click.option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from urteil.cli.options import json_option, out_option
+from urteil.cli.options import SEED, json_option, out_option
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.coverage import CoverageTable
@@ -29,7 +29,7 @@ SEED_LIMIT_S = 300.0
     metavar="SEEDS",
     help="First play this number of seeds of the simulation, and add their lines.",
 )
-@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--first-seed", type=SEED, default=1, show_default=True,
               help="First of these seeds.")  # fmt: skip
 @click.option("--missing", is_flag=True, help="Print only lines that no scenario executes.")
 @json_option("Print for each file the executable lines and the scenarios by line.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.chaos.similar_names import similar_names
-from urteil.cli.options import Number, json_option
+from urteil.cli.options import SEED, Number, json_option
 from urteil.cli.suggestions import require_known
 from urteil.harness.wakeup_pipe import WakeupPipe
 
@@ -77,7 +77,7 @@ def faults() -> None:
     type=click.Choice(["process", "docker"]),
     help="Where the nodes run.  [default: process]",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--seed", type=SEED, default=1, show_default=True,
               help="Seed of the faults' choices.")  # fmt: skip
 @json_option("Print only a JSON array.")
 def check(

@@ -22,7 +22,7 @@ from urteil.cli.campaign import (
     print_row,
     suites_option,
 )
-from urteil.cli.options import Number, engine_option, summary_option
+from urteil.cli.options import SEED, Number, engine_option, summary_option
 from urteil.cli.run import EXIT_CODES, summarise
 from urteil.cli.suggestions import require_known
 
@@ -94,7 +94,7 @@ HOSTS_PER_RUN = 3
 )
 @click.option(
     "--first-seed",
-    type=click.IntRange(0),
+    type=SEED,
     help="Seed of the first run; the others follow.  [default: random]",
 )
 @click.option(

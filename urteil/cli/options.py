@@ -25,6 +25,10 @@ class Number(click.FloatRange):
         return number
 
 
+SEED = click.IntRange(0, (1 << 63) - 1)
+"""A seed: what a column of whole numbers can hold."""
+
+
 def run_argument(
     name: str = "run_dir", *, metavar: str = "RUN", required: bool = True
 ) -> Decorator:

@@ -13,6 +13,7 @@ from urteil.cli import completion
 from urteil.cli.coverage import keep_coverage, prepare_coverage
 from urteil.cli.hosts import require_hosts
 from urteil.cli.options import (
+    SEED,
     Number,
     controllers_option,
     engine_option,
@@ -58,9 +59,7 @@ _master = master_option("Spark master [default: local[2]]")
 
 @click.command(short_help="Play a scenario, judge it and write its report.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option(
-    "--seed", type=click.IntRange(0), help="Seed of the run.  [default: random, and printed]"
-)
+@click.option("--seed", type=SEED, help="Seed of the run.  [default: random, and printed]")
 @click.option(
     "--target",
     default=None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from urteil.cli import completion
-from urteil.cli.options import Number, controllers_option, json_option, quorum_option
+from urteil.cli.options import SEED, Number, controllers_option, json_option, quorum_option
 from urteil.cli.requested_scenario import requested_scenario
 from urteil.cli.run import schedule_option
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Print the schedule of a seed without playing it.")
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--seed", type=click.IntRange(0), help="Seed of the schedule.  [default: random]")
+@click.option("--seed", type=SEED, help="Seed of the schedule.  [default: random]")
 @click.option("--target", default=None, help="A target of `urteil run`.")
 @click.option("--runtime", type=click.Choice(["process", "docker"]),
               help="Where the nodes would run.")  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from urteil.cli.campaign import campaign_folder, campaign_into_option, campaign_out_option
-from urteil.cli.options import budget_option, engine_option, json_option
+from urteil.cli.options import SEED, budget_option, engine_option, json_option
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.coverage import CoverageTable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Draw bugs at random and show which of them are found.")
 @click.option("--bugs", type=click.IntRange(1, 100_000), default=40, show_default=True,
               help="Number of bugs to draw.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--seed", type=SEED, default=1, show_default=True,
               help="Seed of the drawing.")  # fmt: skip
 @click.option("--room", "rooms", multiple=True,
               help="Only this folder of broker/; repeatable.")  # fmt: skip

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from urteil.cli.exit_codes import EXIT_LAB_FAILURE
-from urteil.cli.options import json_option, master_option
+from urteil.cli.options import SEED, json_option, master_option
 
 if TYPE_CHECKING:
     from urteil.harness.hunt.simulation import SimulatedRun
@@ -34,7 +34,9 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
             seeds = range(int(first), int(last or first) + 1)
         except ValueError:
             self.fail(f"{value} is neither a seed nor two as 1..100", param, ctx)
-        if not seeds or seeds[0] < 0 or len(seeds) > MOST:
+        for seed in (seeds.start, seeds.stop - 1):
+            SEED.convert(seed, param, ctx)
+        if not 0 < seeds.stop - seeds.start <= MOST:
             self.fail(f"{value} has to be ascending, from 0 on, and {MOST:,} seeds at most",
                       param, ctx)  # fmt: skip
         return seeds

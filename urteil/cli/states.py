@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from urteil.cli import completion
-from urteil.cli.options import json_option, out_option
+from urteil.cli.options import SEED, json_option, out_option
 from urteil.cli.run_lookup import readable_run
 from urteil.cli.suggestions import require_known
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--guided", is_flag=True, help="With --simulate: vary runs that reached something new."
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--seed", type=SEED, default=1, show_default=True,
               help="With --simulate: the seed of the runs.")  # fmt: skip
 @json_option("Print for each state the runs that could reach it, those that did, and how often.")
 @out_option()

@@ -114,7 +114,9 @@ def test_range_of_seeds() -> None:
     assert Seeds().convert("7..9", None, None) == range(7, 10)
 
 
-@pytest.mark.parametrize("text", ["", "a..b", "5..4", "-1..3", "1..2..3", "0..1000000"])
+@pytest.mark.parametrize(
+    "text", ["", "a..b", "5..4", "-1..3", "1..2..3", "0..1000000", "1..99999999999999999999"]
+)
 def test_invalid_range_of_seeds_is_rejected(text: str) -> None:
     result = CliRunner().invoke(urteil, ["simulate", "--seeds", text])
     assert result.exit_code == 2

@@ -45,7 +45,7 @@ PREPARED = {
 """Commands that a page assumes to have run before."""
 FAILING = re.compile(
     r"urteil run .*(--mutant |--option variant=)|import .*histories/broken|hold .*--api EndTxn"
-    r"|simulate (?!.*--shrink).*--(mutant|schedule) "
+    r"|simulate .*--(mutant|schedule) "
 )
 """Commands that end with exit code 1: seeded bugs, and a fault without its message."""
 SHORTER = {

@@ -1,4 +1,5 @@
-"""Coordinators whose internal topics are below min.insync.replicas."""
+"""Clusters of two brokers, the second of which is down: coordinators whose internal topics are
+below min.insync.replicas, and a replica that is moved meanwhile."""
 
 from __future__ import annotations
 
@@ -11,11 +12,16 @@ import pytest
 from tests.conformance.configs import TOPIC, change
 from tests.conformance.groups import Assignment, beat, commit, join, member_of, offset_fetch, sync
 from tests.conformance.guarded import Guarded, GuardedPair, guarded_pair
+from tests.conformance.side import Side
+from tests.conformance.test_partitions import alter, replicas_are
 from tests.conformance.transactions import add, begin, end, init_request
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import (
     DeleteGroupsRequest,
+    DeleteTopicsRequest,
+    DescribeLogDirsRequest,
     DescribeTransactionsRequest,
+    MetadataRequest,
     OffsetDeleteRequest,
 )
 
@@ -27,7 +33,7 @@ BOX = {"group_instance_id": "box"}
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
-    """Clusters of two brokers, of which the second goes and comes."""
+    """The second broker of each goes and comes."""
     with guarded_pair(tmp_path_factory.mktemp("lacking"), brokers=2) as both:
         both.run_on_both(_create)
         yield both
@@ -124,6 +130,36 @@ def _transaction_answers(guarded_side: Guarded) -> list[Any]:
     end(side, held, commit=True)
     begun = [begin(side, name) for name in ("fenced", "idle", "new")]
     return [*answers, *(txn.epoch for txn in begun), known("held", "fenced", "idle")]
+
+
+def test_broker_that_was_down_keeps_the_log_of_a_moved_replica(two: GuardedPair) -> None:
+    """Even after the topic's deletion: a controller asks once for the deletion of a moved replica,
+    and only a broker that is up."""
+    assert two.assert_same(_kept_logs) == [True, True]
+
+
+def _kept_logs(guarded_side: Guarded) -> list[bool]:
+    """Whether the second broker has the log after its return, and after the topic's deletion."""
+    side, controls = guarded_side.admin, guarded_side.cluster.controls()
+    topic = side.create("moved", ((1, 2),))
+    side.until(lambda: _has_log(side, topic))
+    controls.stop("b2")
+    side.until(lambda: len(side.get(MetadataRequest(topics=[]), 1).brokers) == 1)
+    alter(side, {(topic, 0): [1]})
+    side.until(lambda: replicas_are(side, topic, [1]))
+    controls.start("b2")
+    side.until(side.answers)
+    side.create("after-return", ((2,),))
+    has_log = [_has_log(side, topic)]
+    side.get(DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000), 4, to=side.controller())
+    side.create("after-deletion", ((2,),))
+    return [*has_log, _has_log(side, topic)]
+
+
+def _has_log(side: Side, topic: str) -> bool:
+    """Whether the second broker has a log of the topic."""
+    (directory,) = side.get(DescribeLogDirsRequest(topics=None), 1, to=2).results
+    return topic in [log.name for log in directory.topics]
 
 
 @contextmanager

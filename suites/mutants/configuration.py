@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_TRIED, SETTINGS
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, SETTINGS
 
 APPEND = 2
 """`AlterConfigOp.OpType`."""
@@ -41,7 +41,6 @@ def topic_config_updated_once(mark: Mark) -> None:
     models="overrides that arrive by notifications only",
     scenario="retention",
     guarantee="segment_not_rolled",
-    unsimulated=NOT_TRIED,
 )
 def topic_configs_not_loaded(mark: Mark) -> None:
     """Loads no settings of topics at the start."""

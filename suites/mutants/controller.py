@@ -10,7 +10,6 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.unsimulated import (
     KNOWN_ANSWERS,
     METADATA,
-    NOT_TRIED,
     RECOVERY_DEADLINE,
     SETTINGS,
 )
@@ -151,7 +150,6 @@ def reassignment_forgotten(mark: Mark) -> None:
     models="a block that is allocated without an update of /latest_producer_id_block",
     scenario="indexes",
     guarantee="sequence_gap",
-    unsimulated=NOT_TRIED,
 )
 def producer_ids_reused(mark: Mark) -> None:
     """Returns the first block of producer ids each time."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_TRIED
 
 
 @mutant(
@@ -77,7 +76,7 @@ def stale_controller_accepted(mark: Mark) -> None:
     models="a leader rebalance that checks liveness only",
     scenario="early-return",
     guarantee="unclean_leader",
-    unsimulated=NOT_TRIED,
+    mix="administration",
 )
 def preferred_outside_isr(mark: Mark) -> None:
     """Counts the preferred replica as a member of the ISR."""

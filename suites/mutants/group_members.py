@@ -159,7 +159,6 @@ def heartbeats_ignored(mark: Mark) -> None:
     models="assignments matched with members by order instead of by member id",
     scenario="group-calm",
     guarantee="two_owners",
-    unsimulated=NOT_TRIED,
 )
 def assignments_swapped(mark: Mark) -> None:
     """Shifts the leader's assignments by one member."""

@@ -9,7 +9,6 @@ from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.unsimulated import (
     BANDWIDTH,
-    NOT_TRIED,
     PROGRESS_DEADLINE,
     RECOVERY_DEADLINE,
 )
@@ -412,7 +411,6 @@ def isr_joined_below_epoch_start(mark: Mark) -> None:
     models="delayed operations that no purgatory watches",
     scenario="group-calm",
     guarantee="no_progress",
-    unsimulated=NOT_TRIED,
 )
 def delayed_produces_forgotten(mark: Mark) -> None:
     """Reports, from the hundredth append on, that replicas are missing."""

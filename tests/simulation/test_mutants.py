@@ -29,11 +29,13 @@ FOUND_AS = {
     "timeout_is_success": "lost_write",
     "reassigned_at_once": "unclean_leader",
     "commits_always_loading": "no_progress",
+    "producer_ids_reused": "lost_write",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
 so it acknowledges nothing that could be lost, and for ever is not a replica of its successor.
 What was cut is acknowledged here, for others go on writing behind it. Nobody asks here where logs
-end, but leaders that acknowledged too much do die. Members wait here for their commits."""
+end, but leaders that acknowledged too much do die. Members wait here for their commits. A
+producer that has another one's id is acknowledged for what was a repetition."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

@@ -90,6 +90,11 @@ It is also called when the connection is lost, because changes may be missed fro
 """
 
 
+MOST_UNANSWERED = 100
+"""Requests at kazoo at a time. It wakes its thread by a byte for each on a socket, which blocks the
+loop when it is full: Linux holds 278 of them."""
+
+
 class Session:
     """An asyncio interface to kazoo.
 
@@ -115,6 +120,7 @@ class Session:
         )
         self._callbacks: list[Callable[[State], None]] = []
         self._connected = asyncio.Event()
+        self._slots = asyncio.Semaphore(MOST_UNANSWERED)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = False
         self.state = State.SUSPENDED
@@ -258,15 +264,16 @@ class Session:
                 log.debug("reading again after a lost connection")
 
     async def _write(self, call: Callable[[], Any]) -> Any:
-        await self._connected.wait()
-        if self._closing:
-            raise SessionClosed
-        try:
-            return await self._bridge(call())
-        except ConnectionClosedError:
+        async with self._slots:
+            await self._connected.wait()
             if self._closing:
-                raise SessionClosed from None
-            raise
+                raise SessionClosed
+            try:
+                return await self._bridge(call())
+            except ConnectionClosedError:
+                if self._closing:
+                    raise SessionClosed from None
+                raise
 
     def _bridge(self, result: Any) -> Awaitable[Any]:
         assert self._loop is not None

@@ -420,39 +420,6 @@ def test_answer_of_a_deposed_coordinator_is_not_judged() -> None:
     assert findings_of(evidence) == []
 
 
-def test_a_topic_with_an_open_act_is_not_judged_by_what_stands() -> None:
-    evidence = sound()
-    administer(evidence)
-    administration_damage.act(evidence, "delete", "u2", None, 55.0, outcome="info")
-    administration_damage.lose_a_topic(evidence)
-    assert findings_of(evidence) == []
-
-
-@pytest.mark.parametrize("path", ["/brokers/ids/3", "/controller"])
-def test_log_of_a_replica_moved_off_an_absent_broker_may_stay(path: str) -> None:
-    evidence = sound()
-    administer(evidence)
-    administration_damage.keep_a_moved_log(evidence)
-    administration_damage.put(evidence, administration_damage.CANCELLED_S + 1, path, {})
-    assert findings_of(evidence) == []
-
-
-def test_marked_folder_may_stay_where_the_clock_was_wrong() -> None:
-    evidence = sound()
-    administer(evidence)
-    administration_damage.keep_a_marked_folder(evidence)
-    evidence.brokers_of_wrong_clocks.add(1)
-    assert findings_of(evidence) == []
-
-
-def test_log_of_a_deleted_topic_may_not_stay_on_a_broker_that_was_absent() -> None:
-    evidence = sound()
-    administer(evidence)
-    evidence.folders[2].append("/data/u1-0")
-    administration_damage.put(evidence, administration_damage.DELETED_S, "/brokers/ids/2", {})
-    assert {finding.guarantee for finding in findings_of(evidence)} == {"leftover_log"}
-
-
 def test_partition_without_a_leaders_log_is_no_progress() -> None:
     evidence = sound()
     del evidence.replicas[PLACE][0]
@@ -506,12 +473,3 @@ def test_a_check_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
     evidence = sound()
     damage(evidence)
     assert DAMAGE[damage] in {finding.guarantee for finding in findings_of(evidence)}
-
-
-@pytest.mark.parametrize("damage", administration_damage.DAMAGE, ids=lambda damage: damage.__name__)
-def test_a_check_of_administration_finds_its_anomaly(damage: Callable[[Evidence], None]) -> None:
-    evidence = sound()
-    administer(evidence)
-    damage(evidence)
-    found = {finding.guarantee for finding in findings_of(evidence)}
-    assert found == {administration_damage.DAMAGE[damage]}

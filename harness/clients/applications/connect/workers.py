@@ -208,7 +208,8 @@ def restart_failed(context: Context, connectors: Sequence[str]) -> str:
 
 
 def restart_source(context: Context, connector: str, reason: str) -> None:
-    """Restart the only task of a source, unless the last restart may still have an effect."""
+    """Restart the only task of a source, unless the last restart may still have an effect. What
+    Connect refuses now is asked again when the caller next looks."""
     if not _may_restart(context):
         return
     with contextlib.suppress(RequestRejected):

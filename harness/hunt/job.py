@@ -41,10 +41,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was played.
 
     `violated` counts findings that are not permitted, by guarantee. `first_s` has the seconds from
-    the begin of the load to the first finding of each; guarantees whose findings have no time are
-    absent. `run` is the folder, empty when it was pruned. `refused`: the lab did not begin the run.
-    `shows` are its violations by guarantee and sub-kind, `signatures` their signatures
-    (archive.py). `states` has the count of each rare state; None if they were not counted.
+    the begin of the load to the first finding of each, and 0 for one while clients started;
+    guarantees whose findings have no time are absent. `run` is the folder, empty when it was
+    pruned. `refused`: the lab did not begin the run. `shows` are its violations by guarantee and
+    sub-kind, `signatures` their signatures (archive.py). `states` has the count of each rare state;
+    None if they were not counted.
     """
 
     job: Job
@@ -114,4 +115,4 @@ def _first_s(run: Path, guarantee_result: GuaranteeResult, facts: RunFacts) -> f
     ]
     if not begins or not times:
         return None
-    return round((min(times) - begins[0]) / _SECOND_NS, 1)
+    return max(0.0, round((min(times) - begins[0]) / _SECOND_NS, 1))

@@ -18,7 +18,7 @@ from tests.reports import example_run
 from urteil.harness.hunt.archive import Archive
 from urteil.harness.hunt.disk_budget import prune_to
 from urteil.harness.hunt.job import Job, Row, row_of
-from urteil.harness.scenario import RunFacts
+from urteil.harness.scenario import Phase, RunFacts
 
 LOST = "lost_write/tail under crash in urteil"
 WRITER = """
@@ -40,6 +40,22 @@ def test_a_finding_has_a_signature() -> None:
     row = row_of(Job(scenario="demo", seed=7), example_run.result(), facts, seconds=1.0, at="now",
                    run=Path("x"))  # fmt: skip
     assert row.signatures == [LOST]
+
+
+@pytest.mark.parametrize(("phase_begins_s", "first_s"), [(-7, 7.0), (0.5, 0.0)])
+def test_first_finding_is_timed_from_the_begin_of_the_load(
+    phase_begins_s: float, first_s: float
+) -> None:
+    """A finding while clients started was found at once."""
+    result = example_run.result()
+    (at_ns,) = {finding.at_ns for g in result.guarantees for finding in g.findings}
+    begin_ns = at_ns + round(phase_begins_s * 1e9)
+    load = Phase(name="before", begin_ns=begin_ns, end_ns=begin_ns + 1)
+    facts = RunFacts(run="r", seed=7, scenario="demo", target="urteil", runtime="process",
+                     boot_id="b", command="", phases=[load])  # fmt: skip
+    job = Job(scenario="demo", seed=7)
+    row = row_of(job, result, facts, seconds=1.0, at="now", run=Path("x"))
+    assert row.first_s == {"lost_write": first_s}
 
 
 def test_signature_ignores_the_run_in_topic_names() -> None:

@@ -1,7 +1,7 @@
 """The Parquet files of a run's evidence, and its small tables as rows.
 
-Tables that grow with the load (sends, reads, replicas, polls, samples) are not decoded here as a
-whole, but for small parts: engines read them.
+Tables that grow with the load (sends, reads, replicas, polls, samples) are read by engines. Here
+only their small parts are decoded completely.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_floating)
 
 
-def castable(have: pa.Field, ours: pa.Field) -> bool:
-    """Whether a column means the same in another width, or holds nothing at all."""
-    kind, mine = have.type, ours.type
-    if kind == mine or pa.types.is_null(kind):
+def castable(have: pa.Field, declared: pa.Field) -> bool:
+    """Whether a column can be cast to the declared type: it has the same kind, or no values."""
+    have_type, declared_type = have.type, declared.type
+    if have_type == declared_type or pa.types.is_null(have_type):
         return True
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_string(mine):
-        return any(is_(kind) for is_ in _TEXTS)
-    return any(is_(kind) and is_(mine) for is_ in _KINDS)
+    if pa.types.is_dictionary(have_type):
+        have_type = have_type.value_type
+    if pa.types.is_string(declared_type):
+        return any(is_(have_type) for is_ in _TEXTS)
+    return any(is_(have_type) and is_(declared_type) for is_ in _KINDS)
 
 
 def rows(run_dir: Path, table: str) -> list[Row]:
-    """The rows of a small table that can be placed, with the columns of its schema."""
+    """The valid rows of a small table, with the columns of its schema."""
     rows = [row for part in files(run_dir, table) for row in rows_of(part, table)]
     return cell_checks.drop_invalid(table, rows)
 
 
 def rows_of(part: Path, table: str) -> list[Row]:
-    """All rows of one part file, as they are, with the columns of its schema. The caller may change
-    them."""
+    """All rows of one part file, invalid ones included, with the columns of its schema. The caller
+    may change them."""
     return [dict(row) for row in _decode_rows(part, table)]
 
 
@@ -85,7 +85,7 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def samples(run_dir: Path, metrics: Collection[str]) -> Iterator[Row]:
-    """The samples of some metrics. Of a large part only these are decoded."""
+    """The samples of these metrics. Of a large part only these are decoded."""
     for part in files(run_dir, "samples"):
         if is_small(part):
             yield from (row for row in rows_of(part, "samples") if row["metric"] in metrics)
@@ -94,7 +94,7 @@ def samples(run_dir: Path, metrics: Collection[str]) -> Iterator[Row]:
 
 
 def batches(part: Path, columns: Sequence[str], rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-    """Some columns of a part, so many rows at a time; nothing where it lacks one of them."""
+    """Columns of a part in batches of at most `rows` rows; none if the part lacks a column."""
     if is_small(part):
         table = _read_columns(part, tuple(columns))
         yield from table.to_batches() if table is not None else ()
@@ -113,7 +113,7 @@ def _read_columns(part: Path, columns: tuple[str, ...]) -> pa.Table | None:
 
 
 def row_count(run_dir: Path, table: str) -> int:
-    """How many rows `table` has, read from the files' footers."""
+    """The number of rows of `table`, from the files' footers."""
     return sum(int(footer(part).num_rows) for part in files(run_dir, table))
 
 
@@ -124,13 +124,13 @@ def footer(part: Path) -> pq.FileMetaData:
 
 
 def write_rows(path: Path, columns: pa.Schema, table: Iterable[Mapping[str, Any]]) -> None:
-    """Write `table` as one Parquet file of a folder `path`, replacing what stood there."""
+    """Write the rows of `table` as one Parquet file in the folder `path`, or replace it."""
     path.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(list(table), schema=columns), path / "part-0.parquet")
 
 
 def targets_of(fault: Row) -> list[str]:
-    """The nodes or links a fault was aimed at."""
+    """The nodes or links that a fault targets."""
     text = fault["targets"] or "[]"
     parsed: Any = json.loads(text) if text.startswith("[") else [text]
     return [str(target) for target in parsed]

@@ -3,7 +3,7 @@
 Stages, in order: validate the evidence (`validation/`), derive the small tables (`derived/`), build
 the shared tables on an engine (`shared_tables.py`), run the query of each guarantee (`check.py`),
 turn violations into `unknown` where the evidence is in doubt, and collect the reasons that keep the
-verdict from `PASS`. The self-test runs beside it on an engine of its own.
+verdict from `PASS`. The self-test runs in parallel on its own engine.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def judge_run(
                 readable = make_readable(run_dir, work)
             running = open_engine(engine, readable.run_dir, work, master=master, session=session)
             try:
-                asked = (scenario, facts, odd, watch)
-                result = _judge(run_dir, running, readable, *asked, canary=canary)
+                context = (scenario, facts, odd, watch)
+                result = _judge(run_dir, running, readable, *context, canary=canary)
                 save_all_findings(running, run_dir, result.guarantees)
             finally:
                 running.close()
@@ -101,7 +101,7 @@ def _judge(
     *,
     canary: bool,
 ) -> Result:
-    """The result; after an exception, that of the evidence which a deep validation accepts."""
+    """Judge the evidence. After an exception, judge the part that a deep validation accepts."""
     report = readable_evidence.report
     report.reasons = [*facts.problems, *report.reasons, *odd]
     try:
@@ -143,8 +143,8 @@ def _judge_readable(
     with watch("verify/derived tables"), _pause_garbage_collection():
         derived = prepare(run_dir, scenario, facts)
     with threads(1) if canary else nullcontext() as pool:
-        asked = (run_dir, scenario, facts, derived, watch)
-        self_test = pool.apply_async(_run_self_test, asked) if pool else None
+        context = (run_dir, scenario, facts, derived, watch)
+        self_test = pool.apply_async(_run_self_test, context) if pool else None
         judged, ticks = examine(running, run_dir, derived, watch)
         is_violated = any(result.status is Status.VIOLATED for result in judged)
         report = validate(
@@ -161,8 +161,8 @@ def _judge_readable(
 
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
-    """No garbage collection: rows of derived tables all stay, and the collector would visit them
-    again and again."""
+    """Disable garbage collection: all rows of derived tables stay in memory, and each collection
+    would visit them."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -175,7 +175,7 @@ def _pause_garbage_collection() -> Iterator[None]:
 def _run_self_test(
     run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived, watch: Stopwatch
 ) -> dict[str, str]:
-    """The outcomes of the self-test, which runs on an engine of its own."""
+    """Run the self-test on its own engine and return the outcomes."""
     from urteil.harness.verify.self_test import run_self_test
 
     with watch("verify/canary"):
@@ -252,7 +252,7 @@ def empty_result(facts: RunFacts, engine: str, reasons: list[str]) -> Result:
 
 
 def _as_unknown(result: GuaranteeResult, doubt: str | None) -> GuaranteeResult:
-    """The result, unknown where damaged evidence or the lab may have caused the violation."""
+    """The result, unknown if damaged evidence or the lab may have caused its violations."""
     if doubt is None or result.status is not Status.VIOLATED:
         return result
     return msgspec.structs.replace(result, status=Status.UNKNOWN, reason=doubt)

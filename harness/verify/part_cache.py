@@ -1,9 +1,9 @@
-"""Answers about a part file, computed once for each version of the file.
+"""Caches the results of functions of a part file, for each version of the file.
 
 A judgement reads the same small files many times: validation, derived tables and guarantees each
-start from the run's folder. A function of a part file alone is therefore computed once and its
-answer stored under the file's version and the other arguments. Callers do not change an answer.
-Answers about large parts are not stored, so that memory does not follow the load.
+start from the run's folder. The result of a function that depends only on a part file and its
+arguments is therefore cached under the file's version and the arguments. Callers must not change a
+result. Results for large parts are not cached, so that memory does not grow with the load.
 """
 
 from __future__ import annotations
@@ -21,61 +21,60 @@ T = TypeVar("T")
 
 SMALL_BYTES = 65_536
 """Parts up to this size are small."""
-MOST_ANSWERS = 64
-MOST_SMALL_ANSWERS = 512
-"""Stored answers of one function; the one unused for longest is dropped first."""
+MOST_RESULTS = 64
+MOST_SMALL_RESULTS = 512
+"""Cached results of one function. The least recently used is dropped first."""
 
 
 def version(part: Path) -> tuple[Any, ...]:
-    """What changes whenever the file is written anew: path, inode, size, time of the last change.
-    Raises OSError."""
-    about = os.stat(part)
-    return os.fspath(part), about.st_ino, about.st_size, about.st_mtime_ns
+    """The version of a file: path, inode, size and time of the last change. Raises OSError."""
+    status = os.stat(part)
+    return os.fspath(part), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def is_small(part: Path) -> bool:
-    """Whether answers about the part are stored."""
+    """Whether results for the part are cached."""
     return os.stat(part).st_size <= SMALL_BYTES
 
 
 def once_a_version(
     compute: Callable[Concatenate[Path, P], T],
 ) -> Callable[Concatenate[Path, P], T]:
-    """`compute`, called once for each version of a small part. What it raises is not stored."""
-    stored = _cache_answers(compute, MOST_ANSWERS)
+    """Cache the results of `compute` for each version of a small part, but no exceptions."""
+    cached = _cache_results(compute, MOST_RESULTS)
 
     @functools.wraps(compute)
-    def answer(part: Path, /, *args: P.args, **options: P.kwargs) -> T:
-        return (stored if is_small(part) else compute)(part, *args, **options)
+    def result(part: Path, /, *args: P.args, **options: P.kwargs) -> T:
+        return (cached if is_small(part) else compute)(part, *args, **options)
 
-    return answer
+    return result
 
 
 def once_a_version_of_any_size(
     compute: Callable[Concatenate[Path, P], T],
 ) -> Callable[Concatenate[Path, P], T]:
-    """`compute`, called once for each version of a part: for answers that are always small."""
-    return _cache_answers(compute, MOST_SMALL_ANSWERS)
+    """Cache the results of `compute` for each version of any part: for results that are small."""
+    return _cache_results(compute, MOST_SMALL_RESULTS)
 
 
-def _cache_answers(
+def _cache_results(
     compute: Callable[Concatenate[Path, P], T], most: int
 ) -> Callable[Concatenate[Path, P], T]:
-    answers: OrderedDict[tuple[Any, ...], T] = OrderedDict()
+    results: OrderedDict[tuple[Any, ...], T] = OrderedDict()
     lock = threading.Lock()
 
     @functools.wraps(compute)
-    def answer(part: Path, /, *args: P.args, **options: P.kwargs) -> T:
+    def result(part: Path, /, *args: P.args, **options: P.kwargs) -> T:
         key = (version(part), args, *options.items())
         with lock:
-            if key in answers:
-                answers.move_to_end(key)
-                return answers[key]
+            if key in results:
+                results.move_to_end(key)
+                return results[key]
         computed = compute(part, *args, **options)
         with lock:
-            answers[key] = computed
-            while len(answers) > most:
-                answers.popitem(last=False)
+            results[key] = computed
+            while len(results) > most:
+                results.popitem(last=False)
         return computed
 
-    return answer
+    return result

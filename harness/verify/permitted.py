@@ -9,9 +9,9 @@ from urteil.harness.verify.guarantees import GUARANTEES
 
 def permitted_guarantees(scenario: Scenario) -> frozenset[str]:
     """The guarantees with an excuse that rests on a permit of the scenario."""
-    given = permits_of(scenario)
+    permits = permits_of(scenario)
     return frozenset(
         guarantee.name
         for guarantee in GUARANTEES.values()
-        if any(given.intersection(excuse.permits) for excuse in guarantee.excuses)
+        if any(permits.intersection(excuse.permits) for excuse in guarantee.excuses)
     )

@@ -1,6 +1,6 @@
-"""Everything that happened to one record: its send, acknowledgement, leaders, reads and replicas.
+"""The timeline of one record: its send, acknowledgement, leaders, reads and replicas.
 
-It shows the evidence and judges nothing, so that it also serves a run that could not be judged.
+It is read from the evidence without a judgement, so it also works for runs that cannot be judged.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ RECORD = "record"
 """The fault that changes nothing."""
 
 PLACE = re.compile(r"(?P<topic>[^/@]+)-(?P<partition>\d{1,9})@(?P<offset>\d{1,18})")
-"""As findings write where a record stands, by numbers that a table can hold."""
+"""A record's place as findings write it, with numbers that fit into a table."""
 
 
 class SmallTables(NamedTuple):
-    """Tables that are read whole."""
+    """Tables that are read completely."""
 
     states: list[Row]
     faults: list[Row]
@@ -43,11 +43,11 @@ class SmallTables(NamedTuple):
 
 
 class UnknownRecord(LookupError):
-    """No client sent it, nobody read it and no replica holds it."""
+    """No client sent or read the record, and no replica holds it."""
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to a record, or around it; CLOCK_MONOTONIC in ns."""
+    """An event of a record or of its partition; CLOCK_MONOTONIC in ns."""
 
     at_ns: int
     kind: str
@@ -55,10 +55,10 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replica(msgspec.Struct, frozen=True, kw_only=True):
-    """What one broker's log has of the record in the end.
+    """The record in one broker's log at the end of the run.
 
-    `offsets` are where it stands (none, one, or several if it is there twice); `instead` is what
-    stands at its acknowledged offset, if that is another record.
+    `offsets` are its offsets there: none, one, or several if it was appended twice. `instead` is
+    the other record at its acknowledged offset, if there is one.
     """
 
     broker: int
@@ -70,7 +70,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Led(msgspec.Struct, frozen=True, kw_only=True):
-    """Who led the record's partition from `at_ns` on, -1 for nobody, and who was in sync."""
+    """The leader of the record's partition from `at_ns` on, -1 for none, and the ISR."""
 
     at_ns: int
     leader: int
@@ -79,9 +79,9 @@ class Led(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run's evidence holds of one record; `begin_ns` is when the load began.
+    """All evidence about one record. `begin_ns` is the begin of the load.
 
-    `led` begins with the state in force when the record was sent.
+    `led` begins with the partition's state when the record was sent.
     """
 
     run: str
@@ -96,7 +96,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 def life_of(run_dir: Path, value_id: str) -> Life:
     """The life of the record `value_id` (RUN/CLIENT/SEQUENCE, or CLIENT/SEQUENCE of this run).
 
-    UnknownRecord when the evidence has no trace of it.
+    Raises UnknownRecord when the evidence has no row about it.
     """
     facts = load_facts(run_dir)
     if value_id.count("/") == 1:
@@ -113,10 +113,10 @@ def life_of(run_dir: Path, value_id: str) -> Life:
 
 
 def lives_at(run_dir: Path, place: str) -> list[Life]:
-    """The timelines of all records that a client saw, or a replica holds, at `place`
-    (TOPIC-PARTITION@OFFSET); more than one is a broken promise.
+    """The lives of all records that a client saw, or a replica holds, at `place`
+    (TOPIC-PARTITION@OFFSET). More than one means a violation.
 
-    UnknownRecord when there is none, with what stands there instead.
+    Raises UnknownRecord when there is none, with the marker or foreign record at that place.
     """
     match = PLACE.fullmatch(place)
     if match is None:
@@ -144,7 +144,7 @@ def _unnamed_copies(copies: list[Row]) -> str:
 
 
 def _topic_ids(run_dir: Path, facts: RunFacts, topic: str) -> list[str]:
-    """The topics that had this name, one after another; UnknownRecord when none had."""
+    """The ids of all topics that had this name. Raises UnknownRecord when none had."""
     named = {(topic.name, topic.topic_id) for topic in facts.topics}
     for row in rows(run_dir, "states"):
         names = str(row["path"]).split("/")
@@ -157,15 +157,15 @@ def _topic_ids(run_dir: Path, facts: RunFacts, topic: str) -> list[str]:
 
 
 def lives_of(run_dir: Path, value_ids: list[str], facts: RunFacts) -> dict[str, Life]:
-    """The lives of some records, by value_id, in one pass over each large table; without those of
-    which the evidence has no trace."""
+    """The lives of records by value_id, with one pass over each large table. Records without
+    evidence are missing."""
     tables = {name: _by_record(run_dir, name, value_ids) for name in _OF_RECORDS}
     small = SmallTables(*(rows(run_dir, name) for name in SmallTables._fields))
     lives = {}
     for value_id in value_ids:
-        mine = {name: tables[name].get(value_id, []) for name in _OF_RECORDS}
-        if any(mine.values()):
-            lives[value_id] = _life(run_dir, facts, value_id, mine, small)
+        own_rows = {name: tables[name].get(value_id, []) for name in _OF_RECORDS}
+        if any(own_rows.values()):
+            lives[value_id] = _life(run_dir, facts, value_id, own_rows, small)
     return lives
 
 
@@ -173,14 +173,18 @@ def _life(
     run_dir: Path,
     facts: RunFacts,
     value_id: str,
-    mine: dict[str, list[Row]],
+    own_rows: dict[str, list[Row]],
     small: SmallTables,
 ) -> Life:
-    sends, copies = mine["sends"], mine["replicas"]
-    first = next(row for rows in mine.values() for row in rows)
+    sends, copies = own_rows["sends"], own_rows["replicas"]
+    first = next(row for rows in own_rows.values() for row in rows)
     topic_id, partition = first["topic_id"], _partition(first)
-    heard = [*_of_sends(sends), *_of_reads(mine["reads"]), *_of_deliveries(mine["deliveries"])]
-    begin_ns, end_ns = _span(heard, facts.phases[0].begin_ns if facts.phases else 0)
+    record_moments = [
+        *_of_sends(sends),
+        *_of_reads(own_rows["reads"]),
+        *_of_deliveries(own_rows["deliveries"]),
+    ]
+    begin_ns, end_ns = _span(record_moments, facts.phases[0].begin_ns if facts.phases else 0)
     led = _leaders_in_force(small.states, topic_id, partition, begin_ns, end_ns)
     around = [
         *map(_of_state, led),
@@ -193,7 +197,7 @@ def _life(
         value_id=value_id,
         place=f"{first['topic']}-{partition}",
         begin_ns=facts.phases[0].begin_ns if facts.phases else begin_ns,
-        moments=sorted([*heard, *around], key=lambda moment: moment.at_ns),
+        moments=sorted([*record_moments, *around], key=lambda moment: moment.at_ns),
         replicas=_replicas(run_dir, small.logs, copies, (topic_id, partition), acked, value_id),
         led=led,
     )
@@ -273,7 +277,7 @@ def _outcome(row: Row) -> tuple[str, str]:
 
 
 def _of_reads(reads: list[Row]) -> Iterator[Moment]:
-    """Each client's first read of it, and how often it read it in all."""
+    """The first read of each client, with the number of its reads."""
     by_client: dict[tuple[str, int], list[Row]] = {}
     for row in reads:
         by_client.setdefault((row["client"], row["offset"]), []).append(row)
@@ -299,16 +303,16 @@ def _of_deliveries(deliveries: list[Row]) -> Iterator[Moment]:
             yield Moment(at_ns=at_ns, kind="answered", text=text)
 
 
-def _span(heard: list[Moment], otherwise_ns: int) -> tuple[int, int]:
-    times = [moment.at_ns for moment in heard] or [otherwise_ns]
+def _span(record_moments: list[Moment], otherwise_ns: int) -> tuple[int, int]:
+    times = [moment.at_ns for moment in record_moments] or [otherwise_ns]
     return min(times), max(times) + LINGER_NS
 
 
 def _leaders_in_force(
     states: list[Row], topic_id: str, partition: int, begin_ns: int, end_ns: int
 ) -> list[Led]:
-    """The state in force when the record was sent, and those that came while it was heard of."""
-    mine = [
+    """The partition's state when the record was sent, and the states until its last event."""
+    partition_states = [
         Led(
             at_ns=row["at_ns"],
             leader=-1 if row["leader"] is None else row["leader"],
@@ -320,8 +324,8 @@ def _leaders_in_force(
         and row["partition"] == partition
         and row["leader_epoch"] is not None
     ]
-    earlier = [state for state in mine if state.at_ns <= begin_ns][-1:]
-    return [*earlier, *(state for state in mine if begin_ns < state.at_ns <= end_ns)]
+    earlier = [state for state in partition_states if state.at_ns <= begin_ns][-1:]
+    return [*earlier, *(state for state in partition_states if begin_ns < state.at_ns <= end_ns)]
 
 
 def _of_state(state: Led) -> Moment:
@@ -385,14 +389,14 @@ def _replicas(
     for log in logs:
         if (log["topic_id"], log["partition"]) != (topic_id, partition):
             continue
-        mine = [row for row in copies if row["broker"] == log["broker"]]
+        held = [row for row in copies if row["broker"] == log["broker"]]
         replicas.append(
             Replica(
                 broker=log["broker"],
                 log_start=log["log_start"],
                 log_end=log["log_end"],
-                offsets=[row["offset"] for row in mine],
-                leader_epochs=[row["leader_epoch"] for row in mine],
+                offsets=[row["offset"] for row in held],
+                leader_epochs=[row["leader_epoch"] for row in held],
                 instead=instead.get(log["broker"]),
             )
         )

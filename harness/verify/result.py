@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of one guarantee in one run."""
+    """The judgement of one guarantee in one run."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -47,7 +47,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One guarantee judged. `opportunities` counts what could have shown it broken.
+    """The judgement of one guarantee. `opportunities` counts the cases that could have violated it.
 
     `findings` holds the first hundred; `violations` and `permitted` count all.
     """
@@ -64,7 +64,7 @@ class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One injected fault, with the proof that it acted and what it cost (seconds)."""
+    """One injected fault, with the proof that it acted, and its impact in seconds."""
 
     fault: str
     targets: list[str]
@@ -78,8 +78,8 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """All that `urteil run --json` prints. `reasons` say why the verdict is not PASS,
-    `engine_reason` why this engine judged; `phases` is what each phase of the run took."""
+    """The output of `urteil run --json`. `reasons` explain why the verdict is not PASS, and
+    `engine_reason` the choice of the engine. `phases` has the time of each phase of the run."""
 
     verdict: Verdict
     reasons: list[str]
@@ -108,7 +108,8 @@ def load_result(run_dir: Path) -> Result:
 
 
 def add_phases(run_dir: Path, phases: list[Spent]) -> None:
-    """Write what later phases took into a run's `result.json`, in place of an earlier report's."""
+    """Write the times of later phases into a run's `result.json`. They replace those of an earlier
+    report."""
     from urteil.harness.scenario import save
 
     result = load_result(run_dir)

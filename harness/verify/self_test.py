@@ -42,17 +42,17 @@ ENOUGH = 6
 FINDINGS = 10_000
 S = 1_000_000_000
 _AFTER_NS = 600 * S
-_SOME: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
-"""Counts that let a check fetch what it finds."""
+_ONE_VIOLATION: Row = {"opportunities": 0, "violations": 1, "permitted": 0}
+"""Counts with which a check fetches findings without counting them first."""
 
 
 def run_self_test(
     run_dir: Path, scenario: Scenario, facts: RunFacts, derived: Derived
 ) -> dict[str, str]:
-    """The outcome of each damage to a copy of a part of the evidence: `found`, or another sentence.
+    """Apply each damage to a copy of a part of the evidence. Returns the outcomes by damage.
 
-    `not tried: ...` where the run has no such evidence: one replica, no consumer. The one entry
-    `canary` stands for all of them when none could be tried.
+    An outcome is `found`, or a sentence: `not tried: ...` if the run lacks the evidence, such as a
+    second replica or a consumer. If no damage could be tried, the only entry is `canary`.
     """
     if "replicas" in facts.withheld:
         return {"canary": "not tried: the target gives no logs of its replicas"}
@@ -70,11 +70,11 @@ def run_self_test(
 def _apply_damages(
     run_dir: Path, work: Path, scenario: Scenario, facts: RunFacts, derived: Derived
 ) -> dict[str, str]:
-    piece = _piece(run_dir, work / "cut", derived)
-    if piece is None:
+    excerpt = _copy_excerpt(run_dir, work / "cut", derived)
+    if excerpt is None:
         return {"canary": "no partition has enough records that everybody has"}
-    copy, part = piece
-    asked, changed_facts = _arrange(copy, scenario, facts, part)
+    copy, part = excerpt
+    changed_scenario, changed_facts = _arrange(copy, scenario, facts, part)
     outcomes: dict[str, str] = {}
     traces: dict[str, Trace] = {}
     for damage in DAMAGES:
@@ -87,8 +87,10 @@ def _apply_damages(
             outcomes[damage.name] = f"not tried: {lack}"
         else:
             traces[damage.name] = trace
-    asked_of = frozenset(trace.guarantee for trace in traces.values())
-    results = judge_copy(work / "run", copy, asked, changed_facts, only=asked_of, counted=False)
+    guarantees = frozenset(trace.guarantee for trace in traces.values())
+    results = judge_copy(
+        work / "run", copy, changed_scenario, changed_facts, only=guarantees, counted=False
+    )
     for name, trace in traces.items():
         outcomes[name] = (
             "found" if is_found(results, trace) else f"{trace.guarantee} did not find it"
@@ -97,7 +99,7 @@ def _apply_damages(
 
 
 def is_found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
-    """Whether the trace of a damage is among the findings, permitted or not."""
+    """Whether the findings contain the trace of a damage, permitted or not."""
     return any(
         finding.sub_kind.startswith(trace.sub_kind) and trace.offset in (None, finding.offset)
         for finding in results[trace.guarantee].findings
@@ -107,22 +109,20 @@ def is_found(results: dict[str, GuaranteeResult], trace: Trace) -> bool:
 def judge_copy(
     run_dir: Path,
     copy: Copy,
-    asked: Scenario,
+    scenario: Scenario,
     facts: RunFacts,
     *,
     only: Set[str],
     counted: bool = True,
 ) -> dict[str, GuaranteeResult]:
-    """Judge a copy by `only` some guarantees on DuckDB, every finding kept.
-
-    Not `counted`, findings are fetched at once.
-    """
+    """Judge a copy by the guarantees `only`, on DuckDB, and keep every finding. Unless `counted`,
+    findings are fetched without counting them first."""
     from urteil.harness.verify import judgement, shared_tables
 
     for name, rows in copy.tables.items():
         evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], rows)
     work = run_dir / "work"
-    derived = judgement.prepare(run_dir, asked, facts)
+    derived = judgement.prepare(run_dir, scenario, facts)
     engine = Duck(work, threads=1)
     try:
         open_views(engine, run_dir, derived)
@@ -130,7 +130,9 @@ def judge_copy(
         present = {name for name, rows in copy.tables.items() if rows}
         places = Places(derived)
         return {
-            name: check(engine, guarantee, places, present, FINDINGS, None if counted else _SOME)
+            name: check(
+                engine, guarantee, places, present, FINDINGS, None if counted else _ONE_VIOLATION
+            )
             for name, guarantee in GUARANTEES.items()
             if name in only
         }
@@ -141,7 +143,7 @@ def judge_copy(
 def _arrange(
     copy: Copy, scenario: Scenario, facts: RunFacts, part: Row
 ) -> tuple[Scenario, RunFacts]:
-    """A scenario and facts for the copy alone, under which every damage is a violation."""
+    """A scenario and facts for the copy, under which every damage is a violation."""
     from urteil.harness.verify.derived.impact import grace_ns
     from urteil.harness.verify.derived.undisturbed_intervals import group_bound_ns
 
@@ -155,7 +157,7 @@ def _arrange(
     )
     options = {k: v for k, v in scenario.workload.options.items() if k != "compression_type"}
     plain = msgspec.structs.replace(scenario.workload, kind="append", topics=(), options=options)
-    asked = msgspec.structs.replace(
+    changed = msgspec.structs.replace(
         scenario,
         cluster=cluster,
         workload=plain,
@@ -173,21 +175,21 @@ def _arrange(
         msgspec.structs.replace(topic, replication_factor=len(brokers(copy)))
         for topic in MADE_UP_TOPICS
     ]
-    copy.grace_ns, copy.still_ns = grace_ns(asked), group_bound_ns(asked)
-    copy.stall_ns = stall_bound_ns(asked)
+    copy.grace_ns, copy.still_ns = grace_ns(changed), group_bound_ns(changed)
+    copy.stall_ns = stall_bound_ns(changed)
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends"))
     load = Phase(name="during", begin_ns=begin_ns, end_ns=copy.last_ns + _AFTER_NS)
-    # Also what is not asked of histories that others recorded.
-    return asked, msgspec.structs.replace(facts, topics=topics, phases=[load], runtime="process")
+    # Not as an import: some guarantees do not judge histories that others recorded.
+    return changed, msgspec.structs.replace(facts, topics=topics, phases=[load], runtime="process")
 
 
-def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:
-    """The last records of the partition with the most of them, cut out of every table."""
+def _copy_excerpt(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | None:
+    """Copy the rows about the last records of a large partition from every table."""
     engine = Duck(work)
     try:
         for name in ("sends", "reads", "replicas"):
             engine.view(name, run_dir / "evidence" / name, SCHEMAS[name])
-        for part in _richest(derived):
+        for part in _largest_partitions(derived):
             copy = _cut_copy(engine, run_dir, derived, part)
             if copy is not None:
                 return copy, part
@@ -196,7 +198,8 @@ def _piece(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Row] | No
         engine.close()
 
 
-def _richest(derived: Derived) -> list[Row]:
+def _largest_partitions(derived: Derived) -> list[Row]:
+    """The two partitions with the most replicas and records."""
     own = [part for part in derived.partitions if part["ours"] and part["has_log"]]
 
     def order(part: Row) -> tuple[int, int, int]:
@@ -210,7 +213,7 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     high = min([part["committed_end"], part["seen_end"] or 0, *(row["log_end"] for row in logs)])
     in_transactions = evidence.row_count(run_dir, "txns") > 0
     records = SLOTS_IN_TRANSACTIONS if in_transactions else SLOTS
-    low = max(part["log_start"], _low(engine, part, high, records))
+    low = max(part["log_start"], _first_offset(engine, part, high, records))
     passes = [row for row in evidence.rows(run_dir, "passes") if concerns_partition(row, part)]
     low, high = _longest_pass(passes, low, high)
     here = (
@@ -231,11 +234,11 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
             row for row in evidence.rows(run_dir, name) if concerns_partition(row, part)
         ]
     _clip(tables, low, high, derived)
-    _without_transactions(tables)
-    _promise(tables, part)
+    _remove_transactions(tables)
+    _acknowledge_all(tables, part)
     if not tables["sends"]:
         return None
-    tables["states"] = [_calm(tables["sends"], part, [row["broker"] for row in logs])]
+    tables["states"] = [_only_state(tables["sends"], part, [row["broker"] for row in logs])]
     copy = Copy(tables)
     copy.victims = _victims(copy, len(logs))
     copy.last_ns = max(row["complete_ns"] for row in tables["sends"])
@@ -243,9 +246,9 @@ def _cut_copy(engine: Duck, run_dir: Path, derived: Derived, part: Row) -> Copy 
     return copy if len(copy.victims) >= ENOUGH else None
 
 
-def _low(engine: Duck, part: Row, high: int, records: int) -> int:
-    """The offset from which on so many records lie below `high` in the final leader's log, however
-    many compaction took from between them; `high` where there is none."""
+def _first_offset(engine: Duck, part: Row, high: int, records: int) -> int:
+    """The offset of the first of the last `records` records below `high` in the final leader's log,
+    which compaction may have thinned out; `high` if there are none."""
     (row,) = engine.query(
         "SELECT MIN(last_offsets.offset) AS low FROM (SELECT replicas.offset FROM replicas"
         f" WHERE replicas.topic_id = '{part['topic_id']}' "
@@ -257,13 +260,13 @@ def _low(engine: Duck, part: Row, high: int, records: int) -> int:
 
 
 def _longest_pass(passes: list[Row], low: int, high: int) -> tuple[int, int]:
-    """The most of [low, high) that one final pass read: several may share the partition."""
-    reach = [
+    """The longest part of [low, high) that one final pass read: several may share a partition."""
+    ranges = [
         (max(low, row["from_offset"] or 0), min(high, row["to_offset"]))
         for row in passes
         if row["final"] and row["complete"]
     ]
-    return max(reach, key=lambda both: both[1] - both[0], default=(low, high))
+    return max(ranges, key=lambda bounds: bounds[1] - bounds[0], default=(low, high))
 
 
 def concerns_partition(row: Row, part: Row) -> bool:
@@ -273,7 +276,7 @@ def concerns_partition(row: Row, part: Row) -> bool:
 
 
 def _clip(tables: dict[str, list[Row]], low: int, high: int, derived: Derived) -> None:
-    """Let logs and passes begin and end with the piece; what is not whole is left out."""
+    """Set the bounds of logs and passes to those of the excerpt. Incomplete passes are removed."""
     for row in tables["logs"]:
         row |= {"log_start": low, "log_end": high, "high_watermark": high}
     tables["passes"] = [
@@ -284,9 +287,9 @@ def _clip(tables: dict[str, list[Row]], low: int, high: int, derived: Derived) -
     ]
 
 
-def _without_transactions(tables: dict[str, list[Row]]) -> None:
-    """Let what was committed be plain records, and what was not be markers: the damages make
-    transactions of their own."""
+def _remove_transactions(tables: dict[str, list[Row]]) -> None:
+    """Turn committed records into plain ones and the others into markers: damages add their own
+    transactions."""
     committed = {_pass(row) for row in tables["passes"] if row["isolation"] == "read_committed"}
     shown = {row["value_id"] for row in tables["reads"] if _pass(row) in committed}
     hidden = {
@@ -309,8 +312,9 @@ def _pass(row: Row) -> tuple[str, int, int]:
     return row["client"], row["session"], row["pass"]
 
 
-def _promise(tables: dict[str, list[Row]], part: Row) -> None:
-    """Let every send be an acknowledged one of acks=all and idempotence, where its record lies."""
+def _acknowledge_all(tables: dict[str, list[Row]], part: Row) -> None:
+    """Turn every send into an acknowledged one of an idempotent producer with acks=all, with the
+    offset of its record."""
     places = {
         row["value_id"]: row["offset"]
         for row in tables["replicas"]
@@ -322,8 +326,8 @@ def _promise(tables: dict[str, list[Row]], part: Row) -> None:
         row["complete_ns"] = row["complete_ns"] or row["invoke_ns"]
 
 
-def _calm(sends: list[Row], part: Row, brokers: list[int]) -> Row:
-    """One state of the partition from before the piece on: the final leader, all in sync."""
+def _only_state(sends: list[Row], part: Row, brokers: list[int]) -> Row:
+    """The partition's only state, from before the excerpt on: the final leader, all in sync."""
     return {
         "zxid": 1,
         "at_ns": min(row["invoke_ns"] for row in sends) - 10 * S,
@@ -341,7 +345,8 @@ def _calm(sends: list[Row], part: Row, brokers: list[int]) -> Row:
 
 
 def _victims(copy: Copy, replicas: int) -> list[Row]:
-    """Sends whose record everybody has where the acknowledgement says, in log order."""
+    """Sends whose record each replica and each final pass has at the acknowledged offset, in log
+    order."""
     passes = len(copy.final_passes())
     places: dict[str, list[tuple[str, Row]]] = {}
     for table in ("replicas", "reads"):
@@ -349,13 +354,13 @@ def _victims(copy: Copy, replicas: int) -> list[Row]:
             places.setdefault(row["value_id"], []).append((table, row))
     tail = {row["value_id"] for row in copy.rows("reads") if not copy.is_final(row)}
     copy.tail = bool(tail)
-    whole = []
+    complete = []
     for send in sorted(copy.rows("sends"), key=lambda row: int(row["offset"])):
-        mine = places.get(send["value_id"], [])
-        on_disk = sum(table == "replicas" for table, _ in mine)
-        served = sum(table == "reads" and copy.is_final(row) for table, row in mine)
-        fine = all(row["offset"] == send["offset"] and row["intact"] for _, row in mine)
-        tailed = not tail or send["value_id"] in tail
-        if on_disk == replicas and served == passes and fine and passes and tailed:
-            whole.append(send)
-    return whole
+        copies = places.get(send["value_id"], [])
+        on_disk = sum(table == "replicas" for table, _ in copies)
+        served = sum(table == "reads" and copy.is_final(row) for table, row in copies)
+        is_intact = all(row["offset"] == send["offset"] and row["intact"] for _, row in copies)
+        in_tail = not tail or send["value_id"] in tail
+        if on_disk == replicas and served == passes and is_intact and passes and in_tail:
+            complete.append(send)
+    return complete

@@ -1,4 +1,4 @@
-"""Findings beyond those that a result holds: all of them as Parquet, beside the query."""
+"""Stores all findings of a guarantee as Parquet if its result has only the first ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from urteil.harness.verify.result import GuaranteeResult
 
 
 def violated_sub_kinds(run_dir: Path, guarantee_result: GuaranteeResult) -> dict[str, int | None]:
-    """Each sub-kind by which a run violated a guarantee, with the time of its first finding that
-    has one; by those that the result holds, where the rest could not be written."""
+    """The sub-kinds of a guarantee's violations, each with the earliest time of its findings (None
+    without times). Without a file of all findings, those in the result count."""
     files = sorted((run_dir / "findings" / guarantee_result.name).glob("*.parquet"))
     if files and guarantee_result.violations + guarantee_result.permitted > len(
         guarantee_result.findings
@@ -28,16 +28,16 @@ def violated_sub_kinds(run_dir: Path, guarantee_result: GuaranteeResult) -> dict
     kinds: dict[str, int | None] = {}
     for finding in guarantee_result.findings:
         if finding.permitted is None:
-            known = [at for at in (kinds.get(finding.sub_kind), finding.at_ns) if at is not None]
-            kinds[finding.sub_kind] = min(known, default=None)
+            times = [at for at in (kinds.get(finding.sub_kind), finding.at_ns) if at is not None]
+            kinds[finding.sub_kind] = min(times, default=None)
     return kinds
 
 
 def save_all_findings(engine: Engine, run_dir: Path, judged: Iterable[GuaranteeResult]) -> None:
-    """Write every finding of a guarantee with more than its result holds.
+    """Write all findings of each guarantee that has more than its result contains.
 
-    They are rows of `findings/NAME/*.parquet`; `findings/NAME.sql` is the query (Spark SQL, over
-    the views of the verification). One that cannot be written leaves its reason in that file.
+    They are the rows of `findings/NAME/*.parquet`, and `findings/NAME.sql` is the query (Spark SQL
+    over the views of the verification). If they cannot be written, that file has the reason.
     """
     folder = run_dir / "findings"
     shutil.rmtree(folder, ignore_errors=True)

@@ -417,8 +417,8 @@ def write_run(
     save(run_dir / "scenario.json", asked)
     save(run_dir / "run.json", facts)
     for name, content in rows.items():
-        whole = [row if "run" in row else {"run": RUN} | row for row in content]
-        evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], whole)
+        complete_rows = [row if "run" in row else {"run": RUN} | row for row in content]
+        evidence.write_rows(run_dir / "evidence" / name, SCHEMAS[name], complete_rows)
 
 
 def write_large(run_dir: Path, shape: Shape) -> None:

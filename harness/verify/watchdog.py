@@ -1,4 +1,4 @@
-"""Time limit of a judgement: one that hangs is interrupted and ends as UNKNOWN, and the stacks
+"""Time limit of a judgement: one that exceeds it is interrupted and ends as UNKNOWN. Stack dumps
 show where it hung."""
 
 from __future__ import annotations
@@ -22,42 +22,43 @@ from urteil.harness.verify.result import Result, Verdict
 
 LEAST_S = 400.0
 ROWS_PER_S = 20_000
-"""Of sends, reads and replicas: a tenth of what two processors judge, and less."""
+"""Rows of sends, reads and replicas: at most a tenth of what two processors judge."""
 GRACE_S = 30.0
-"""For what is left to judge once the engine was interrupted."""
-AGAIN_S = 5.0
-"""After so long it is interrupted again: what came next may hang, too."""
+"""The time for the rest of the judgement after the engine was interrupted."""
+REPEAT_S = 5.0
+"""The interval between interrupts: the next query may hang, too."""
 VARIABLE = "URTEIL_JUDGE_LIMIT_S"
 
 
-def asked_limit_s() -> float | None:
-    """What URTEIL_JUDGE_LIMIT_S says; ValueError when that is not a number above 0."""
-    asked = os.environ.get(VARIABLE)
-    if asked is None:
+def configured_limit_s() -> float | None:
+    """The value of URTEIL_JUDGE_LIMIT_S. Raises ValueError unless it is a number above 0."""
+    text = os.environ.get(VARIABLE)
+    if text is None:
         return None
     with contextlib.suppress(ValueError):
-        if float(asked) > 0:
-            return float(asked)
-    raise ValueError(f"{VARIABLE}={asked} is not a number of seconds above 0")
+        if float(text) > 0:
+            return float(text)
+    raise ValueError(f"{VARIABLE}={text} is not a number of seconds above 0")
 
 
 def limit_s(run_dir: Path) -> float:
-    """How long the judgement of a run may take: by its rows, or as it was asked for."""
-    return asked_limit_s() or LEAST_S + _rows(run_dir) / ROWS_PER_S
+    """The time limit for the judgement of a run: the configured one, or one by its rows."""
+    return configured_limit_s() or LEAST_S + _rows(run_dir) / ROWS_PER_S
 
 
 def _rows(run_dir: Path) -> int:
-    """What can be counted of them."""
+    """The rows of the large tables; 0 if a file cannot be read."""
     with contextlib.suppress(OSError, pa.ArrowException):
         return sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     return 0
 
 
 def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result:
-    """What `work`, a judgement of `run_dir`, finds. One that hangs is interrupted: what it judged
-    until then counts, but is not a PASS.
+    """Run `work`, a judgement of `run_dir`, and return its result. A judgement that exceeds the
+    limit is interrupted: what it judged until then counts, but the verdict is never PASS.
 
-    Where it stood is in `stacks/` of the run: `judge.txt` this process, `spark.txt` Spark's.
+    The run's folder `stacks/` then has the stacks of this process (`judge.txt`) and of Spark
+    (`spark.txt`).
     """
     limit = limit_s(run_dir)
     judging = _Judging(work)
@@ -73,36 +74,36 @@ def in_time(work: Callable[[], Result], run_dir: Path, choice: Choice) -> Result
 
 
 class _Judging:
-    """A judgement in a thread of its own, which nobody has to wait for."""
+    """A judgement in a daemon thread."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         self._work = work
-        self._found: Result | BaseException | None = None
+        self._outcome: Result | BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._found = self._work()
+            self._outcome = self._work()
         except BaseException as failure:
-            self._found = failure
+            self._outcome = failure
 
     def join(self, within_s: float) -> bool:
         self._thread.join(within_s)
-        return self._found is not None
+        return self._outcome is not None
 
     def result(self) -> Result:
-        if isinstance(self._found, Result):
-            return self._found
-        assert self._found is not None
-        raise self._found
+        if isinstance(self._outcome, Result):
+            return self._outcome
+        assert self._outcome is not None
+        raise self._outcome
 
 
-def _ended_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
+def _ends_by_interrupts(judging: _Judging, run_dir: Path) -> bool:
     deadline = time.monotonic() + GRACE_S
     while time.monotonic() < deadline:
         engines.interrupt(run_dir)
-        if judging.join(min(AGAIN_S, GRACE_S)):
+        if judging.join(min(REPEAT_S, GRACE_S)):
             return True
     return False
 
@@ -111,7 +112,7 @@ def _unfinished_result(judging: _Judging, run_dir: Path, choice: Choice, why: st
     from urteil.harness.verify.judgement import empty_result
 
     result: Result | None = None
-    if _ended_by_interrupts(judging, run_dir):
+    if _ends_by_interrupts(judging, run_dir):
         with contextlib.suppress(Exception):
             result = judging.result()
     if result is None:

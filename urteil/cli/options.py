@@ -166,12 +166,12 @@ def engine_option() -> Decorator:
 def _check_engine(_context: Any, _param: Any, engine: str) -> str:
     """Reject a missing PySpark or a wrong URTEIL_JUDGE_LIMIT_S before a run begins."""
     from urteil.harness.dependencies.pyspark import require_pyspark
-    from urteil.harness.verify.watchdog import asked_limit_s
+    from urteil.harness.verify.watchdog import configured_limit_s
 
     if engine == "spark":
         require_pyspark()
     try:
-        asked_limit_s()
+        configured_limit_s()
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return engine

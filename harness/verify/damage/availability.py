@@ -30,10 +30,10 @@ def wait_fetches_out(copy: Copy) -> None:
         raise Untried("too few records")
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 40 * copy.still_ns
     model = first(copy.rows("clients"))
-    who = {"client": "made up reader", "session": 0}
+    client = {"client": "made up reader", "session": 0}
     life = {"begin_ns": begin_ns - 2 * SETTLES_NS, "end_ns": begin_ns + len(sends) * S}
     settings = {"kind": "consumer", "isolation": "read_uncommitted", "group": None}
-    copy.rows("clients").append(model | who | settings | life)
+    copy.rows("clients").append(model | client | settings | life)
     for number, send in enumerate(sends):
         at_ns = begin_ns + number * S // 2
         send |= {"invoke_ns": at_ns - 1, "complete_ns": at_ns}
@@ -41,7 +41,7 @@ def wait_fetches_out(copy: Copy) -> None:
         moved = {"position_before": send["offset"], "position_after": send["offset"] + 1}
         times = {"invoke_ns": at_ns, "complete_ns": at_ns + _AGE_NS}
         copy.rows("polls").append(
-            who | {"poll": number} | times | places | moved
+            client | {"poll": number} | times | places | moved
             | {"outcome": "ok", "error": None, "event": None}
         )  # fmt: skip
 
@@ -55,13 +55,15 @@ def acknowledge_some_late(copy: Copy) -> None:
         raise Untried("too few records")
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 80 * copy.still_ns
     model = first(copy.rows("clients"))
-    who = {"client": "made up producer", "session": 0}
+    client = {"client": "made up producer", "session": 0}
     life = {"begin_ns": begin_ns - 2 * SETTLES_NS, "end_ns": begin_ns + 2 * len(sends) * S}
-    copy.rows("clients").append(model | who | life | {"kind": "producer", "transactional_id": None})
+    copy.rows("clients").append(
+        model | client | life | {"kind": "producer", "transactional_id": None}
+    )
     for number, send in enumerate(sends):
         at_ns = begin_ns + number * 2 * S
         wait_ns = 2 * LATE_SEND_NS if number % 5 == 0 else S // 100
-        send |= who | {"invoke_ns": at_ns, "complete_ns": at_ns + wait_ns}
+        send |= client | {"invoke_ns": at_ns, "complete_ns": at_ns + wait_ns}
 
 
 @damage("acknowledge nothing without a reason", "stalled_partition", "stalled", replicas=2)
@@ -98,8 +100,8 @@ def _let_wait(copy: Copy, names: Sequence[str], begin_ns: int) -> None:
         "transactional_id": None,
     }
     for name in names:
-        who: dict[str, Any] = {"client": f"made up {name}", "session": 0}
-        copy.rows("clients").append(model | who | life | {"kind": "producer"})
+        client: dict[str, Any] = {"client": f"made up {name}", "session": 0}
+        copy.rows("clients").append(model | client | life | {"kind": "producer"})
         waiting = {"value_id": f"made up/{name}/0", "outcome": "info", "offset": None}
         times = {"invoke_ns": begin_ns + 2 * S, "complete_ns": None}
-        copy.rows("sends").append(send | who | waiting | times)
+        copy.rows("sends").append(send | client | waiting | times)

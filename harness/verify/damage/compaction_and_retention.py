@@ -38,7 +38,7 @@ def clone(copy: Copy, topic: TopicFact) -> list[Row]:
 
 def _clone(copy: Copy, topic: TopicFact) -> None:
     place = {"topic_id": topic.topic_id, "topic": topic.name, "partition": 0}
-    whole = {row["value_id"] for row in copy.victims}
+    healthy_values = {row["value_id"] for row in copy.victims}
     final = copy.final_passes()
     low = min(row["offset"] for row in copy.victims) if copy.victims else 0
     key = {row["value_id"]: f"key{n // EACH}" for n, row in enumerate(copy.victims)}
@@ -50,7 +50,7 @@ def _clone(copy: Copy, topic: TopicFact) -> None:
                 continue
             if table in ("sends", "reads", "replicas"):
                 value = row["value_id"]
-                if value not in whole or (table == "reads" and not copy.is_final(row)):
+                if value not in healthy_values or (table == "reads" and not copy.is_final(row)):
                     continue
                 named = {"value_id": f"{topic.name}/{value}", "key": key[value]}
                 here = {"offset": moved[value], "partition_intended": 0}
@@ -185,6 +185,6 @@ def keep_log_of_deleted_topic(copy: Copy) -> None:
     ends = {"log_start": 0, "log_end": 0, "high_watermark": 0, "epochs": None}
     copy.rows("logs").append(first(copy.rows("logs")) | place | ends)
     last = states(copy)[-1]
-    gone = {"path": f"/brokers/topics/{DELETED}/partitions/0/state", "version": -1}
+    deleted = {"path": f"/brokers/topics/{DELETED}/partitions/0/state", "version": -1}
     when = {"zxid": last["zxid"], "at_ns": last["at_ns"]}
-    copy.rows("states").append(dict.fromkeys(last) | place | gone | when)
+    copy.rows("states").append(dict.fromkeys(last) | place | deleted | when)

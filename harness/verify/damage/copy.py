@@ -46,8 +46,8 @@ class Copy:
         """The rows of `table` about the victim's value."""
         return [row for row in self.rows(table) if row["value_id"] == victim["value_id"]]
 
-    def drop(self, table: str, gone: Callable[[Row], bool]) -> None:
-        self.tables[table] = [row for row in self.rows(table) if not gone(row)]
+    def drop(self, table: str, matches: Callable[[Row], bool]) -> None:
+        self.tables[table] = [row for row in self.rows(table) if not matches(row)]
 
     def take(self, fits: Callable[[Row], bool] = lambda _: True) -> Row:
         """The first victim that fits; healthy records stay between it and any other one, so that

@@ -134,11 +134,11 @@ def append_again(copy: Copy) -> Row:
     victim = copy.take()
     end = max(row["log_end"] for row in copy.rows("logs"))
     logs = [row for row in copy.rows("logs") if row["log_end"] == end]
-    whole = {row["broker"] for row in logs}
+    complete_brokers = {row["broker"] for row in logs}
     copy.rows("replicas").extend(
         row | {"offset": end, "batch_base": end}
         for row in copy.of("replicas", victim)
-        if row["broker"] in whole
+        if row["broker"] in complete_brokers
     )
     for row in logs:
         row["log_end"] = end + 1
@@ -171,8 +171,8 @@ def _writer(copy: Copy, victim: Row) -> tuple[object, ...]:
 def swap_records(copy: Copy) -> int:
     """Two records of one epoch of a producer in the wrong order, everywhere."""
     victim = copy.take()
-    who = _writer(copy, victim)
-    other = first(row for row in copy.victims if _writer(copy, row) == who)
+    writer = _writer(copy, victim)
+    other = first(row for row in copy.victims if _writer(copy, row) == writer)
     del copy.victims[: copy.victims.index(other) + 3]
     place = victim["offset"]
     moved = {victim["value_id"]: other["offset"], other["value_id"]: place}

@@ -108,9 +108,11 @@ def _deliver_others(copy: Copy, group: str, victim: Row) -> None:
         if send["value_id"] != victim["value_id"]:
             row = _deliver(copy, group, send, 1)
     at_ns = row["read_ns"] + 24 * 3600 * S
-    who = {name: row[name] for name in ("client", "session")}
+    client = {name: row[name] for name in ("client", "session")}
     absent = ("error", "topic_id", "topic", "partition", "position_before", "position_after")
     times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "event": None}
-    copy.rows("polls").append(who | {"poll": 2} | times | dict.fromkeys(absent) | {"outcome": "ok"})
+    copy.rows("polls").append(
+        client | {"poll": 2} | times | dict.fromkeys(absent) | {"outcome": "ok"}
+    )
     life = {"kind": "share_consumer", "group": None, "begin_ns": None, "end_ns": None}
-    copy.rows("clients").append(first(copy.rows("clients")) | who | life)
+    copy.rows("clients").append(first(copy.rows("clients")) | client | life)

@@ -82,9 +82,9 @@ def answer_end_beyond_transaction(copy: Copy) -> Row:
 def write_as_zombie(copy: Copy) -> Row:
     victim = copy.take()
     at_ns = victim["invoke_ns"]
-    mine = _txn(copy, [victim], init_invoke_ns=at_ns - 4 * S, init_ns=at_ns - 3 * S)
+    own = _txn(copy, [victim], init_invoke_ns=at_ns - 4 * S, init_ns=at_ns - 3 * S)
     later = {"client": "made up", "init_invoke_ns": at_ns - 2 * S, "init_ns": at_ns - S}
-    copy.rows("txns").append(mine | later)
+    copy.rows("txns").append(own | later)
     return victim
 
 
@@ -326,12 +326,12 @@ def _answer(
 
 
 def _step(copy: Copy, source: Row, output: Row, position: int, group: str) -> None:
-    """A read-process-write step whose group then stands at `position`."""
+    """A read-process-write step after which the group's committed offset is `position`."""
     output["source"] = source["value_id"]
     _committed_pass(copy, source)
     txn = _txn(copy, [output])
     place = {name: source[name] for name in ("topic_id", "topic", "partition")}
-    asked = place | {
+    commit = place | {
         "client": txn["client"],
         "session": txn["session"],
         "group": group,
@@ -341,10 +341,10 @@ def _step(copy: Copy, source: Row, output: Row, position: int, group: str) -> No
         "error": None,
     }
     began = {"invoke_ns": txn["begin_ns"], "complete_ns": None, "outcome": "info"}
-    copy.rows("commits").append(asked | began | {"processed_to": position, "txn": txn["txn"]})
+    copy.rows("commits").append(commit | began | {"processed_to": position, "txn": txn["txn"]})
     at_ns = max(_times(copy)) + S
     copy.rows("commit_reads").append(
-        asked | {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
+        commit | {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok"}
     )
 
 

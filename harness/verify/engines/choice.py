@@ -1,8 +1,8 @@
 """The choice of the engine that judges a run, with its reason.
 
-`auto` takes DuckDB, which answers at once, and Spark where Spark is needed: for a master that the
-caller names, for evidence on a file system of other machines, for a scenario that declares it, and
-for more rows than DuckDB was measured to judge sooner. The verdict is the same on both engines.
+`auto` takes DuckDB, which starts at once, unless Spark is needed: for a master that the caller
+names, for evidence on a network file system, for a scenario that declares Spark, and for more rows
+than DuckDB judges faster. The verdict is the same on both engines.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SPARK_ROWS = 60_000_000
 """From this many rows of sends, reads and replicas on, `auto` takes Spark.
 
 Measured with `bench/verify.py` (docs/results/bench.md): DuckDB needs half of Spark's time at
-50 million rows, the largest history that both were timed with. Beyond, DuckDB answers in more
-parts, each of which reads all rows, so its time grows faster than the rows."""
+50 million rows, the largest history that both were timed with. With more rows, DuckDB splits
+queries into more parts, each of which reads all rows, so its time grows faster than the rows."""
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"}
@@ -36,7 +36,7 @@ LOCAL_FUSE = frozenset(
 
 
 def check_master(engine: str, master: str | None) -> None:
-    """ValueError for a Spark master beside an engine that is not Spark."""
+    """Raises ValueError for a Spark master with another engine."""
     if master is not None and engine not in (AUTO, "spark"):
         raise ValueError(
             f"--engine {engine} judges in this process and uses no Spark master: leave out "
@@ -58,10 +58,10 @@ def choose(
     declared: str = AUTO,
     scenario: str = "",
 ) -> Choice:
-    """The engine for the run in `run_dir`: the `requested` one, or what `auto` takes.
+    """Choose the engine for the run in `run_dir`: the `requested` one, or the choice of `auto`.
 
-    `declared` is the engine that the run's `scenario` names. ValueError for an unknown engine, and
-    for a `master` that the requested one has no use for.
+    `declared` is the engine that the run's `scenario` names. Raises ValueError for an unknown
+    engine, and for a `master` with another engine than Spark.
     """
     check_master(requested, master)
     for engine in (requested, declared):
@@ -85,7 +85,7 @@ def choose(
 
 
 def needs_spark(requested: str, *, master: str | None, declared: str) -> bool:
-    """Whether Spark is the choice whatever the evidence will be, so that it can start early."""
+    """Whether Spark is chosen for any evidence, so that it can start before the judgement."""
     if requested != AUTO:
         return requested == "spark"
     if master is not None:
@@ -99,7 +99,7 @@ def _many_rows(run_dir: Path) -> str | None:
 
 
 def _rows(run_dir: Path) -> int:
-    """Rows of the large tables; damaged files, which the judgement reports, count as none."""
+    """Rows of the large tables. Damaged files count as empty; the judgement reports them."""
     import pyarrow as pa
 
     from urteil.harness.verify import evidence
@@ -112,7 +112,7 @@ def _rows(run_dir: Path) -> int:
 
 
 def _remote(run_dir: Path) -> str | None:
-    """Why the evidence is not on this machine; None where it is."""
+    """Why the evidence is not on this machine; None if it is."""
     kind = file_system(run_dir / "evidence")
     is_fuse = kind.startswith("fuse.") and kind not in LOCAL_FUSE
     return f"the evidence is on {kind}" if is_fuse or kind in NETWORK_FILE_SYSTEMS else None
@@ -128,5 +128,5 @@ def file_system(path: Path) -> str:
         for mount in psutil.disk_partitions(all=True)
         if where.is_relative_to(Path(mount.mountpoint))
     ]
-    mounts.reverse()  # of two mounts on one path, the later one is seen
+    mounts.reverse()  # of two mounts on one path, the later one is visible
     return max(mounts, key=lambda mount: len(Path(mount.mountpoint).parts)).fstype if mounts else ""

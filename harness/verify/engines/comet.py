@@ -1,7 +1,7 @@
 """Spark's operators as native code, for large runs: Apache DataFusion Comet.
 
-Plans, results and the SQL stay Spark's. Comet takes the operators and expressions of a plan that it
-has for its own, and leaves the others to Spark; tests compare every answer with DuckDB's.
+Plans, results and the SQL stay Spark's. Comet executes the operators and expressions that it
+implements; Spark executes the others. Tests compare the result of every query with DuckDB's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from urteil.harness.dependencies.comet import VERSION
 
 HEAP, OFF_HEAP = "1g", "384m"
-"""What the JVM may take, and native operators beside it before they spill."""
+"""The memory of the JVM, and that of native operators before they spill."""
 
 _SHUFFLE = "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager"
 _ARENAS = "MALLOC_ARENA_MAX"
@@ -31,34 +31,34 @@ def settings(jar: Path) -> dict[str, str]:
         "spark.shuffle.manager": _SHUFFLE,
         "spark.memory.offHeap.enabled": "true",
         "spark.memory.offHeap.size": OFF_HEAP,
-        # Every small table comes so; without it, all that is joined with one is left to Spark.
+        # Small tables are local scans; without this, Spark executes all joins with them.
         "spark.comet.exec.localTableScan.enabled": "true",
-        # Incompatible is that folders of partitions and options of the writer are not Spark's own.
+        # "Incompatible" means other names of partition folders and other options of the writer.
         "spark.comet.write.parquet.enabled": "true",
         "spark.comet.operator.DataWritingCommandExec.allowIncompatible": "true",
     }
 
 
 def settings_without_comet(why: str) -> dict[str, str]:
-    """Settings of a session that should have native operators, and cannot."""
+    """Settings of a session without native operators although the run is large, with the reason."""
     return {_REPORTED_AS: f"not used: {why}"}
 
 
 def are_in(settings: Mapping[str, str]) -> bool:
-    """Whether a session of these has native operators."""
+    """Whether a session with these settings has native operators."""
     return _PLUGINS in settings
 
 
 def versions(session: Any) -> dict[str, str]:
-    """For the `versions` of a result: Comet's, or why a large run goes without."""
+    """Comet's version for `versions` in a result, or why a large run does not use it."""
     version = session.conf.get(_REPORTED_AS, None)
     return {"comet": version} if version else {}
 
 
 @contextmanager
 def one_arena() -> Iterator[None]:
-    """What is started meanwhile takes all memory from one arena of the C library, where nobody
-    chose: with one for each thread, 10^7 sends held 0.9 GB more that was free."""
+    """Limit processes that are started meanwhile to one malloc arena, unless the environment sets
+    a number. With an arena for each thread, a run of 10^7 sends kept 0.9 GB more free memory."""
     chosen = _ARENAS in os.environ
     os.environ.setdefault(_ARENAS, "1")
     try:

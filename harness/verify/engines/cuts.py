@@ -1,8 +1,8 @@
-"""Large tables in parts, so that DuckDB answers a query part by part in its memory.
+"""Splits large tables into parts, so that DuckDB runs a query part by part within its memory.
 
-What exceeds the memory is spilled and read again many times: of 10^7 sends that took half of all
-processor time. Numbers are cut into ranges, which the statistics of Parquet's row groups show, so
-that a part reads little more than its share; text is cut by its hash.
+Rows that exceed the memory are spilled and read again many times: with 10^7 sends that took half of
+all processor time. Columns of numbers are split into ranges: by the statistics of Parquet's row
+groups a part reads little more than its own rows. Columns of text are split by their hash.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 PART_ROWS = 5_000_000
-"""Rows of evidence in a part: grouped, they take up to 2 GB."""
+"""Rows of evidence in a part. Their aggregation takes up to 2 GB."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Tables that may be cut alike by a column: the answers to the parts are that to the whole."""
+    """Tables that can be split by the same column: the results of the parts together are the result
+    for all rows."""
 
     tables: tuple[str, ...]
     column: str
     ranges: bool = False
-    """Whether it holds numbers of which neighbours stand together."""
+    """Whether it has numbers, and rows with close numbers are stored together."""
 
     def iterate_parts(self, cursor: Any) -> Iterator[None]:
-        """Let `cursor` alone see one part after the other under the names of the tables."""
+        """Replace the tables by one part after the other, in the session of `cursor` only."""
         for condition in self._conditions(cursor):
             for table in self.tables:
                 rows = f"SELECT * FROM memory.main.{table} WHERE {condition}"
@@ -33,16 +34,18 @@ class Cut:
             yield
 
     def _conditions(self, cursor: Any) -> list[str]:
-        every = " UNION ALL ".join(f'SELECT "{self.column}" AS cut FROM {t}' for t in self.tables)
-        (rows,) = cursor.execute(f"SELECT COUNT(*) FROM ({every})").fetchone()
+        values = " UNION ALL ".join(f'SELECT "{self.column}" AS cut FROM {t}' for t in self.tables)
+        (rows,) = cursor.execute(f"SELECT COUNT(*) FROM ({values})").fetchone()
         n = rows // PART_ROWS + 1
         if not self.ranges:
             return [f'hash("{self.column}") % {n} = {part}' for part in range(n)]
         shares = [part / n for part in range(1, n)]
-        (ends,) = cursor.execute(f"SELECT approx_quantile(cut, {shares}) FROM ({every})").fetchone()
-        begun = ["TRUE", *(f'"{self.column}" >= {end}' for end in ends or ())]
-        ended = [*(f'"{self.column}" < {end}' for end in ends or ()), "TRUE"]
+        (ends,) = cursor.execute(
+            f"SELECT approx_quantile(cut, {shares}) FROM ({values})"
+        ).fetchone()
+        lower_bounds = ["TRUE", *(f'"{self.column}" >= {end}' for end in ends or ())]
+        upper_bounds = [*(f'"{self.column}" < {end}' for end in ends or ()), "TRUE"]
         conditions = [
-            f"{beginning} AND {other}" for beginning, other in zip(begun, ended, strict=True)
+            f"{lower} AND {upper}" for lower, upper in zip(lower_bounds, upper_bounds, strict=True)
         ]
         return [*conditions, f'"{self.column}" IS NULL']

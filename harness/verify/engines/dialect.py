@@ -1,8 +1,8 @@
-"""Our Spark SQL in DuckDB's dialect.
+"""Translates our Spark SQL into DuckDB's dialect.
 
-The queries are ours and keep to what both engines read alike, so that few words differ; a test
-lets sqlglot translate every one of them and compares. It is not a parser: sqlglot is one, and its
-import and the parsing of a hundred queries took a third of the judgement of 10^5 sends.
+Our queries use SQL that both engines read alike, so a few replacements of words suffice. A test
+compares the translation of every query with sqlglot's. sqlglot itself is a parser: its import and
+the parsing of a hundred queries took a third of the judgement of 10^5 sends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import re
 
 NULL_ORDER = "nulls_first_on_asc_last_on_desc"
-"""The setting `default_null_order` that lets DuckDB sort as Spark does."""
+"""The value of `default_null_order` with which DuckDB sorts as Spark does."""
 
 _HINT = re.compile(r"/\*\+.*?\*/")
 _LITERAL = re.compile(r"('[^']*')")
@@ -23,10 +23,10 @@ _OVER = re.compile(r"\s*OVER\s*\(", re.IGNORECASE)
 
 @functools.lru_cache(maxsize=512)
 def to_duckdb(query: str) -> str:
-    """`query` as DuckDB runs it.
+    """Translate a query for DuckDB.
 
-    A sum of integers is a BIGINT in Spark, but a HUGEINT in DuckDB, which Parquet turns into a
-    double: it is cast back. A cast that fails is NULL. Hints to Spark's planner are passed over.
+    A sum of integers is a BIGINT in Spark, but a HUGEINT in DuckDB, which Parquet stores as a
+    double: it is cast back. A cast that fails is NULL. Hints for Spark's planner are removed.
     """
     pieces = _LITERAL.split(_HINT.sub("", query))
     pieces[::2] = (
@@ -36,7 +36,8 @@ def to_duckdb(query: str) -> str:
 
 
 def _narrow(text: str) -> str:
-    """Every sum, with its window, cast to BIGINT; from the last to the first, which may hold it."""
+    """Cast every sum, with its window, to BIGINT. From the last to the first, since an earlier sum
+    may contain a later one."""
     sums = [match for match in _SUM.finditer(text) if not match[0].startswith("'")]
     for match in reversed(sums):
         end = _closing_position(text, match.end())
@@ -47,7 +48,7 @@ def _narrow(text: str) -> str:
 
 
 def _closing_position(text: str, begin: int) -> int:
-    """Where the parenthesis that was opened just before `begin` has been closed."""
+    """The position behind the parenthesis that closes the one just before `begin`."""
     depth = 1
     for match in re.finditer(r"[()]|'[^']*'", text[begin:]):
         depth += {"(": 1, ")": -1}.get(match[0], 0)

@@ -28,62 +28,62 @@ class Engine(Protocol):
 
     name: str
     work: Path
-    """Its own folder, in that of the run."""
+    """The engine's folder inside the run's folder."""
     scatter: str
-    """Clause that brings rows of one bucket together before the big aggregation; may be empty."""
+    """The clause that partitions rows by bucket before the big aggregation; may be empty."""
 
     gather: str
-    """The same for rows of one value."""
+    """The clause that partitions rows by value; may be empty."""
 
     versions: dict[str, str]
-    """What answers, for the `versions` of a result."""
+    """Names and versions of the software, for `versions` in a result."""
 
     workers: int
-    """How many questions it answers side by side."""
+    """The number of queries that it runs in parallel."""
 
     def view(self, name: str, folder: Path, schema: pa.Schema | None = None) -> None:
-        """Make `folder`'s Parquet files a view; with none there, an empty view of `schema`."""
+        """Create a view of the Parquet files in `folder`; without files, one of `schema`."""
         ...
 
     def table(self, name: str, rows: pa.Table) -> None:
-        """Make `rows` a table."""
+        """Create a table of `rows`."""
         ...
 
     def keep(self, name: str, query: str, cut: Cut | None = None) -> None:
-        """Keep the answer to `query` as a table, for as long as this engine is open. Where there is
-        a `cut`, it may be answered in parts."""
+        """Create a table of the rows of `query`, which lasts until the engine is closed. With a
+        `cut`, the engine may run the query in parts."""
         ...
 
     def store(self, query: str, folder: Path) -> None:
-        """Write the answer to `query` as Parquet in `folder`."""
+        """Write the rows of `query` into `folder` as Parquet."""
         ...
 
     def query(self, query: str) -> list[Row]:
-        """All rows of the answer."""
+        """Run a query and return all rows."""
         ...
 
     def interrupt(self) -> None:
-        """Let what it is asked now fail, from another thread."""
+        """Make the running queries fail; called from another thread."""
         ...
 
     def close(self) -> None:
-        """Give back what this engine took; a session that the caller gave stays open."""
+        """Release the engine's resources. A Spark session of the caller's stays open."""
         ...
 
 
 _OPEN: WeakSet[Engine] = WeakSet()
-"""Engines of this process that were not closed."""
+"""The open engines of this process."""
 
 
 def interrupt(run_dir: Path) -> None:
-    """Let every question about this run fail that an engine is still busy with."""
+    """Make all running queries over this run's evidence fail."""
     for engine in list(_OPEN):
         if engine.work.resolve().is_relative_to(run_dir.resolve()):
             engine.interrupt()
 
 
 def open_views(engine: Engine, run_dir: Path, derived: Derived) -> None:
-    """Every table of the evidence and every derived one by its name."""
+    """Create a view for each table of the evidence, and a table for each derived one."""
     for table, schema in SCHEMAS.items():
         engine.view(table, run_dir / "evidence" / table, schema)
     for table in DERIVED:
@@ -91,26 +91,29 @@ def open_views(engine: Engine, run_dir: Path, derived: Derived) -> None:
 
 
 KEPT_ROWS = 50_000
-"""Tables up to this many rows are kept in DuckDB's memory, not read anew for every question."""
+"""Tables with at most this many rows are loaded into DuckDB's memory once; larger ones are read by
+each query."""
 
 _XXHASH64 = "CREATE MACRO xxhash64(x) AS CAST(hash(x) >> 1 AS BIGINT)"
-"""A hash as Spark has one, though of another value."""
+"""A function with the name of Spark's, whose hashes have other values."""
 
 FEW_ROWS = 5_000
-"""Up to so many rows of evidence, starting threads takes longer than they save."""
+"""With at most this many rows of evidence, starting threads takes longer than they save."""
 
 LARGE_ROWS = 10_000_000
-"""Beyond so many rows of evidence DuckDB's answers are kept as files: of those, a question reads
-the columns it needs, where tables that outgrew the memory are written and read again whole."""
+"""With more rows of evidence than this, DuckDB stores results as Parquet files. A query then reads
+only the columns it needs; tables that exceed the memory would be spilled and read again with all
+columns."""
 
 
 def memory_mb() -> int:
-    """What DuckDB may take: a twelfth of this machine's memory, 1 GB at least. More is spilled."""
+    """DuckDB's memory limit: a twelfth of this machine's memory, and at least 1 GB. DuckDB spills
+    the rest to disk."""
     return max(1024, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 12 // 2**20)
 
 
 class Duck:
-    """Embedded DuckDB, for so many rows of evidence; it lives in memory and spills to `work`."""
+    """Embedded DuckDB with a database in memory, which spills to `work`."""
 
     name = "duckdb"
     scatter = ""
@@ -124,12 +127,13 @@ class Duck:
         rows: int = 0,
         database: duckdb.DuckDBPyConnection | None = None,
     ) -> None:
-        """`database` is one that others use, too; without it the engine opens its own."""
+        """`database` is a database shared with other engines; without it the engine opens one.
+        `rows` is the number of rows of evidence."""
         work.mkdir(parents=True, exist_ok=True)
         self._connection = database.cursor() if database else connect(work, threads=threads)
         self.workers = threads
         self.versions = {"duckdb": duckdb.__version__}
-        self._asked: set[duckdb.DuckDBPyConnection] = set()
+        self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self.work = work
         self._large = rows > LARGE_ROWS
         _OPEN.add(self)
@@ -177,18 +181,18 @@ class Duck:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of its own to the database, for one thread."""
+        """A connection to the database for one thread."""
         cursor = self._connection.cursor()
-        self._asked.add(cursor)
+        self._cursors.add(cursor)
         try:
             yield cursor
         finally:
-            self._asked.discard(cursor)
+            self._cursors.discard(cursor)
             cursor.close()
 
     def interrupt(self) -> None:
-        for cursor in self._asked.copy():
-            with suppress(duckdb.Error):  # one that has just ended
+        for cursor in self._cursors.copy():
+            with suppress(duckdb.Error):  # of a query that has just ended
                 cursor.interrupt()
 
     def close(self) -> None:
@@ -197,7 +201,8 @@ class Duck:
 
 
 def connect(work: Path, *, threads: int) -> duckdb.DuckDBPyConnection:
-    """A new database in memory, which spills to `work`, and speaks as our queries expect it."""
+    """Open a new database in memory that spills to `work`, with the functions and the order of
+    nulls that our queries expect."""
     limits = {"threads": threads, "memory_limit": f"{memory_mb()}MiB"}
     spill = {"temp_directory": str(work / "spill"), "default_null_order": NULL_ORDER}
     connection = duckdb.connect(config=limits | spill)
@@ -206,7 +211,7 @@ def connect(work: Path, *, threads: int) -> duckdb.DuckDBPyConnection:
 
 
 def fits_in_memory(files: Sequence[Path]) -> bool:
-    """Whether DuckDB keeps the rows of these files in its memory."""
+    """Whether DuckDB loads the rows of these files into its memory."""
     return _rows(files) <= KEPT_ROWS
 
 
@@ -220,8 +225,8 @@ MOST_PARSED = 512
 
 
 def parse(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
-    """`query` as DuckDB runs it, on any connection. Parsing is a third of what a question of few
-    rows takes, and the canary asks every one of them again."""
+    """Translate and parse a query, for any connection. The statement is cached: parsing takes a
+    third of a query's time over few rows, and the self-test repeats every query."""
     statement = _PARSED.get(query)
     if statement is None:
         if len(_PARSED) >= MOST_PARSED:
@@ -240,14 +245,14 @@ def _quote(folder: Path) -> str:
 
 
 LOCAL_ROWS = 2_000
-"""Tables below this many rows are handed to Spark with the query, not as files."""
+"""Tables with fewer rows are part of Spark's plan instead of files."""
 
 
 class Spark:
-    """A Spark session, ours or the caller's, set up for a run of `rows`.
+    """A Spark session, set up for a run with `rows` rows of evidence.
 
-    Small runs live in memory, each table in a single partition, so that a query is few tasks
-    without a shuffle, a broadcast or a file: there, starting those is what takes the time.
+    Tables of small runs stay in memory, each in a single partition. A query then has few tasks and
+    needs no shuffle, broadcast or file, whose start would take most of its time.
     """
 
     name = "spark"
@@ -280,15 +285,16 @@ class Spark:
 
     def store(self, query: str, folder: Path) -> Any:
         spark.compile_plans(self._session, True)
-        answer = self._session.sql(query)
-        answer.write.mode("overwrite").parquet(str(folder))
+        result = self._session.sql(query)
+        result.write.mode("overwrite").parquet(str(folder))
         spark.compile_plans(self._session, self._large)
-        return answer.schema
+        return result.schema
 
     def _open(
         self, name: str, folder: Path, kinds: Any, local: int, schema: pa.Schema | None = None
     ) -> None:
-        """Below `local` rows the planner is given them; a large run is spared joins with none."""
+        """Create a view. Fewer rows than `local` become part of the plan. In a large run the filter
+        FALSE lets the planner remove joins with an empty table."""
         files = sorted(folder.glob("*.parquet"))
         rows = _rows(files)
         if not rows:
@@ -337,16 +343,16 @@ _SPARK = {
 def open_engine(
     engine: str, run_dir: Path, work: Path, *, master: str | None = None, session: Any = None
 ) -> Engine:
-    """The engine by name: `duckdb`, or `spark` on `session`, else on one of its own."""
+    """Open the engine `duckdb`, or `spark` on `session` (by default a new one on `master`)."""
     rows = sum(evidence.row_count(run_dir, table) for table in ("sends", "reads", "replicas"))
     if engine == "duckdb":
         return Duck(work, rows=rows, threads=2 if rows > FEW_ROWS else 1)
     if engine != "spark":
         raise ValueError(f"no engine named {engine}: spark or duckdb")
-    mine = session if session is not None else spark.start(master, rows=rows)
-    return Spark(mine, work, owned=session is None, rows=rows)
+    opened = session if session is not None else spark.start(master, rows=rows)
+    return Spark(opened, work, owned=session is None, rows=rows)
 
 
 def first_columns(rows: Sequence[Row], name: str) -> list[Any]:
-    """One column of an answer."""
+    """One column of the rows."""
     return [row[name] for row in rows]

@@ -1,4 +1,4 @@
-"""A tiny made-up run judged on Spark, so that the real judgement finds a warm JVM."""
+"""Judges a tiny synthetic run on Spark before the real one, to warm up the JVM."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urteil.harness.verify.engines.engine import Spark, open_views
 from urteil.harness.verify.guarantees import GUARANTEES
 
 REHEARSED = 8
-"""So many guarantees load the classes that the others need too."""
+"""The number of guarantees. They load the classes that the others need too."""
 
 SHAPE = synthetic.Shape(records=60, partitions=1, passes=1)
 
 
 def rehearse(session: Any, enough: threading.Event) -> None:
-    """Judge the run on `session`, whose views become its own; stops early once `enough` is set."""
+    """Judge the run on `session`, whose views it replaces. Stops early when `enough` is set."""
     with tempfile.TemporaryDirectory(prefix="urteil-rehearsal-") as folder:
         run_dir, work = Path(folder), Path(folder) / "work"
         scenario, facts = synthetic.scenario(SHAPE), synthetic.facts(SHAPE)

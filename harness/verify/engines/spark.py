@@ -21,21 +21,21 @@ from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.verify.engines import comet
 
 LARGE_ROWS = 200_000
-"""From this many rows of sends, reads and replicas on, Spark gets its partitions and codegen."""
+"""From this many rows of sends, reads and replicas on, Spark uses partitions and compiled plans."""
 LONG_ROWS = 20_000_000
-"""From this many on, the JVM's second compiler saves Spark's own operators more time than it
+"""From this many rows on, the JVM's second compiler saves Spark's own operators more time than it
 takes."""
 HEAP = "2g"
 PARTITIONS, PARTITION_ROWS = 32, 1_000_000
-"""What is shuffled in a large run has so many partitions at least, and one for so many rows."""
+"""The least number of shuffle partitions of a large run, and the rows of evidence for each one."""
 
 _FIRST_COMPILER = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""Alone it has room for 48 MB of code by default, which all guarantees together do not fit in."""
+"""The first compiler alone. Its default code cache of 48 MB is too small for all guarantees."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Every sort and every broadcast takes a page at least, and there are hundreds.
+    # Hundreds of sorts and broadcasts allocate at least one page each.
     "spark.buffer.pageSize": "2m",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
@@ -52,23 +52,24 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = spark %p %c{1}: %m%n
 """
 _SCRATCH = "urteil-spark-"
-_SAID: Path | None = None
-"""What Spark's driver prints."""
+_OUTPUT: Path | None = None
+"""The file with the output of Spark's driver."""
 NICE = 10
 
 
 def start(
     master: str | None = None, *, memory: str | None = None, rows: int = 0, nice: int = 0
 ) -> Any:
-    """A session on `master` (default `local[2]`) for a run of so many `rows` of evidence.
+    """Start a session on `master` (default `local[2]`) for a run with `rows` rows of evidence.
 
-    Its heap is `memory`, else what URTEIL_SPARK_MEMORY says, else 2g, or 1g beside native operators
-    (`comet`), which a large run has on this machine wherever Comet is to be had. Spark has one
-    session a process: a second call returns the first one's. The JVM stops at its first compiler,
-    but for LONG_ROWS without native operators: in a minute, or beside those, the second one takes
-    more time than it saves. A JVM that this call starts has the niceness `nice`, if any.
-    RuntimeError with what the JVM said when it does not start, MissingDependency without Java or
-    PySpark.
+    Its heap is `memory`, else URTEIL_SPARK_MEMORY, else 2g, or 1g with native operators (`comet`),
+    which a large run on this machine uses if Comet can be installed. A process has one session: a
+    second call returns it. The JVM uses its first compiler alone, except for LONG_ROWS without
+    native operators: in shorter runs the second compiler takes more time than it saves. A JVM that
+    this call starts has the niceness `nice`.
+
+    Raises RuntimeError with the JVM's output when it does not start, and MissingDependency without
+    Java or PySpark.
     """
     require_pyspark()
     from pyspark import SparkConf, SparkContext
@@ -87,43 +88,43 @@ def start(
         conf = SparkConf().setAll(list(settings.items()))
         gateway = SparkContext._gateway
         try:
-            global _SAID
-            _SAID = folder / "jvm.log"
-            with _SAID.open("wb") as said, comet.one_arena():
+            global _OUTPUT
+            _OUTPUT = folder / "jvm.log"
+            with _OUTPUT.open("wb") as output, comet.one_arena():
                 if gateway is None:
-                    gateway = launch_gateway(conf, {"stdout": said, "stderr": said})
+                    gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
                     if nice:
                         renice(_threads(), nice)
             SparkContext(conf=conf, gateway=gateway)
         except Exception as failure:
-            said_text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
-            raise RuntimeError(f"Spark did not start: {failure}\n{said_text}") from failure
+            text = (folder / "jvm.log").read_text(errors="replace")[-1000:]
+            raise RuntimeError(f"Spark did not start: {failure}\n{text}") from failure
     return SparkSession.builder.getOrCreate()
 
 
 def dump_sources() -> list[DumpSource]:
-    """Spark's driver, where this process has started one, to be asked where it stands."""
+    """Spark's driver as a source of stack dumps, if this process has started one."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
-    if process is None or _SAID is None:
+    output = _OUTPUT
+    if process is None or output is None:
         return []
-    said = _SAID
     return [
-        DumpSource(name="spark", pid=process.pid, output=lambda: said.read_text(errors="replace"))
+        DumpSource(name="spark", pid=process.pid, output=lambda: output.read_text(errors="replace"))
     ]
 
 
 def abandon(session: Any) -> None:
-    """Kill the driver of a session that does not answer any more: who waits for it gets an error,
-    and the next session starts another."""
+    """Kill the driver of a session that does not respond. Calls that wait for it fail, and the next
+    session starts another driver."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     process = getattr(session.sparkContext._gateway, "proc", None)
     if process is None:
-        session.sparkContext.cancelAllJobs()  # somebody else's driver: it stays
+        session.sparkContext.cancelAllJobs()  # a driver that the caller started
         return
     process.kill()
     process.wait()
@@ -132,7 +133,7 @@ def abandon(session: Any) -> None:
 
 
 def _scratch() -> Path:
-    """A folder of this process; those of processes that were killed are removed."""
+    """Create a temporary folder of this process. Removes the folders of killed processes."""
     for old in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
         owner = old.name.removeprefix(_SCRATCH).split("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
@@ -164,7 +165,8 @@ def _settings(folder: Path, master: str, memory: str | None, rows: int) -> dict[
 
 
 def _native(master: str, rows: int) -> dict[str, str]:
-    """Settings of native operators; none for small runs and other machines. Without Comet, why."""
+    """Settings of native operators, or the reason why Comet is missing; none for small runs and for
+    masters on other machines."""
     if rows < LARGE_ROWS or not master.startswith("local"):
         return {}
     from urteil.harness.dependencies.comet import comet_jar
@@ -176,12 +178,12 @@ def _native(master: str, rows: int) -> dict[str, str]:
 
 
 def versions(session: Any) -> dict[str, str]:
-    """Spark's own and that of its native operators, or why a large run has none."""
+    """The versions of Spark and of its native operators, or why a large run has none."""
     return {"spark": session.version} | comet.versions(session)
 
 
 def _find_java() -> None:
-    """Let Spark use the Java that the lab's other parts use."""
+    """Set JAVA_HOME to the Java of the lab's other parts."""
     from urteil.harness.dependencies.java import java
 
     home = Path(java()).resolve().parent.parent
@@ -189,12 +191,12 @@ def _find_java() -> None:
 
 
 def _is_here(master: str) -> bool:
-    """Whether all of Spark is on this machine, so that it may listen on loopback alone."""
+    """Whether all of Spark runs on this machine, so that it can listen on loopback only."""
     return master.startswith(("local", "spark://127.", "spark://localhost:"))
 
 
 def fit(session: Any, *, rows: int) -> None:
-    """Set the session up for a large run, or for one that is over in seconds."""
+    """Configure the session for the size of a run."""
     large = rows >= LARGE_ROWS
     small = {
         "spark.sql.shuffle.partitions": "1",
@@ -213,18 +215,18 @@ def fit(session: Any, *, rows: int) -> None:
 
 
 def compile_plans(session: Any, on: bool) -> None:
-    """Compile plans to bytecode, or interpret them: what few rows pass is not worth compiling."""
+    """Compile plans to bytecode, or interpret them, which is faster for few rows."""
     session.conf.set("spark.sql.codegen.wholeStage", "true" if on else "false")
     session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if on else "NO_CODEGEN")
 
 
 class Warming:
-    """Spark that starts in the background while a load runs; `session()` waits for it.
+    """Starts Spark in the background while a load runs; `session()` waits for it.
 
-    Its JVM runs at a lower priority than the cluster under test, and judges a tiny made-up run, so
-    that the classes are loaded and the hot ones compiled when the real run comes. The thread's
-    priority is ordinary: one of lower priority keeps the interpreter's lock while it waits for a
-    busy processor, and every other thread of the lab with it.
+    Its JVM has a lower priority than the cluster under test. It judges a tiny synthetic run, so
+    that classes are loaded and hot methods compiled before the real judgement. The thread has the
+    ordinary priority: a thread of lower priority holds the interpreter's lock while it waits for a
+    busy processor, and blocks all other threads of the lab.
     """
 
     def __init__(self, master: str | None = None) -> None:
@@ -245,8 +247,8 @@ class Warming:
             self._failure = failure
 
     def session(self, timeout_s: float = 240.0) -> Any:
-        """The session, at ordinary priority from now on, also while it still starts;
-        RuntimeError when it did not."""
+        """Wait for the session, at ordinary priority from now on. Raises RuntimeError when it did
+        not start."""
         self._needed.set()
         deadline = time.monotonic() + timeout_s
         while self._thread.is_alive() and time.monotonic() < deadline:
@@ -258,8 +260,8 @@ class Warming:
         return self._session
 
     def stop(self) -> None:
-        """End the session. One that is still starting is left to end with this process, and a JVM
-        that is gone already (Ctrl-C reaches it too) has none."""
+        """Stop the session. One that is still starting ends with this process. A JVM that has ended
+        (Ctrl-C reaches it too) is ignored."""
         self._needed.set()
         if not self._thread.is_alive() and self._session is not None:
             from py4j.protocol import Py4JError
@@ -269,14 +271,14 @@ class Warming:
 
 
 def renice(threads: Iterable[int], nice: int) -> None:
-    """Set the niceness of Linux threads, where that is allowed; it is only a courtesy."""
+    """Set the niceness of Linux threads. Missing permission is ignored."""
     for thread in threads:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
 def _threads() -> list[int]:
-    """The threads of Spark's JVM, when it is a child of ours."""
+    """The threads of Spark's JVM, if this process started it."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)

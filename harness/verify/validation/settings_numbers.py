@@ -30,12 +30,12 @@ def replace_invalid_numbers(
     ]
     if not sentences:
         return scenario, facts, sentences
-    asked = replace(
+    changed = replace(
         scenario,
         cluster=replace(scenario.cluster, config=brokers),
         workload=replace(scenario.workload, options=options),
     )
-    return asked, replace(facts, topics=topics), sentences
+    return changed, replace(facts, topics=topics), sentences
 
 
 def _valid_settings(config: dict[str, str], where: str, sentences: list[str]) -> dict[str, str]:

@@ -80,8 +80,8 @@ def test_missing_part_is_an_error(tmp_path: Path) -> None:
         once_a_version(lambda part: part)(tmp_path / "part")
 
 
-def test_oldest_answer_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_cache, "MOST_ANSWERS", 2)
+def test_least_recently_used_result_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_cache, "MOST_RESULTS", 2)
     calls: list[int] = []
     number = once_a_version(lambda part, n: calls.append(n))
     part = tmp_path / "part"

@@ -54,7 +54,7 @@ def test_endless_queries_are_interrupted_and_the_others_are_judged(
     join = watchdog._Judging.join
     monkeypatch.setattr(engines, "to_duckdb", translate)
     monkeypatch.setattr(watchdog._Judging, "join", join_at_once)
-    monkeypatch.setattr(watchdog, "AGAIN_S", 2.0)
+    monkeypatch.setattr(watchdog, "REPEAT_S", 2.0)
     monkeypatch.setenv(LIMIT, "3")
     result = judge(run_dir, engine="duckdb")
     assert result.verdict is Verdict.UNKNOWN

@@ -1,4 +1,4 @@
-"""Answers about a part file are stored for as long as the file stays as it is."""
+"""Results of functions of a part file are cached for each version of the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urteil.harness.verify import part_cache
 from urteil.harness.verify.part_cache import once_a_version, once_a_version_of_any_size
 
 
-def test_answer_is_computed_once_for_each_version_and_argument(tmp_path: Path) -> None:
+def test_result_is_computed_once_for_each_version_and_argument(tmp_path: Path) -> None:
     calls: list[tuple[str, int]] = []
 
     @once_a_version
@@ -80,7 +80,9 @@ def test_missing_part_is_an_error(tmp_path: Path) -> None:
         once_a_version(lambda part: part)(tmp_path / "part")
 
 
-def test_least_recently_used_result_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_result_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(part_cache, "MOST_RESULTS", 2)
     calls: list[int] = []
     number = once_a_version(lambda part, n: calls.append(n))

@@ -35,10 +35,10 @@ TARGETS = {
 
 
 def parse_target(name: str) -> Target | Mix:
-    """The target `urteil`, `kafka`, `kafka:VERSION` or `mix:` with a list, which the lab starts
-    itself.
+    """Parse the name of a target that the lab starts: `urteil`, `kafka`, `kafka:VERSION`,
+    `kafka-kraft:VERSION` or `mix:` with a list.
 
-    Raises ValueError with the known ones otherwise, also for an unknown release.
+    Raises ValueError, with the known targets, for other names and for unknown releases.
     """
     if name.startswith(PREFIX):
         return Mix(tuple(_kind(kind) for kind in name.removeprefix(PREFIX).split(",")))

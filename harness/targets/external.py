@@ -1,15 +1,15 @@
 """An external cluster, described by a TOML file: `--target external:FILE.toml`.
 
     bootstrap = ["127.0.0.1:19093"]          # where clients connect
-    zookeeper = "127.0.0.1:12181"            # the lab reads the cluster's state here; left out,
-                                             # the cluster is one of KRaft: its brokers are asked
+    zookeeper = "127.0.0.1:12181"            # the lab reads the cluster's state here; without
+                                             # it the cluster runs KRaft, and brokers report it
 
-    [settings]                               # of its brokers, where not Apache Kafka's defaults
+    [settings]                               # broker settings that differ from the defaults
     "zookeeper.session.timeout.ms" = "3000"
 
     [nodes.b1]                               # brokers: b and their broker.id; ZooKeepers: zk1 ...;
                                              # controllers of KRaft: q and their node.id
-    direct = "127.0.0.1:19193"               # the lab's way past all proxies
+    direct = "127.0.0.1:19193"               # the lab's connection, past all proxies
     state = "..."                            # prints: running|paused|exited [PID [EXIT CODE]]
     start = "..."                            # commands, run without a shell in the file's folder
     stop = "..."
@@ -55,7 +55,7 @@ NEEDS = {
     "pause": ("state", "resume"),
     "resume": ("state",),
 }
-"""The commands that another one requires: to show that it acted, and to undo it."""
+"""Commands that another command requires: to show that it acted, and to undo it."""
 
 
 OWN = {
@@ -68,7 +68,7 @@ OWN = {
 
 
 class ExternalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One node, and the commands that act on it. An empty command does not exist."""
+    """One node, and the commands that act on it. An empty command is absent."""
 
     direct: str
     state: str = ""
@@ -103,7 +103,7 @@ SETTINGS = {SESSION: "18000", KRAFT_SESSION: "9000", "replica.lag.time.max.ms": 
 
 
 class ExternalFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The content of the file."""
 
     bootstrap: tuple[str, ...]
     zookeeper: str = ""
@@ -223,7 +223,7 @@ def _in_commands(file: ExternalFile) -> Iterator[str]:
 
 
 def _no_command(text: str) -> str:
-    """Why the command cannot be run. Empty when it can."""
+    """The error in a command that cannot be parsed; empty without one."""
     try:
         return "" if shlex.split(text) else "it is empty"
     except ValueError as error:

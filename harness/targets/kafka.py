@@ -23,10 +23,11 @@ from urteil.harness.runtimes.runtime import Programs
 from urteil.harness.targets.target import PROTOCOL, BrokerNode, Check
 
 FORMAT_FOLLOWS_PROTOCOL = (3, 0)
-"""The first release that takes no message format of its own (KIP-724)."""
+"""From this release on, the message format follows the protocol version (KIP-724)."""
 CHECK_S = 120
 SETTING = re.compile(r'(?:<a id="(?:brokerconfigs_)?|<tr>\n<td>)([\w.]+)["<]')
-"""In the list of 2.6 and newer, of 2.4 and 2.5, and in the table of older releases."""
+"""A setting in the HTML of `kafka.server.KafkaConfig`: since 2.6 in a list with prefixed anchors,
+in 2.4 and 2.5 without the prefix, before that in a table."""
 REFUSAL = re.compile(r'Exception in thread "main" (?:[\w.$]+): (.*)')
 HEAP = ("-Xms128m", "-Xmx512m")
 LOCALE = ("-Duser.language=en", "-Duser.country=US")
@@ -104,8 +105,8 @@ class KafkaTarget:
         return {**own, **(release_line(self.version).settings or {})}
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
-        """By two of Kafka's own programs: the broker reads the file first of all, a tool lists
-        settings."""
+        """Run two of Kafka's programs: StorageTool parses the file as a broker does, KafkaConfig
+        lists the settings."""
         reads = ["kafka.tools.StorageTool", "info", "--config", str(node.properties_file)]
         output = self._tool_output(programs, *reads)
         refusal = REFUSAL.search(output)
@@ -119,7 +120,7 @@ class KafkaTarget:
         return process.stdout + process.stderr
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
-        """Nothing: a broker with ZooKeeper begins with an empty directory."""
+        """Does nothing: a broker with ZooKeeper starts with an empty directory."""
 
     def files(self, node: BrokerNode) -> dict[str, str]:
         logging = kafka_logging(self.version)

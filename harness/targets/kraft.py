@@ -1,9 +1,9 @@
 """Apache Kafka without ZooKeeper: nodes are brokers, controllers of KRaft's quorum, or both.
 
-A node's log directories are formatted without a JVM (`kraft_storage`). Those of 3.9 and of brokers
-that are not controllers need `meta.properties` alone: without a bootstrap file, the first active
-controller writes the release's own metadata version. The metadata log keeps all its records, in one
-segment and without further snapshots: it is evidence.
+The lab formats a node's log directories without a JVM (`kraft_storage`). Release 3.9, and brokers
+that are not controllers, need only `meta.properties`: without a bootstrap file, the first active
+controller writes the release's metadata version. The metadata log is evidence, so it keeps all its
+records, in one segment and without further snapshots.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEEP_ALL = {
 }
 
 OWN_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
-"""The class of KRaft for one that keeps its data in ZooKeeper."""
+"""KRaft's class in place of one that stores its data in ZooKeeper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,10 @@ class KraftTarget(KafkaTarget):
         return {**super(KraftTarget, self).properties(node), **KEEP_ALL}
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
-        """As Kafka's StorageTool does, from files that it left once.
+        """Write the files that Kafka's StorageTool writes, from a copy of its output.
 
-        A controller of a dynamic quorum that lost its disk has a new directory id, and is no voter
-        until it is added.
+        A controller of a dynamic quorum that lost its disk gets a new directory id, and is no voter
+        until an administrator adds it.
         """
         if (log_dir / META).exists():
             return
@@ -76,7 +76,7 @@ def _directory_name(node: str, log_dir: Path) -> str:
 
 
 def _first_voters(node: BrokerNode, log_dir: Path) -> list[Voter]:
-    """The voters with which the quorum begins. All have log directories of the same names."""
+    """The initial voters of the quorum. Their log directories have the same names."""
     voters = []
     for voter in node.quorum_voters.split(","):
         number, _, address = voter.partition("@")

@@ -12,7 +12,7 @@ PREFIX = "mix:"
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """One target a broker, in the order of their ids from 1."""
+    """One target for each broker, in the order of the ids from 1."""
 
     kinds: tuple[Target, ...]
 
@@ -32,7 +32,7 @@ def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
 
 
 def size_of(target: str, otherwise: int) -> int:
-    """The number of brokers that a target defines: a mix has its own, others have `otherwise`."""
+    """The number of brokers of a mix; `default` for other targets."""
     if not target.startswith(PREFIX):
         return otherwise
     return target.count(",") + 1

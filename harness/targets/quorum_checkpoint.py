@@ -1,10 +1,10 @@
 """The first snapshot of a dynamic quorum's metadata log (KIP-853).
 
-`00000000000000000000-0000000000.checkpoint` holds the level of `kraft.version` and the voters with
-which a quorum begins; some releases also keep their features there. Kafka's StorageTool writes it
-with `--initial-controllers`, once a quorum. The lab writes its control records by the release's own
-definitions, so that a cluster starts without a JVM for it. A controller that is to be added later
-has the same files without voters. Sources: KIP-853, `RecordsSnapshotWriter`, `Formatter`.
+`00000000000000000000-0000000000.checkpoint` holds the level of `kraft.version` and the initial
+voters; some releases also store their features there. Kafka's StorageTool writes it once for a
+quorum, with `--initial-controllers`. The lab encodes its control records by the message definitions
+of the release, which needs no JVM. A controller to be added later has the same file without voters.
+Sources: KIP-853, `RecordsSnapshotWriter`, `Formatter`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urteil.harness.protocol.message_schema import MessageSchema, read_schemas
 
 CHECKPOINT = Path("__cluster_metadata-0", f"{0:020}-{0:010}.checkpoint")
 DYNAMIC = 1
-"""The level of `kraft.version` from which on a quorum is dynamic."""
+"""From this level of `kraft.version` on, a quorum is dynamic."""
 _CONTROL = 0x20
 _HEADER, _FOOTER, _KRAFT_VERSION, _VOTERS = 3, 4, 5, 6
 """Types of control records."""
@@ -53,10 +53,10 @@ class Voter:
 def write_checkpoint(
     log_dir: Path, version: str, voters: Sequence[Voter], *, listener: str
 ) -> None:
-    """Write the snapshot into a log directory, with the features of one that is already there.
+    """Write the snapshot into a log directory; it keeps the features of an existing one.
 
-    Without voters it is that of a controller to be added, which some releases do not have: they get
-    none.
+    Without voters it is the snapshot of a controller to be added. Some releases have no such
+    snapshot; then nothing is written.
     """
     file = log_dir / CHECKPOINT
     former = _split(file.read_bytes()) if file.exists() else []
@@ -75,7 +75,7 @@ def write_checkpoint(
         end += records
     data += _batch(schemas, [(_FOOTER, {})], end)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)  # Kafka's own is read-only
+    file.unlink(missing_ok=True)  # Kafka's file is read-only
     file.write_bytes(data)
 
 

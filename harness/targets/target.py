@@ -33,14 +33,14 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNode:
-    """The addresses and files of one broker, or of one controller of KRaft's quorum.
+    """The addresses and files of a broker, or of a controller of KRaft's quorum.
 
-    `home` is its folder as it sees it, with `server.properties`, `hosts` and `data/`. `for_clients`
-    is the advertised address: host and port of the clients' Toxiproxy. `further` are its listeners
-    besides those of the lab's clients and of the brokers. `metrics` is the address of its metrics,
-    if its kind has them. `zookeeper_connect` is empty in a cluster of KRaft, `quorum_voters` in one
-    with ZooKeeper. These voters are static, or the first ones of a dynamic quorum (KIP-853).
-    `roles` are those of a node of KRaft.
+    `home` is the node's folder in its own view, with `server.properties`, `hosts` and `data/`.
+    `for_clients` is the advertised address: host and port of the clients' Toxiproxy. `further` are
+    listeners besides those of the lab's clients and of the brokers. `metrics` is the address of the
+    metrics, if the kind of broker serves any. `zookeeper_connect` is empty in a KRaft cluster,
+    `quorum_voters` in a cluster with ZooKeeper. The voters are static, or the initial ones of a
+    dynamic quorum (KIP-853). `roles` are those of a KRaft node.
     """
 
     name: str
@@ -60,10 +60,10 @@ class BrokerNode:
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """All listeners. ZooKeeper stores them in this order, and tools that read it dial the first
-        one.
+        """All listeners, those of clients first: ZooKeeper stores them in this order, and tools
+        that read it connect to the first one.
 
-        So the first one is for clients. A controller of its own has one for controllers alone.
+        A node that is only a controller has the controllers' listener alone.
         """
         if BROKER_ROLE not in self.roles:
             return self._controller_listeners()
@@ -85,7 +85,7 @@ class BrokerNode:
 
     @property
     def is_voter(self) -> bool:
-        """Whether it is a controller of KRaft's quorum."""
+        """Whether the node is a controller of KRaft's quorum."""
         return bool(self.quorum_voters) and CONTROLLER_ROLE in self.roles
 
     @property
@@ -109,10 +109,10 @@ class BrokerNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A broker's check of its property file without a start.
+    """The result of a broker's check of its property file, without a start.
 
-    Why it rejects the file (empty when it accepts it), and the names of all settings that it knows
-    (none where these cannot be determined).
+    `refusal` is the error for which the broker rejects the file; it is empty if the broker accepts
+    it. `known` are the names of all settings of the broker, empty if they cannot be determined.
     """
 
     refusal: str
@@ -122,11 +122,12 @@ class Check:
 class Target(Protocol):
     """A kind of broker.
 
-    `waits_for_own_znode`: it ends if its own `/brokers/ids/N` still exists at its start, so a
-    restart waits for the removal. `lost_session`: the end of its log after its session expired
-    before its registration, as on a machine that stands still for seconds; it is then started once
-    more. Empty: it opens another session. `shows_metrics`: it serves `BrokerNode.metrics` by
-    itself. `has_zookeeper`: its metadata plane is ZooKeeper, not KRaft.
+    `waits_for_own_znode`: the broker exits if `/brokers/ids/N` of its former session still exists,
+    so a restart waits for its removal. `lost_session`: the last line of the log if the session
+    expired before the registration, as on a machine that stalls for seconds; the lab then starts
+    the broker again. It is empty for brokers that open another session. `shows_metrics`: the broker
+    serves `BrokerNode.metrics` without an agent. `has_zookeeper`: the metadata plane is ZooKeeper,
+    not KRaft.
     """
 
     @property
@@ -137,7 +138,7 @@ class Target(Protocol):
 
     @property
     def image(self) -> str:
-        """Its image in `harness.runtimes.containers.images`."""
+        """The name of its image in `harness.runtimes.containers.images`."""
         ...
 
     @property
@@ -153,19 +154,20 @@ class Target(Protocol):
     def has_zookeeper(self) -> bool: ...
 
     def knows_setting(self, setting: str) -> bool:
-        """Whether it knows a setting of brokers or topics. Others are left out of its file."""
+        """Whether a setting of brokers or topics exists. The lab leaves others out of property
+        files."""
         ...
 
     def lowest_value(self, setting: str) -> int | None:
-        """The lowest value that it accepts; None where the lab sets no lower one."""
+        """The lowest accepted value of a setting; None if the lab sets no lower one."""
         ...
 
     def topic_setting(self, setting: str, value: str) -> str:
-        """The name under which it takes a value of a topic's setting."""
+        """The name of a topic's setting that accepts a value."""
         ...
 
     def own_class(self, value: str) -> str:
-        """The value of a setting, with its own class in place of one that needs ZooKeeper."""
+        """The value of a setting; KRaft has another class in place of one that needs ZooKeeper."""
         ...
 
     def previous_release(self) -> Target:
@@ -173,18 +175,18 @@ class Target(Protocol):
         ...
 
     def older_protocol(self) -> dict[str, str]:
-        """The settings with which brokers still speak the previous release's protocol."""
+        """Settings for the inter-broker protocol of the previous release."""
         ...
 
     def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
-        """The command that starts a broker. `launcher` is a module of the lab with its arguments
-        that changes our broker before it starts; empty for none."""
+        """The command that starts a broker. `launcher` is a module of the lab, with arguments, that
+        changes our broker before its start; empty for none."""
         ...
 
     def env(self, node: BrokerNode) -> dict[str, str]: ...
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        """Its own settings, on top of `common_properties`."""
+        """Settings of this kind, in addition to `common_properties`."""
         ...
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
@@ -192,14 +194,14 @@ class Target(Protocol):
         ...
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
-        """Prepare a log directory before a start, as an operator does. Keeps what is there.
+        """Prepare a log directory before a start, as an operator does. Existing files stay.
 
-        A node with former starts that has an empty directory lost its disk.
+        If a node that has started before has an empty directory, it lost its disk.
         """
         ...
 
     def files(self, node: BrokerNode) -> dict[str, str]:
-        """Further files of its folder by name."""
+        """Further files of the node's folder: name to content."""
         ...
 
 
@@ -248,7 +250,7 @@ def _protocols(node: BrokerNode) -> dict[str, str]:
 
 
 def _metadata_properties(node: BrokerNode) -> dict[str, str]:
-    """A node's id and its way to the metadata plane, with timeouts of about 3 s."""
+    """A node's id and the address of its metadata plane, with timeouts of about 3 s."""
     if node.zookeeper_connect:
         return {
             "broker.id": str(node.broker_id),
@@ -269,7 +271,8 @@ def _metadata_properties(node: BrokerNode) -> dict[str, str]:
 
 
 def _quorum_properties(node: BrokerNode) -> dict[str, str]:
-    """Static voters stand in the file, a dynamic quorum's in its metadata log (KIP-853)."""
+    """The property file lists static voters; a dynamic quorum stores them in its metadata log
+    (KIP-853)."""
     if not node.has_dynamic_quorum:
         return {"controller.quorum.voters": node.quorum_voters}
     addresses = [voter.partition("@")[2] for voter in node.quorum_voters.split(",")]
@@ -277,12 +280,12 @@ def _quorum_properties(node: BrokerNode) -> dict[str, str]:
 
 
 def rack_properties(node: BrokerNode) -> dict[str, str]:
-    """A rack of its own. Consumers are sent to the replica in theirs."""
+    """A rack for each broker. Consumers fetch from the replica in their rack."""
     return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
 
 
 def required_settings(spec: ClusterSpec) -> Iterator[str]:
-    """The settings, and the classes in them, without which a cluster lacks what `spec` requests."""
+    """The settings and classes without which a cluster lacks what `spec` requires."""
     yield from spec.config
     yield from spec.config.values()
     if spec.racks:
@@ -292,7 +295,8 @@ def required_settings(spec: ClusterSpec) -> Iterator[str]:
 
 
 def user_properties(node: BrokerNode) -> dict[str, str]:
-    """ACLs, with the lab's clients and the brokers as super users, and a listener for others."""
+    """ACLs, with the lab's clients and the brokers as super users, and a listener for other
+    users."""
     common = common_properties(node)
     door = f",USERS://{node.address}:{USERS_PORT}"
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -321,7 +325,7 @@ def replication_properties(brokers: int) -> dict[str, str]:
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """A Java property file in ASCII. Java reads one as Latin-1, with escapes for other letters."""
+    """A Java property file in ASCII: Java reads Latin-1, with escapes for other characters."""
     return "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
 
 

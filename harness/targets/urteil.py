@@ -28,7 +28,7 @@ class UrteilTarget:
     has_zookeeper: bool = True
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
-        """Nothing: the broker begins with an empty directory."""
+        """Does nothing: the broker starts with an empty directory."""
 
     def knows_setting(self, setting: str) -> bool:
         return True

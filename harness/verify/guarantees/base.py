@@ -20,7 +20,8 @@ EPOCH = 1 << 32
 """Packed columns: leader epoch * EPOCH + batch CRC, producer epoch * EPOCH + sequence."""
 
 ALWAYS = "1 = 1"
-"""The condition of an excuse for every violation: the guarantee counts, and never fails."""
+"""The condition of an excuse that permits every violation: the guarantee counts, and never
+fails."""
 
 OTHER_DUE = """
 (SELECT committed.p, committed.off, committed.slot, committed.bucket, committed.value_id,
@@ -37,7 +38,7 @@ OTHER_DUE = """
    AND (slots.visible = 1 OR committed.slot IS NOT NULL))
 """
 """Records of committed transactions, and the last values of keys in compacted topics, which no
-cleaner of any replica may ever have taken."""
+cleaner of any replica may have removed."""
 
 DUE = f"""
 (SELECT slots.p, slots.off, slots.slot, slots.bucket, slots.value_id, slots.grps
@@ -45,13 +46,13 @@ DUE = f"""
  WHERE slots.visible = 1
  UNION ALL SELECT other_due.* FROM {OTHER_DUE} other_due)
 """
-"""Records that every reader must receive, and had to at any time since they were committed."""
+"""Records that every reader must receive, at any time since their commit."""
 
 DERIVED = "The query selects rows of a table that plain Python derives from the small evidence."
 """Why most guarantees of availability and of the controller's tasks have no reference check."""
 
 RECORDS = ("sends", "reads", "replicas", "logs", "passes", "states", "clients")
-"""What most guarantees rest on: slots and values are made of these."""
+"""The evidence behind `slots` and `records`, on which most guarantees rest."""
 
 
 class Occasion(Enum):
@@ -96,10 +97,9 @@ class Excuse:
     reason: str
     """The reason as reports show it."""
     reads: tuple[str, ...] = ()
-    """Tables, and columns of derived tables (`partitions.unclean_on`), behind the condition."""
+    """Tables, and columns of derived tables (`partitions.unclean_on`), that the condition reads."""
     permits: tuple[Permit, ...] = ()
-    """The permits of settings and faults of which one is a precondition; none where the protocol or
-    the moment decides alone."""
+    """One of these permits is a precondition; none if only the protocol or the time decides."""
 
     def only_where(self, condition: str) -> Excuse:
         """The same excuse for rows that fulfil one more condition."""
@@ -117,18 +117,19 @@ def only_where(condition: str, excuses: Iterable[Excuse]) -> tuple[Excuse, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """One promise and how a run shows it broken. All SQL is in Spark's dialect and portable."""
+    """One promise, and the queries that find its violations. All SQL is in Spark's dialect and
+    portable."""
 
     name: str
     rank: int = 1000
     """Place among the guarantees of its subject in reports: the smallest first, then by name."""
     split_from: str = ""
-    """The guarantee that had these sub-kinds in earlier runs: a scenario that requires it there is
-    served by this one, too."""
+    """The guarantee that had these sub-kinds in earlier runs. A scenario that requires them there
+    requires this one."""
     about: str
     """What a violation is, in one line."""
     promise: str
-    """The sentence that is enforced."""
+    """The promise to the user, as a sentence."""
     source: str
     """Where Kafka makes the promise: documentation, KIP, class."""
     sub_kinds: Mapping[str, str]
@@ -139,8 +140,8 @@ class Guarantee:
     """What a healthy cluster does and no query counts: a phrase each, for docs/reference."""
 
     unused_evidence: tuple[str, ...] = ()
-    """Evidence that may show further violations and is not used, with the reason: a sentence each,
-    for docs/reference."""
+    """Unused evidence of further violations, with the reason: a sentence each, for
+    docs/reference."""
 
     occasion: Occasion | None = None
     """What a run must contain for an opportunity; None where sends and reads suffice."""
@@ -149,14 +150,15 @@ class Guarantee:
     opportunities: str
     """A query of one number `n`: the situations that could have shown a violation."""
     violations: str
-    """A query with a row an anomaly: at least sub_kind, p, off, at_ns, until_ns; its other columns
-    go into the finding's record."""
+    """A query with one row for each anomaly: at least sub_kind, p, off, at_ns, until_ns. Its other
+    columns go into the finding's record."""
     excuses: tuple[Excuse, ...] = ()
     """Reasons that permit a violation; the first whose condition is true counts."""
     explain: Explain
     """The finding's sentence from its row, which then also has topic and partition."""
     tie: str = "finding.value_id"
-    """What orders findings of one place and time (alias `finding`), so that engines agree."""
+    """SQL expressions that order findings of one place and time (alias `finding`), so that engines
+    agree."""
 
     compares_times: bool = False
     """Whether a violation rests on times of several clients. Where these cannot be compared, it is
@@ -173,12 +175,13 @@ class Guarantee:
     """Whether a lab that failed may cause a violation, and a slow host cannot."""
 
     requires: tuple[Capability, ...] = ()
-    """What brokers must be able to do. Where they are not, the guarantee is not judged."""
+    """Capabilities of brokers without which the guarantee is not judged."""
     needs: tuple[str, ...] = ("sends",)
     """Evidence tables without which nothing can be judged."""
     reads: tuple[str, ...]
-    """What the queries read beside what excuses read: tables of evidence, derived and shared
-    tables, and columns of derived tables with sources of their own (`partitions.clock_moved`)."""
+    """Tables that the queries read, in addition to those of excuses: tables of evidence, derived
+    and shared tables, and columns of derived tables with sources of their own
+    (`partitions.clock_moved`)."""
     rests_on: tuple[str, ...] = RECORDS
     """Evidence tables behind `slots`, `records` and the like whose damage leaves a violation in
     doubt."""
@@ -192,7 +195,7 @@ class Guarantee:
     reference: Reference | None = None
     """The meaning of `violations` in plain Python over small histories (reference.py)."""
     no_reference: str = ""
-    """Why a reference check makes no sense."""
+    """The reason for which there is no reference check."""
     reference_covers: tuple[str, ...] = ()
     """The sub-kinds that the reference check finds; empty for all."""
     reference_leaves_out: str = ""
@@ -200,7 +203,7 @@ class Guarantee:
     not find."""
 
     reference_subject: str = ""
-    """An SQL expression over a violation's row (alias `violation`), a text: what distinguishes
+    """An SQL expression over a violation's row (alias `violation`), a text that distinguishes
     violations of one place (`Violation.subject`)."""
 
     def __post_init__(self) -> None:
@@ -222,25 +225,25 @@ class Guarantee:
 
     @property
     def permitted_expression(self) -> str:
-        """An expression over a violation's row (alias `violation`): why it is permitted,
+        """An SQL expression over a violation's row (alias `violation`): the reason that permits it,
         or NULL."""
         cases = " ".join(f"WHEN {excuse.when} THEN '{excuse.reason}'" for excuse in self.excuses)
         return f"CASE {cases} END" if cases else "CAST(NULL AS STRING)"
 
     def evidence(self) -> frozenset[str]:
         """Every evidence table whose damage may cause a violation, or hide what excuses it."""
-        from urteil.harness.verify.provenance import sources  # needs Arrow, which a reader need not
+        from urteil.harness.verify.provenance import sources  # it imports Arrow
 
         reads = {*self.reads, *(name for excuse in self.excuses for name in excuse.reads)}
         return frozenset({*self.rests_on, *self.needs}.union(*map(sources, reads)))
 
     def judged_violations(self) -> str:
-        """The violations, each with its permission."""
+        """The query of violations, each with the reason that permits it."""
         permitted = f"{self.permitted_expression} AS permitted"
         return f"SELECT violation.*, {permitted} FROM ({self.violations}) violation"
 
     def tally(self) -> str:
-        """One row: opportunities, violations, and anomalies that are permitted."""
+        """A query of one row: opportunities, violations, and permitted anomalies."""
         return (
             "SELECT CAST(opportunities.n AS BIGINT) AS opportunities, "
             "counts.n - counts.permitted AS violations, "
@@ -250,7 +253,7 @@ class Guarantee:
         )
 
     def first(self, limit: int) -> str:
-        """The first findings, violations before what is permitted."""
+        """The query of the first findings, violations before permitted ones."""
         return (
             f"SELECT finding.* FROM ({self.judged_violations()}) finding ORDER BY "
             "CASE WHEN finding.permitted IS NULL THEN 0 ELSE 1 END, "
@@ -278,5 +281,5 @@ def place(row: Mapping[str, Any]) -> str:
 
 
 def acks(row: Mapping[str, Any]) -> str:
-    """`acks=all`, as people write it."""
+    """`acks=all` or `acks=N`."""
     return f"acks={'all' if row['acks'] == -1 else row['acks']}"

@@ -1,8 +1,9 @@
-"""Excuses for missing and displaced records: what acks, elections and disks may take away.
+"""Excuses for missing and displaced records: losses by acks, elections and disks.
 
-The conditions read columns of the violation's row: `acks`, `n_reads` (how many readers received the
-record), `any_floor` and `unclean_floor` (where leader epochs, and unclean ones, began after its
-send), `unclean_on`, and `lost_floor` (from where on faults destroyed every in-sync replica).
+The conditions read columns of the violation's row: `acks`, `n_reads` (the number of readers that
+received the record), `any_floor` and `unclean_floor` (the offsets at which leader epochs, and
+unclean ones, began after its send), `unclean_on`, and `lost_floor` (the offset from which on faults
+destroyed every in-sync replica).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import Excuse, only_where
 
 LOST_RECORDS = (Permit.UNCLEAN_ELECTION, Permit.LOST_DISKS)
-"""What takes committed records from a partition (`partitions.spoilt_ns`)."""
+"""Permits under which a partition may lose committed records (`partitions.spoilt_ns`)."""
 
 ACKS_ZERO = Excuse(
     when="violation.acks = 0 AND violation.n_reads = 0",
@@ -64,7 +65,7 @@ def lost_disks(off: str = "violation.off") -> Excuse:
 
 
 def losable(off: str = "violation.off") -> tuple[Excuse, ...]:
-    """Everything that may take away one acknowledged record."""
+    """All excuses for the loss of one acknowledged record."""
     return (ACKS_ZERO, truncation(off), unclean_election(off), lost_disks(off))
 
 
@@ -77,8 +78,9 @@ def _losses(shown_ns: str) -> tuple[Excuse, ...]:
 
 
 LOSSES = _losses("violation.at_ns")
-"""An unclean election or a disk took the record: it was known (`at_ns`) before every replica had
-learnt of that (`spoilt_ns`)."""
+"""Losses by an unclean election or a disk: the record was known (`at_ns`) before all replicas knew
+of the loss (`spoilt_ns`)."""
 
 LOSSES_SHOWN = _losses("violation.known_ns")
-"""The same where `at_ns` is when the loss showed, and `known_ns` is the time of the record."""
+"""The same if `at_ns` is the time at which the loss was observed, and `known_ns` the time of the
+record."""

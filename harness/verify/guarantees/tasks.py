@@ -1,7 +1,7 @@
 """Guarantees over the derived table `cluster_tasks`: tasks of the cluster, done in time or overdue.
 
-A row names the duty (`asked`) and, where it is not done, the state that remained (`stands`).
-`derived/admin_tasks.py` says when a duty counts.
+A row names the task (`asked`) and, if it is not done, the state that remained (`stands`).
+`derived/admin_tasks.py` defines when a task counts.
 """
 
 from __future__ import annotations

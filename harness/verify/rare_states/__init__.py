@@ -1,6 +1,6 @@
-"""The rare states whose reaching is counted in every run, by room.
+"""The rare states that are counted in every run, by subject.
 
-A room is a module of this package with its `STATES`; the other modules hold what all rooms share.
+Each module of `ROOMS` has its `STATES`; the other modules are shared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ORDER = (
 ROOMS: dict[str, tuple[RareState, ...]] = {
     room: import_module(f"{__name__}.{room}").STATES for room in _ORDER
 }
-"""Room to its states, in the order of reports."""
+"""Subject (a module of this package) to its states, in the order of reports."""
 
 STATES: dict[str, RareState] = {state.name: state for states in ROOMS.values() for state in states}
 """Name to state, in the order of reports."""

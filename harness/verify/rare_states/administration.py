@@ -8,7 +8,7 @@ _WITHOUT_BROKER = """SELECT DISTINCT admin_ops.invoke_ns, admin_ops.subject FROM
     JOIN broker_absences ON broker_absences.gone_ns < admin_ops.invoke_ns
       AND broker_absences.back_ns > admin_ops.invoke_ns
     WHERE admin_ops.act"""
-"""Acts that were requested while a broker was without registration."""
+"""Acts that were requested while a broker was not registered."""
 _ON_TOPICS = (
     "('create', 'delete', 'add partitions', 'config', 'reassign', 'elect preferred', 'quota')"
 )

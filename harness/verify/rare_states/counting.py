@@ -1,8 +1,8 @@
 """Counts how often a run reached each rare state.
 
-DuckDB runs every query, also where Spark judges: the counts judge nothing, and one pass over the
-evidence suffices for each. Evidence of earlier versions may lack columns and tables: a missing
-column is null in every row, and a state that reads a table without rows is not counted.
+DuckDB runs every query, even if Spark judges the run: the counts judge nothing, and each needs one
+pass over the evidence. Evidence of earlier versions may lack columns and tables: a missing column
+is null in every row, and a state that reads a table without rows is not counted.
 """
 
 from __future__ import annotations
@@ -111,9 +111,10 @@ DECLARED = blake2b(repr((STATES, VIEWS, MACROS)).encode(), digest_size=8).hexdig
 
 
 def saved_counts(run_dir: Path) -> StateCounts:
-    """The counts in the run's file; counted and saved first if that is missing, unreadable or of
-    other declarations. Raises OSError, msgspec.MsgspecError and pa.ArrowException for a run whose
-    facts or small evidence cannot be read, and ValueError for one without evidence."""
+    """The counts in the run's file. They are counted and saved first if the file is missing,
+    unreadable or of other declarations. Raises OSError, msgspec.MsgspecError and pa.ArrowException
+    for a run whose facts or small evidence cannot be read, and ValueError for one without
+    evidence."""
     counts = load_counts(run_dir)
     if counts is not None and counts.declared == DECLARED:
         return counts
@@ -125,7 +126,7 @@ def save_counts(run_dir: Path, facts: RunFacts) -> StateCounts:
     if not evidence.files(run_dir, "manifest"):
         raise ValueError("its evidence was not collected")
     counts = count_states(run_dir, facts)
-    with suppress(OSError):  # a folder of others may be read-only
+    with suppress(OSError):  # another user's folder may be read-only
         save(run_dir / FILE, counts)
     return counts
 

@@ -1,4 +1,4 @@
-"""Rare states of leaders: how they lose the lead, and who follows them."""
+"""Rare states of leaders: how they lose their leadership, and who succeeds them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A mirror lacks only the end of its source.
 
-MirrorMaker copies the records of a partition in order and resumes where it had committed, so at any
-moment the mirror holds a prefix of the source. When the source's cluster is lost, exactly the
-records behind that prefix are lost (the recovery point). A missing record with a mirrored one
-behind it was skipped."""
+MirrorMaker copies the records of a partition in order and resumes at its committed offset, so at
+any moment the mirror holds a prefix of the source. If the source's cluster is lost, exactly the
+records behind that prefix are lost (the recovery point). If a record is missing and a later one was
+mirrored, MirrorMaker skipped the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FROM ({PAIRS}) pairs
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Of the records that a source finally holds once, none before the last mirrored one lacks."""
+    """Each record that the source finally holds once, before the last mirrored one, has a copy."""
     for mirror in history.derived_rows("mirrors"):
         pairs = pairs_of(history, mirror)
         reached = max((pair.offset for pair in pairs if pair.copy), default=-1)

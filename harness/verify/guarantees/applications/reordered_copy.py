@@ -2,8 +2,8 @@
 
 Records of one key and partition reach the application in the order of their offsets. Their copies,
 by one idempotent producer into one partition, then have the same order. An application that
-processes again what it did not commit repeats copies behind later ones, so the first copy of each
-record counts."""
+reprocesses uncommitted records repeats copies behind later ones, so the first copy of each record
+counts."""
 
 from __future__ import annotations
 

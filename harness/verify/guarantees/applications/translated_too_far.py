@@ -1,10 +1,10 @@
 """A translated offset skips no record that the group has not processed.
 
 MirrorMaker translates the committed offsets of groups and commits them in the other cluster, so
-that a consumer can go on there. Offsets of a mirror are not those of its source, so the translation
-is judged by the copies themselves: below the translated offset, no copy may be of a record at or
-behind the group's position in the source. The lab reads the translated offsets again and again.
-The group's position at a read is the highest offset that a member had begun to commit by then."""
+that a consumer can continue there. Offsets of a mirror are not those of its source, so the
+translation is judged by the copies: below the translated offset, no copy may be of a record at or
+behind the group's position in the source. The lab reads the translated offsets repeatedly. The
+group's position at a read is the highest offset that a member had begun to commit by then."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FROM events
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Below a translated offset no copy is the last one of a record that the group had still to
-    process."""
+    """The last copy of a record that the group has not processed is not below a translated
+    offset."""
     for mirror in history.derived_rows("mirrors"):
         pairs = pairs_of(history, mirror)
         for row in history.derived_rows("translations"):

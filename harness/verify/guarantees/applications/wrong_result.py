@@ -1,10 +1,9 @@
-"""What an application computes equals the same computed from its input.
+"""An application's results equal those computed from its input.
 
-An application's results (counts, windows, joins, rows in a database) carry no name of the records
-that they rest on. So the expected results are computed anew, by a query that the application
-declares, from the records that its input finally holds (`harness/verify/expected_outputs.py`). They
-are compared with what the application wrote: in a table the last row of each key, in a stream every
-row."""
+Results (counts, windows, joins, rows in a database) do not name the records that they rest on. So a
+query that the application declares computes the expected results from the records that its input
+finally holds (`harness/verify/expected_outputs.py`). They are compared with what the application
+wrote: in a table with the last row of each key, in a stream with every row."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ numbered AS (
     ROW_NUMBER() OVER (PARTITION BY outputs.sink, COALESCE(outputs.key, '')
       ORDER BY outputs.position DESC, outputs.value DESC) AS age
   FROM outputs JOIN sinks ON sinks.sink = outputs.sink),
--- what counts of each key
+-- the rows of each key that are compared
 actual AS (
   SELECT numbered.sink, numbered.key, MAX(numbered.mode) AS mode, COUNT(*) AS copies,
     MIN(numbered.value) AS low, MAX(numbered.value) AS high, MAX(numbered.position) AS position

@@ -1,12 +1,12 @@
 """A live group, or a live reader without a group, receives the acknowledged records.
 
-Judged in undisturbed intervals: no fault acted, no leader was elected, and no member joined,
-left, paused or resumed. Within one, a group may stand still for twice its session timeout and 10
-s (and max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final reader
-for 30 s. The pending records were acknowledged with acks=all before the interval, lie in the
-final log at their offsets, and no member was ever beyond them. All members polled until the end:
-a client that hangs is not a finding. Readers of committed records are judged only in runs without
-transactions."""
+Judged in undisturbed intervals: no fault acted, no leader was elected, and no member joined, left,
+paused or resumed. In such an interval a group may receive nothing for twice its session timeout and
+10 s (and max.poll.interval.ms more while a member does not poll), a reader for 20 s, a final reader
+for 30 s. The pending records were acknowledged with acks=all before the interval, are in the final
+log at their offsets, and no member's position was ever beyond them. All members polled until the
+end: a client that hangs is not a finding. Readers of committed records are judged only in runs
+without transactions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A live reader that stood still for its time lacks no record that waited for it so long."""
+    """A live reader that received nothing for its bound has no pending record as old as that."""
     for partition in history.partitions:
         for still in partition.derived_rows("undisturbed_intervals"):
             since_ns = still.to_ns - still.bound_ns

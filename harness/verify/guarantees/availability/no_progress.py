@@ -1,14 +1,14 @@
 """A cluster with a majority of its nodes continues to serve.
 
-Judged only where the scenario declares that its settings survive its faults. These are crashes
-and full isolations of a minority (ZooKeeper included), and one broker that cannot reach another
-while that one can reach it (a follower that cannot fetch has to leave the ISR). Each is judged
+Judged only where the scenario declares that its settings survive its faults. These are crashes and
+full isolations of a minority (ZooKeeper included), and one broker that cannot reach another while
+the other can reach it (a follower that cannot fetch must leave the ISR). Each fault is judged
 alone, on a complete cluster, from session timeout plus 1.5 x replica.lag.time.max.ms on, or from
-when a client gives up on the old leader, if that is later; and only while a client was sending
-to the partition for the last two seconds of that time.
+the time at which a client abandons the old leader, if that is later. A client must have sent to the
+partition during the last two seconds of that time.
 
-After healing, with all replicas back, records for which two producers still wait have to be
-acknowledged, or other records of that partition. Also without faults: a partition whose replicas
+After healing, with all replicas back, records for which two producers still wait must be
+acknowledged, or other records of that partition. Also without faults, a partition whose replicas
 are all in sync does not stop, and not all transactions fail."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ JOIN (SELECT DISTINCT progress.n, progress.p
           AND attempts.last_ns >= progress.from_ns) attempted_faults
   ON attempted_faults.n = progress.n AND attempted_faults.p = progress.p
 """
-"""Faults and partitions to which clients were sending at the end, and had sent before."""
+"""Faults and partitions to which clients sent before the fault and at its end."""
 
 _RESUMED = f"""
 FROM (SELECT progress.*, COALESCE(acked_ticks.n, 0) AS beats,
@@ -83,7 +83,7 @@ FROM (SELECT silences.p, silences.since_ns, silences.to_ns,
       GROUP BY silences.p, silences.since_ns, silences.to_ns) standstills
 WHERE standstills.waiting > 1
 """
-"""Partitions without a fault for which two producers waited longer than they may have to."""
+"""Partitions without a fault for which two producers waited longer than the bound."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

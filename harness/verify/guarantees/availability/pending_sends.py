@@ -1,4 +1,4 @@
-"""How long which clients wait for the answer to a send, for reference checks."""
+"""How long clients wait for the answer to a send, for reference checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urteil.harness.verify.reference import Row, SmallHistory
 
 
 def end_of_wait_ns(history: SmallHistory, send: Row) -> int:
-    """Until when a client waits for the answer to a send: a killed client waits no more."""
+    """The end of the wait for the answer to a send; a killed client does not wait."""
     if send.complete_ns is not None:
         return int(send.complete_ns)
     is_killed = any(row.client == send.client for row in history.derived_rows("killed"))
@@ -15,7 +15,7 @@ def end_of_wait_ns(history: SmallHistory, send: Row) -> int:
 
 
 def is_refused(send: Row) -> bool:
-    """Whether a broker refused a send for its content."""
+    """Whether a broker rejected a send for its content."""
     error = (send.error or "").replace("_", "").upper()
     return send.outcome == "fail" and any(word in error for word in REFUSALS)
 

@@ -1,10 +1,10 @@
-"""A send is acknowledged as soon as the in-sync replicas have it.
+"""A send is acknowledged as soon as the in-sync replicas have its record.
 
-A broker that forgets a waiting request until its time is over, or until another one wakes it, loses
-nothing and stalls nothing: some sends only take long. What is long is measured by the producer's
-own calm. Only times count in which no fault acted, every replica of the partition was in sync and
-few tasks wanted to run. A machine that pauses delays all sends of one moment. So the moments
-are counted in which acknowledgements were late, and not the sends."""
+A broker may overlook a waiting request until it times out, or until another request triggers it.
+That loses no record and stalls no partition: some sends only take long. A wait is long compared
+with the producer's median wait in undisturbed intervals. Only times count in which no fault acted,
+every replica of the partition was in sync and few tasks were runnable. A machine that pauses delays
+all sends of one moment. So the check counts moments with late acknowledgements, not sends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, subjec
 
 _TICK_NS = SECOND_NS // 10
 _MOST = 50
-"""One moment of so many may be late."""
+"""One moment in 50 may be late."""
 _FEW = 10
-"""Late moments count from the tenth part of the required ones on: the machine may have paused."""
+"""A finding needs late moments of a tenth of the required ones: the machine may have paused."""
 _TIMES = 10
-"""How many times as long as the median wait a late one is."""
+"""A late wait is this many times the median wait."""
 
 _WAITS = """
 SELECT records.client, records.session, records.sent_p, records.invoke_ns, records.complete_ns,
@@ -33,8 +33,8 @@ FROM records
 JOIN (SELECT DISTINCT calm_sends.client, calm_sends.session FROM calm_sends) producers
   ON producers.client = records.client AND producers.session = records.session
 WHERE records.outcome = 'ok' AND records.acks = -1 AND records.txn IS NULL"""
-"""How long each record waited since its send, or since the acknowledgement before it in its
-partition: a producer that is behind sends later than it was told to."""
+"""The wait of each record, from its send or from the previous acknowledgement in its partition: a
+producer with a backlog sends late."""
 
 _MOMENTS = f"""
 SELECT calm_sends.client, calm_sends.session, calm_sends.least, calm_sends.late_ns,
@@ -80,7 +80,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Few moments of a producer bring acknowledgements that took many times as long as most."""
+    """Few moments of a producer have acknowledgements that took many times the median wait."""
     moments: dict[tuple[str, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     limits: dict[tuple[str, int], Row] = {}
     for partition in history.partitions:

@@ -1,12 +1,12 @@
 """A fetch is answered as soon as there is a record for it.
 
-A client library hides when its fetches were answered, so the age of what it delivers is judged: how
-long after its acknowledgement a record is returned by a poll. Only polls of readers that had
-received everything before count, since a reader that is behind may be slow itself. A fetch that
+Client libraries do not expose when fetches are answered. So the check judges the age of a delivered
+record: the time from its acknowledgement to the poll that returns it. Only polls of readers that
+had received everything before count, since a reader with a backlog may be slow itself. A fetch that
 no append completes is answered at the end of its wait, `fetch.max.wait.ms`.
 
-On a busy machine some polls are that late, too. So only times count in which no fault acted, every
-replica was in sync and few tasks wanted to run, and the share of late polls must be high."""
+On a busy machine some polls are as late. So only times count in which no fault acted, every replica
+was in sync and few tasks were runnable, and the share of late polls must be high."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _MOST = 50
-"""One poll of so many may be late."""
+"""One poll in 50 may be late."""
 _FEW = 10
-"""Late polls count from the tenth part of the required polls on: the machine may have paused."""
+"""A finding needs late polls of a tenth of the required ones: the machine may have paused."""
 
 _STEPS = """
 SELECT partitions.p, polls.client, polls.session, polls.poll, polls.complete_ns,
@@ -31,7 +31,7 @@ SELECT partitions.p, polls.client, polls.session, polls.poll, polls.complete_ns,
 FROM polls JOIN partitions ON partitions.topic_id = polls.topic_id
   AND partitions.partition = polls.partition
 WHERE polls.outcome = 'ok'"""
-"""Polls with records of a partition, each with the time of the one before."""
+"""Polls with records of a partition, each with the time of the previous poll."""
 
 _AGES = f"""
 SELECT calm_reads.client, calm_reads.session, calm_reads.late_ns, calm_reads.least, steps.poll,

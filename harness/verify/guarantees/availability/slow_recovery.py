@@ -1,8 +1,8 @@
-"""After a fault is healed, the cluster becomes whole before the scenario's deadline.
+"""After a fault is healed, the cluster becomes healthy before the scenario's deadline.
 
-A cluster is whole when each partition has a leader and its complete ISR. A fault during whose
-recovery another one began is measured and not judged; nor is one that the run did not observe until
-the deadline (`derived/impact.py`)."""
+A cluster is healthy when each partition has a leader and its complete ISR. A recovery during which
+another fault began is measured and not judged; nor is a recovery judged that the run did not
+observe until the deadline (`derived/impact.py`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="slow_recovery",
     rank=30,
-    about="after healing, the cluster was not whole at the deadline",
+    about="after healing, the cluster was not healthy at the deadline",
     promise="After a failure each partition has a leader again, and a replica that left the "
     "in-sync set catches up and joins it again.",
     source="Kafka documentation, 4.7 Replication; the deadline is the scenario's",

@@ -1,14 +1,13 @@
-"""A partition whose leader is up and in reach acknowledges records.
+"""A partition whose leader is alive and reachable acknowledges records.
 
-`no_progress` judges faults alone, on a complete cluster, where the scenario says that its settings
-survive them. This guarantee judges every run. It asks of each partition for which times the faults
-and the settings explain that nothing was acknowledged (`derived/writable_intervals.py`), and judges
-the others: no fault acts on the leader, the controller or their links, and the ISR is as large as
-it must be. Other brokers may be dead or cut off at the same time, and clocks may be wrong.
+`no_progress` judges faults alone, on a complete cluster, where the scenario declares that its
+settings survive them. This guarantee judges every run. `derived/writable_intervals.py` finds the
+times in which neither faults nor settings explain a partition without acknowledgements: no fault
+acts on the leader, the controller or their links, and the ISR is as large as it must be. Other
+brokers may be dead or cut off at the same time, and clocks may be wrong.
 
-A silence counts from the last acknowledgement, or from when nothing hindered the partition any
-more, if that is later. Two producers must have tried from its beginning to the bound: one alone may
-have hung."""
+A silence counts from the last acknowledgement, or from the begin of the writable interval, if that
+is later. Two producers must have waited from its begin to the bound: a single one may have hung."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from urteil.harness.verify.limits import FOREVER_NS, REFUSED, WAITS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _BEGINS_NS = 2_000_000_000
-"""So long after the begin of a silence its producers may begin to wait."""
+"""Producers must begin to wait within this time after the begin of a silence."""
 
 _SILENCES = f"""
 SELECT intervals.p, intervals.bound_ns, intervals.leader, intervals.wall_clock,
@@ -40,8 +39,7 @@ FROM writable_intervals intervals JOIN (
   FROM ticks WHERE ticks.p IN (SELECT p FROM writable_intervals)) pauses ON pauses.p = intervals.p
 WHERE LEAST(intervals.to_ns, pauses.next_ns) - GREATEST(intervals.from_ns, pauses.last_ns)
   >= intervals.bound_ns"""
-"""Times between two acknowledgements of a partition, or behind the last one, that are longer than
-it may stand still, as far as nothing hinders it."""
+"""Times without an acknowledgement that exceed the bound, within writable intervals."""
 
 _TRIED = f"""
 SELECT silences.p, silences.since_ns, silences.until_ns, silences.leader, silences.wall_clock,
@@ -56,7 +54,7 @@ GROUP BY silences.p, silences.since_ns, silences.until_ns, silences.bound_ns, si
   silences.wall_clock, records.client
 HAVING MIN(records.invoke_ns) <= silences.since_ns + {_BEGINS_NS}
   AND MAX({WAITS}) >= silences.since_ns + silences.bound_ns"""
-"""Plain producers that tried all the while."""
+"""Plain producers that waited throughout a silence."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -68,8 +66,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Between two acknowledgements of a partition that nothing hinders, no two producers try for
-    longer than it may stand still."""
+    """Between two acknowledgements within a writable interval, no two producers wait for longer
+    than the bound."""
     plain = plain_producers(history)
     for partition in history.partitions:
         acks_ns = sorted(

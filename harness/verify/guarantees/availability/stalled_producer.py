@@ -1,9 +1,10 @@
-"""A producer receives the answers to its records where nothing hinders it.
+"""A producer receives the answers to its records while nothing prevents it.
 
-`stalled_partition` judges two producers that wait while nobody receives an answer. Here one
-suffices, and others may be served meanwhile: a broker may treat one connection, one producer id or
-one record differently. Judged are the same times (`derived/writable_intervals.py`), and each record
-that waits in one for as long as its partition may stand still."""
+`stalled_partition` judges two producers that wait while the partition acknowledges nothing. Here
+one suffices, and others may receive answers meanwhile: a broker may treat one connection, one
+producer id or one record differently. Judged are the same intervals
+(`derived/writable_intervals.py`), and each record that waits in one for the bound of its
+partition."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ JOIN clients ON clients.client = records.client AND clients.session = records.se
   AND clients.kind = 'producer' AND clients.transactional_id IS NULL
 WHERE clients.end_ns >= GREATEST(intervals.from_ns, records.invoke_ns)
   + intervals.bound_ns"""
-"""Waits of plain producers in the times in which nothing hinders the partition."""
+"""Waits of plain producers within writable intervals."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -44,7 +45,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No record of a live producer waits as long as its partition may stand still."""
+    """No record of a live producer waits for the bound of its partition."""
     plain = plain_producers(history)
     for partition in history.partitions:
         for free in partition.derived_rows("writable_intervals"):

@@ -1,7 +1,7 @@
-"""No broker exits by itself, and no controller of KRaft with a node of its own.
+"""No broker exits by itself, nor does a KRaft controller that is a node of its own.
 
-Judged are nodes whose process the lab started and watched. Where a fault may end a node (a full
-disk, no file descriptors, its last log directory gone), the lab expects the exit."""
+Judged are nodes whose process the lab started and watched. The lab expects the exit if a fault may
+end a node (a full disk, no file descriptors, the loss of its last log directory)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The cleaner changes neither the active segment nor records younger than min.compaction.lag.ms.
 
-This holds on every replica. A replica that fetched its log anew from a cleaned one may hold the
-records in fewer segments. A segment therefore counts as active from the offset where the last
-segment of any replica begins. If the final leader's log does not show its own, the active
-segment is the last of several that hold records."""
+This holds on every replica. A replica that fetched a cleaned log again may hold the records in
+fewer segments. So a segment counts as active from the offset where the last segment of any replica
+begins. If the final leader's log does not show its active segment, the last of several segments
+that hold records counts."""
 
 from __future__ import annotations
 

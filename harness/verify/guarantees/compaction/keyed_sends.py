@@ -47,7 +47,8 @@ class KeyedSend:
 
     @cached_property
     def offset(self) -> int | None:
-        """The offset of its record: a producer without idempotence may have written it again."""
+        """The offset of its record; a producer without idempotence may have written the record
+        again."""
         acknowledged = acknowledged_offset(self.row)
         if (
             self.logged_offsets
@@ -63,7 +64,7 @@ class KeyedSend:
 
     @property
     def is_unresolved(self) -> bool:
-        """Whether it is unknown if, or where, the record is."""
+        """Whether the existence or the place of the record is unknown."""
         row = self.row
         if row.txn is not None and self._history.fate_of(row) != "committed":
             return True
@@ -76,8 +77,8 @@ class KeyedSend:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it was committed for certain: it was acknowledged with a place or, outside
-        transactions, read."""
+        """Whether it was certainly committed: acknowledged with a place or, outside transactions,
+        read."""
         row = self.row
         known = acknowledged_offset(row) is not None or bool(self.logged_offsets)
         if row.outcome == "fail":
@@ -88,15 +89,16 @@ class KeyedSend:
 
     @property
     def logs_over(self) -> int:
-        """The logs that cover its offset."""
+        """The number of logs that cover its offset."""
         offset = self.offset
         return sum(offset is not None and (row.log_start or 0) <= offset < (row.log_end or 0)
                    for row in self.partition.logs)  # fmt: skip
 
     @property
     def is_unserved(self) -> bool:
-        """Whether a final pass over its one place in the final leader's log lacks it. Of a
-        committed transaction: or readers of committed records received it nowhere in all passes."""
+        """Whether a final pass over its only place in the final leader's log lacks it. A record of
+        a committed transaction is also unserved if at no place all passes of readers of committed
+        records delivered it."""
         if len(self.logged_offsets) != 1:
             return False
         offset, value = self.logged_offsets[0], self.value_id
@@ -154,8 +156,8 @@ class Key:
         return not any(send.is_unresolved for send in self.sends)
 
     def latest(self, *, tombstone: bool) -> Iterator[KeyedSend]:
-        """The last record of the key that was committed for certain, if no other is the last, or
-        if the log lacks the last one, whichever it is."""
+        """The last certainly committed record of the key. Nothing if an unresolved send may be
+        later, unless the log shows neither of them."""
         known = [send for send in self.sends if send.is_sure]
         last = max((send.offset for send in known if send.offset is not None), default=None)
         if last is None or last < self.partition.start:
@@ -167,8 +169,8 @@ class Key:
                 yield send
 
     def _lacks_all_from(self, offset: int) -> bool:
-        """Whether the log shows no record of the key at or behind an offset, though one must be
-        there: no unresolved tombstone, no election and no disk explains it."""
+        """Whether the log shows no record of the key at or behind an offset, though it must: no
+        unresolved tombstone, no unclean election and no lost disk explains that."""
         part = self.partition.part
         is_explained = part.unclean_on or part.lost_floor is not None
         has_open_tombstone = any(send.is_unresolved and send.is_tombstone for send in self.sends)
@@ -176,7 +178,7 @@ class Key:
         return not is_explained and not has_open_tombstone and shown < offset
 
     def shown_values(self) -> Iterator[tuple[str, KeyedSend]]:
-        """Place and value that the key has in the end: in the log, and in each final pass."""
+        """The final value of the key with its place: in the log, and in each final pass."""
         for send in self.sends:
             if send.logged_offsets and send.offset == self.shown_offset and not send.is_tombstone:
                 yield "in the log", send
@@ -193,7 +195,8 @@ class Key:
                 yield send
 
     def outdated_values(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:
-        """Values from before the last record that the key shows, each with the place."""
+        """Values that the key shows and that are older than its last record, each with its
+        place."""
         first_places: dict[str, tuple[str, KeyedSend]] = {}
         for latest in self.latest(tombstone=tombstone):
             for place, send in self.shown_values():
@@ -224,7 +227,7 @@ def keys_in(partition: Partition) -> Iterator[Key]:
 
 def kept_records(partition: Partition) -> set[tuple[int, str]]:
     """Offset and value of each record in the final leader's log that no cleaner of any replica may
-    ever have taken: the last value of its key."""
+    have removed: the last value of its key."""
     last_values = {
         send.value_id
         for key in keys_in(partition)

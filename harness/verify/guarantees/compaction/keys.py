@@ -15,16 +15,16 @@ WHOSE = """keyed.acks, keyed.n_reads, partitions.unclean_on,
 COMMITTED = "LEFT JOIN committed ON committed.value_id = keyed.value_id"
 UNSERVED = """(keyed.log_slots = 1 AND (keyed.unserved = 1
   OR (committed.value_id IS NOT NULL AND keyed.rc_asked = 1 AND keyed.rc_whole = 0)))"""
-"""Of a value that the final leader has once: a complete final pass over it did not deliver it; of
-one in a transaction that was committed, one of readers of committed records, too."""
+"""A value that the final leader has once, and that a complete final pass over its offset did not
+deliver. For a committed transaction, passes of readers of committed records count, too."""
 
 LAST = """keyed.sure = 1 AND keyed.off = keyed.sure_off
   AND (keyed.open_n = 0 OR (keyed.open_tombstones = 0 AND partitions.unclean_on = 0
     AND partitions.lost_floor IS NULL AND COALESCE(keyed.shown_off, -1) < keyed.off))"""
-"""The last record of a key that was committed for certain. Where the fate of others of its key is
-unknown, each of them may be the last one; but then the log must show it, or this one. So the log
-lacks the last one if it shows none at or behind this one. (Tombstones go in the end, elections and
-disks take what supersedes.)"""
+"""The last certainly committed record of a key. A send of unknown outcome may be later, but then
+the log must show that record, or this one. So the log lacks the last record if it shows none at or
+behind this one. (Tombstones are removed in the end, and elections and disks may destroy a later
+record.)"""
 
 SHOWN = """
 SELECT keyed.p, keyed.key, keyed.off, keyed.value_id, 'in the log' AS place,
@@ -46,11 +46,11 @@ FROM (SELECT keyed.p, keyed.key, reads.client, reads.session, reads.pass, MAX(re
 JOIN keyed ON keyed.p = key_passes.p AND keyed.key = key_passes.key AND keyed.off = key_passes.off
   AND keyed.tombstone = 0
 """
-"""The value that a key has in the end: in the final leader's log, and in each final pass."""
+"""The final value of a key: in the final leader's log, and in each final pass."""
 
 
 def older(latest_is_tombstone: int, *, excused: str = "1 = 1") -> str:
-    """Keys that show a value from before their last acknowledged record, once each."""
+    """Keys that show a value older than their last acknowledged record, one row each."""
     return f"""
 SELECT MIN(shown_values.place) AS sub_kind, shown_values.p, shown_values.off,
   MIN(keyed.invoke_ns) AS at_ns, MIN(keyed.complete_ns) AS until_ns, shown_values.value_id,

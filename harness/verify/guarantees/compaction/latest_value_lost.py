@@ -1,9 +1,9 @@
 """A compacted topic retains at least the last value of every key.
 
-The last record of a key is known where every send of it is resolved: acknowledged with an offset,
-or certainly failed. With unresolved sends, the log must show the last known value, or one of them
-at or behind its place: a log that shows neither lacks the last value, whichever it is. If a value
-was written twice, a reader may receive only the second copy, since the first was cleaned."""
+The last record of a key is known if every send of the key is resolved: acknowledged with an offset,
+or certainly failed. With unresolved sends, the log must show the last known value, or an unresolved
+one at or behind its place: a log that shows neither lacks the last value. If a value was written
+twice, a reader may receive only the second copy, since the cleaner may have removed the first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A tombstone stays for delete.retention.ms, so that readers learn of the deletion.
+"""A tombstone stays for delete.retention.ms, so that readers receive the deletion.
 
-The time is counted from the invocation of its send, which is before the cleaner begins to count.
-Overwritten tombstones may be removed at once. Where a clock was moved, nothing is judged."""
+The time counts from the invocation of its send, which is before the cleaner begins to count.
+Overwritten tombstones may be removed at once. Nothing is judged where a clock was moved."""
 
 from __future__ import annotations
 

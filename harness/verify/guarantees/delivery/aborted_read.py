@@ -34,9 +34,9 @@ JOIN records ON records.value_id = copies.value_id AND records.log_slots = 0
 WHERE copies.control = 'abort'
 """
 """Records whose producer's next marker is an abort: in the final leader's log, or in another
-replica's log where the final leader does not have the record any more (replicas clean on their
-own). Where its own marker was lost, a later one of that producer ends it: of an application's
-transactions nobody knows when they began, but for that."""
+replica's log if the final leader no longer has the record (each replica cleans its log itself). If
+the marker of a transaction was lost, the producer's next marker ends it: nothing else shows when an
+application's transactions began."""
 
 _RECEIVED = """
 JOIN reads ON reads.value_id = {0}.value_id
@@ -51,8 +51,8 @@ FROM ({_MARKED}) marked JOIN records ON records.value_id = marked.value_id
 LEFT JOIN txn_p transactions ON transactions.client = records.client
   AND transactions.session = records.session AND transactions.txn = records.txn
 """
-"""Reads under read_committed of records with an abort marker. (What an application copied in vain
-has its value again, where it was copied once more.)"""
+"""Reads under read_committed of records with an abort marker. (A repetition of an aborted copy has
+the same value.)"""
 
 _OF_ABORTED = """
 FROM records JOIN txn_p transactions ON transactions.client = records.client
@@ -67,7 +67,7 @@ LEFT JOIN ({_MARKED}) marked ON marked.p = partitions.p AND marked.off = reads.o
 WHERE marked.p IS NULL
 """
 """Reads under read_committed of records whose client never requested the commit of their
-transaction. No log has to have the record or its marker in the end: they may be cleaned or
+transaction. The final logs need not have the record or its marker: they may be cleaned or
 deleted."""
 
 _JUDGED = (
@@ -94,8 +94,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """What certainly failed is nowhere, and no reader of committed records receives a record whose
-    producer's next marker is an abort, or whose client aborted its transaction."""
+    """A record whose send certainly failed is nowhere, and no reader of committed records receives
+    a record whose producer's next marker is an abort, or whose client aborted its transaction."""
     for send in history.sends:
         reads, copies = history.reads_of[send.value_id], history.copies_of[send.value_id]
         if send.outcome == "fail" and not send.ambiguous and (reads or copies):
@@ -123,7 +123,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 def _aborted_records(partition: Partition) -> Iterator[tuple[int, str]]:
     """Offset and value of each record whose producer's next marker is an abort: in the final
-    leader's log, and in other logs for what the final leader has no more."""
+    leader's log, and in other logs if the final leader no longer has the record."""
     for broker in {row.broker for row in partition.replicas}:
         rows = partition.log_of(broker)
         for n, record in enumerate(rows):

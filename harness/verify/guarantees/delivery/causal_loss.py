@@ -1,4 +1,4 @@
-"""A record does not survive the records that its client knew before it sent it.
+"""If a record survives, so do the records that its client knew when it sent the record.
 
 With acks=all. Violated when a record survives while a record is lost that its client had seen
 acknowledged, or had read, before it sent the surviving one."""
@@ -18,11 +18,12 @@ WHERE records.sent = 1 AND records.acks = -1 AND records.log_slots > 0
   AND (partitions.has_log = 1 OR records.read_asked = 0 OR records.seen_slots > 0)
 GROUP BY records.client
 """
-"""The last record of each client that survives: without logs, one that somebody received, and that
-the complete passes over its place have, if there are any."""
+"""The last surviving record of each client. Without logs a record survives if a reader received it
+and all complete passes over its place, if there are any, delivered it."""
 
 _GONE = "(losses.log_slots = 0 OR losses.final_leader IS NULL)"
-"""Without logs, what was received once and is lost may be known to its readers."""
+"""With logs, only records that the log lacks are known losses; without logs, also records that a
+reader received once."""
 
 _KNEW = f"""
 SELECT 'acknowledged' AS sub_kind, losses.*, losses.client AS knower, losses.until_ns AS knew_ns

@@ -1,12 +1,11 @@
 """A record is read with the checksum and the timestamp with which it was sent.
 
-Timestamps that brokers set themselves are left out. Where no fault damaged a disk, no reader
-gets a batch whose own CRC is wrong. A batch beyond its topic's limits of size or timestamp is
-never appended.
+Timestamps that brokers set themselves are left out. If no fault damaged a disk, no reader receives
+a batch with a wrong CRC. A batch beyond its topic's limits of size or timestamp is never appended.
 
-The size is that of the batch in the final leader's log; batches that the cleaner rewrites are
-left out. A timestamp is compared with the begin and the end of its acknowledged send, with ten
-minutes of tolerance for clocks."""
+The size is that of the batch in the final leader's log; batches that the cleaner rewrites are left
+out. A timestamp is compared with the begin and the end of its acknowledged send, with ten minutes
+of tolerance for clocks."""
 
 from __future__ import annotations
 
@@ -48,10 +47,10 @@ _RETIMED = f"""
  GROUP BY observations.value_id, observations.p, observations.off, observations.foreign_on)
 """
 """Reads and records of the final leader with another timestamp than their send's; `intact` does not
-cover timestamps. The acknowledgement of a duplicate carries the timestamp of its batch, which
-clients take for the record's: then the log's counts. Kafka's own tools do not report the timestamps
-that they send. Where most records have another timestamp than their sends, the sends' timestamps
-mean something else."""
+cover timestamps. The acknowledgement of a duplicate carries the timestamp of its batch, and clients
+report that as the record's: then the log's timestamp counts. Kafka's command-line tools do not
+report the timestamps that they send. If most records have another timestamp than their sends, the
+sends' timestamps mean something else."""
 
 _SLACK_MS = 600_000
 
@@ -80,7 +79,8 @@ _BEYOND = f"""
    AND partitions.clock_moved = 0
    AND (partitions.past_ms IS NOT NULL OR partitions.future_ms IS NOT NULL))
 """
-"""Acknowledged sends whose time was too far away, by which limit; -1 is none, and always taken."""
+"""Acknowledged sends whose timestamp exceeds a limit, with that limit. Timestamp -1 means none and
+is always accepted."""
 
 _BATCHES = """
 (SELECT partitions.p, polls.position_before AS off, MIN(polls.invoke_ns) AS at_ns,
@@ -91,7 +91,7 @@ _BATCHES = """
  WHERE polls.error = 'CorruptRecordError' GROUP BY partitions.p, polls.position_before,
    polls.client)
 """
-"""Where readers were given a batch that they refused for its CRC."""
+"""Batches that readers rejected for their CRC."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -115,10 +115,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A record that a reader received, or that lies on a disk, has the checksum and the time that
-    it was sent with.
+    """A record that a reader received, or that is on a disk, has the checksum and the timestamp
+    with which it was sent.
 
-    Left out: batches, and limits of sizes and times.
+    Left out: batches, and limits of sizes and timestamps.
     """
     for partition in history.partitions:
         reads = partition.reads
@@ -138,11 +138,11 @@ def _is_broken(row: Row) -> bool:
 
 
 def _is_retimed(history: SmallHistory, row: Row) -> bool:
-    """Whether a record has another time than its send.
+    """Whether a record has another timestamp than its send.
 
-    After several attempts the log's time counts: the acknowledgement of a duplicate has the time of
-    its batch. If all that was seen agrees on another time, the acknowledgement is wrong
-    (`misplaced_ack`).
+    After several attempts the log's timestamp counts: the acknowledgement of a duplicate has the
+    timestamp of its batch. If all reads and logs agree on another timestamp, the acknowledgement is
+    wrong (`misplaced_ack`).
     """
     send = history.sends_by_value.get(row.value_id)
     if send is None or row.intact is False:

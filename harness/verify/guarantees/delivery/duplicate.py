@@ -41,7 +41,7 @@ WHERE slots.n_reads > 0
 GROUP BY slots.value_id, slots.p HAVING COUNT(*) > 1
 """
 """Values that readers received at several offsets of a partition, of which the final log and the
-final passes have one at most: a cleaner or retention took the others."""
+final passes have at most one: the cleaner or retention removed the others."""
 
 SPOILED = Excuse(
     when="violation.sub_kind = 'read' AND violation.spoiled = 1",

@@ -2,7 +2,7 @@
 
 Only the end of a poll is known. A read is therefore a violation only if its poll returned before
 the send was invoked or, for readers of committed records, before the commit was. It is permitted
-where the end of an earlier transaction may have reached this one."""
+where a delayed EndTxn of an earlier transaction may have ended this one."""
 
 from __future__ import annotations
 

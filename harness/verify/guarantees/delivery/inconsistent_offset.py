@@ -1,8 +1,7 @@
 """One offset holds one record, for every reader at every time.
 
-The witnesses are reads, the final leader's log and acknowledgements with acks=all.
-Acknowledgements with acks=1 are none: a failover truncates their offsets and reuses them, which
-acks=1 permits."""
+Compared are reads, the final leader's log and acknowledgements with acks=all. Acknowledgements with
+acks=1 are left out: a failover truncates their offsets and reuses them, which acks=1 permits."""
 
 from __future__ import annotations
 

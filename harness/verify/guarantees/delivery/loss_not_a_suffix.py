@@ -1,8 +1,8 @@
 """An unclean election loses a suffix: the records that the new leader lacked from its epoch's
 start.
 
-Judged where an unclean election happened. A lost record below the start of every unclean epoch
-that began after its send is more than any of these elections could lose."""
+Judged where an unclean election happened. A lost record below the start of every unclean epoch that
+began after its send was not lost by one of these elections."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _least_loss(partition: Partition, send: Row) -> int:
-    """From which offset on an unclean election may have lost a send: one after it, or an earlier
-    one of which the broker that answered had not learnt yet."""
+    """The first offset that an unclean election may have lost: an election after the send, or an
+    earlier one that the answering broker did not know yet."""
     for span in partition.derived_rows("floors"):
         if span.from_ns <= send.invoke_ns < span.to_ns:
             spoilt_ns = partition.part.spoilt_ns or 0

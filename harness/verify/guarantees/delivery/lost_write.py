@@ -1,14 +1,13 @@
 """An acknowledged record is in the final log.
 
-A record is lost if it is missing from the final leader's log, or if a complete final pass over
-its offset did not return it.
+A record is lost if it is missing from the final leader's log, or if a complete final pass over its
+offset did not return it.
 
-Not judged: compacted topics (see latest_value_lost), offsets below the log start, and
-acknowledgements without an offset for records that may have been deleted (not sent after a
-record that the log begins with or holds) and for unknown sends that no consumer read.
-
-Losses caused by disks are permitted, but not of records acknowledged so long before that
-`flush.ms` had brought them to every disk (`flushed_ns`)."""
+Not judged: compacted topics (see latest_value_lost), offsets below the log start, and sends of
+unknown outcome that no consumer read. Nor is an acknowledgement without an offset judged if the
+record may have been deleted: the log has no record that was acknowledged before its send. Losses
+caused by disks are permitted, except for records that `flush.ms` had flushed on every replica
+before (`flushed_ns`)."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ WHERE records.sent = 1 AND partitions.compacted = 0
 UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> floors.leader
   AND {0}.invoke_ns < {0}.spoilt_ns
   THEN {0}.least_floor ELSE COALESCE(floors.unclean_floor, 0) END"""
-"""From where on an unclean election may have taken a send: one that began after it, or a former one
-of which the broker that answered had not heard."""
+"""The first offset that an unclean election may have lost: an election after the send, or an
+earlier one that the answering broker did not know yet."""
 
 _ODD = f"""
 FROM irregular_values records JOIN partitions ON records.sent_p = partitions.p {OF_COMMIT}
@@ -93,7 +92,8 @@ LOSABLE = only_where("violation.log_slots = 0", losable(_OFF))
 
 _UNFLUSHED = """violation.acks <> -1 OR violation.outcome <> 'ok'
   OR violation.until_ns >= COALESCE(violation.flushed_ns, 0)"""
-"""Whether a disk may have lost it: acknowledged by all in sync, it was flushed by `flush.ms`."""
+"""Whether a disk may have lost the record. A record that all in-sync replicas acknowledged is
+flushed after `flush.ms`."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -126,10 +126,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """What was acknowledged, or read and not refused, is in the final leader's log, and every final
-    pass over it delivered it.
+    """A record that was acknowledged, or read and not rejected, is in the final leader's log, and
+    every final pass over it delivered it.
 
-    Left out: where in the log a lost record lay, and lost records of unknown offset.
+    Left out: where in the log a lost record was, and lost records of unknown offset.
     """
     for partition in history.partitions:
         for send in () if partition.is_compacted else partition.sends:

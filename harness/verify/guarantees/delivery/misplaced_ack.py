@@ -1,10 +1,9 @@
-"""A record lies at the offset of its acknowledgement, with the timestamp of that
-acknowledgement.
+"""A record is at the offset of its acknowledgement, with the timestamp of that acknowledgement.
 
 `without offset` and `another time` are judged for records sent once, in formats that store their
-timestamp. A batch that is sent again may be recognised only as a duplicate, and is then
-acknowledged with its newest timestamp. Without idempotence a batch may be in the log twice, and
-the acknowledged copy may then be cleaned or deleted."""
+timestamp. A broker may recognise a repeated batch only as a duplicate, and then acknowledges it
+with its newest timestamp. Without idempotence a batch may be in the log twice, and the acknowledged
+copy may then be cleaned or deleted."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ HAVING MIN(copies.timestamp_ms) = MAX(copies.timestamp_ms)
   AND MIN(copies.timestamp_ms) <> records.timestamp_ms
   AND MIN(CASE WHEN copies.intact THEN 1 ELSE 0 END) = 1
 """
-"""Records that have the time which they say they were sent with, wherever they were seen, and were
-acknowledged with another one."""
+"""Records with one timestamp in all reads and logs, and another one in their acknowledgement."""
 
 _ONCE = """
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
@@ -60,8 +58,8 @@ WHERE records.sent = 1 AND records.outcome = 'ok' AND records.acks <> 0
 GROUP BY records.value_id, records.p, records.ack_off
 HAVING MAX(CASE WHEN slots.off = records.ack_off THEN 1 ELSE 0 END) = 0
 """
-"""Acknowledged records that retention or an administrator deleted, and that readers received before
-that at other offsets alone."""
+"""Acknowledged records that retention or an administrator deleted, and that readers had received
+only at other offsets."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -87,8 +85,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """An acknowledged record is at the offset of its acknowledgement, with its time; what was sent
-    once is acknowledged with an offset."""
+    """An acknowledged record is at the offset of its acknowledgement, with its timestamp; a record
+    that was sent once is acknowledged with an offset."""
     for partition in history.partitions:
         for send in partition.sends:
             value, offset = send.value_id, acknowledged_offset(send)

@@ -1,8 +1,8 @@
 """The position of a consumer decreases only when it was moved, as at the begin of a new pass.
 
-A consumer does not get OFFSET_OUT_OF_RANGE at its position, which makes it begin elsewhere,
-while the log continued there all the time: the records that it had read before were committed,
-and every later leader has them."""
+A consumer receives no OFFSET_OUT_OF_RANGE at a position where the log continued all the time: the
+records that it had read before were committed, and every later leader has them. The error would
+reset it to another position."""
 
 from __future__ import annotations
 

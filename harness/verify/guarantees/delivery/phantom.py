@@ -24,8 +24,8 @@ FROM (SELECT reads.value_id, reads.key AS shown FROM reads
 WHERE value_id IN (SELECT value_id FROM irregular_values WHERE rekeyed = 1)
 GROUP BY value_id
 """
-"""Under which keys values were seen that somebody saw under another one, or with another time; how
-often without one, which is not an empty one."""
+"""The keys of values that were seen with several keys or timestamps, and the number of copies
+without a key (`bare`). An empty key is a key."""
 
 _OTHER_KEY = """(shown_keys.low <> records.sent_key OR shown_keys.high <> records.sent_key
   OR (shown_keys.bare > 0 AND records.sent_key IS NOT NULL)
@@ -53,7 +53,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A value that a reader received, or that lies on a disk, was sent there under that key.
+    """A value that a reader received, or that is on a disk, was sent there under that key.
 
     Left out: topics of copies, and clients whose journal was cut.
     """

@@ -33,9 +33,9 @@ AND NOT EXISTS (SELECT 1 FROM assignments JOIN partitions
                   AND assignments.at_ns >= gaps.prev_read_ns AND assignments.at_ns <= gaps.read_ns)
 AND COALESCE(gaps.generation, -1) = COALESCE(gaps.prev_generation, -1)
 """
-"""No seek, reset or rebalance between a read and the one before it, or its pass's begin; one of
-which nobody knows the partition is for all. What moved the position to where the pass begins is
-none."""
+"""No seek, reset or rebalance happened between a read and the one before it, or the begin of its
+pass. An event without a partition counts for all partitions. The event that moved the position to
+the begin of the pass does not count."""
 
 _BEFORE = f"""
 SELECT /*+ SHUFFLE_HASH(gap_slots) */ gap_slots.slot, MAX(due_records.slot) AS before_slot
@@ -84,21 +84,21 @@ WHERE first_reads.n = 1 AND COALESCE(first_reads.prev_generation, 0) >= 0
 GROUP BY first_reads.p, first_reads.client, first_reads.session, first_reads.pass, first_reads.poll,
   commit_reads.offset, first_reads.off, first_reads.value_id, first_reads.read_ns
 """
-"""First reads after an assignment; the predecessor is the committed offset fetched then. A new
-coordinator may assign a partition again in the same generation. Reads of a member before it
-received the assignment are left out."""
+"""First reads after an assignment; the predecessor is the committed offset that the member then
+fetched. A new coordinator may assign a partition again in the same generation. Reads of a member
+before it received the assignment are left out."""
 
 
 def _way(row: Mapping[str, Any]) -> str:
-    """From where to where a consumer went; the first record of a pass has none before it."""
+    """The offsets before and after a gap; the first record of a pass has no record before it."""
     if row["prev_read_ns"] is None:
         return f"stood at offset {row['prev_off'] + 1} and was given offset {row['next_off']} next"
     return f"came from offset {row['prev_off']} to {row['next_off']}"
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Between two records that one reader received after each other, unless it was moved, there is
-    none that every reader must receive. In an imported history, all that was read is visible.
+    """Between two consecutive records of one reader, unless it was moved, there is none that every
+    reader must receive. In an imported history, all records that were read are visible.
 
     Left out: the first record of a member after a rebalance.
     """
@@ -116,7 +116,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _is_due(history: SmallHistory, row: Row) -> bool:
-    """Whether every reader must receive it: in no transaction, or in one whose commit was
+    """Whether every reader must receive the record: it is in no transaction, or its commit was
     acknowledged."""
     send = history.sends_by_value.get(row.value_id)
     if row.value_id is None or row.control or not row.transactional:
@@ -147,8 +147,8 @@ def steps(partition: Partition) -> Iterator[tuple[Row, int]]:
 def _is_moved(
     partition: Partition, earlier: Row | None, read: Row, offset: int, begin_ns: int | None
 ) -> bool:
-    """Whether a seek, a reset or a rebalance lies between two reads, or between the begin of a pass
-    and its first read. What moved the reader to the begin does not."""
+    """Whether a seek, a reset or a rebalance is between two reads, or between the begin of a pass
+    and its first read. The event that moved the reader to the begin does not count."""
     whose, here = (read.client, read.session), (partition.topic, partition.partition)
     since = read.poll if earlier is None else earlier.poll
     for poll in partition.history.polls_of.get(whose, ()):

@@ -1,8 +1,7 @@
-"""The records of one producer lie in the log in the order in which it sent them.
+"""The records of one producer are in the log in the order in which it sent them.
 
-Judged within one producer id and epoch, by the first copies in the log. Failed sends are left
-out, and so are sends of unknown outcome, except those of a transaction that readers prove
-committed."""
+Judged within one producer id and epoch, by the first copies in the log. Failed sends are left out,
+and so are sends of unknown outcome, except those of a transaction that readers prove committed."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, acknow
 _ACKED = f"partitions.p * {SLOT} + records.ack_off"
 _SLOT = f"""COALESCE(CASE WHEN partitions.compacted = 1 OR records.ack_off < partitions.log_start
   THEN LEAST(records.first_slot, {_ACKED}) END, records.first_slot, {_ACKED})"""
-"""A first copy may have been cleaned, or deleted, and a late one be there still."""
+"""The first copy may be cleaned or deleted, while a later one is still in the log."""
 _JUDGED = """
 FROM records JOIN partitions ON partitions.p = records.sent_p WHERE records.sent = 1
   AND records.outcome = 'ok'
@@ -32,9 +31,8 @@ WHERE records.sent = 1 AND (records.outcome = 'ok' OR records.outcome = 'info'
   AND (records.log_slots > 0 OR (partitions.read_log = 1 AND records.asked = 0
                                  AND records.ack_off IS NOT NULL))
 """
-"""Those, and records of unknown end in transactions that were committed for certain. The order of
-partitions is none: a record whose first copy lies in another partition than it was sent to is left
-out (`phantom`)."""
+"""These, and records of unknown outcome in transactions that were certainly committed. A record
+whose first copy is in another partition than it was sent to is left out (`phantom`)."""
 _ORDERED = f"""
 SELECT records.p, records.client, records.session, records.op, records.value_id,
   {_SLOT} AS first_slot, records.invoke_ns, records.complete_ns, records.idempotent, records.acks,
@@ -46,8 +44,8 @@ WINDOW w AS (PARTITION BY records.p, records.client, records.session, COALESCE(r
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Of two acknowledged records of one producer id and epoch, sent one after the other, the first
-    copy of the first lies first.
+    """Of two acknowledged records of one producer id and epoch, the first copy of the earlier one
+    has the lower offset.
 
     Left out: records whose first copy is in another partition than they were sent to.
     """

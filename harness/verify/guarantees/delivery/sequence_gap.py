@@ -1,17 +1,16 @@
 """The sequences of a producer in one partition and epoch are consecutive.
 
 Judged in the final leader's log. A cleaner leaves gaps, and neither repeats nor reorders: in a
-compacted log sequences and epochs rise. The first sequence may be any:
-earlier records may be deleted, and a broker without state of a producer accepts any sequence.
-Records of __consumer_offsets have no sequences: Kafka's group coordinators write offsets of
-transactions with the producer's id and the base sequence 0 (GroupMetadataManager).
+compacted log sequences and epochs rise. The first sequence may be any: earlier records may be
+deleted, and a broker without state of a producer accepts any sequence. Records of
+__consumer_offsets have no sequences: Kafka's group coordinators write offsets of transactions with
+the producer's id and the base sequence 0 (GroupMetadataManager).
 
-`refused`: an idempotent producer with acks=all, all of whose earlier records in the partition
-were acknowledged, got OUT_OF_ORDER_SEQUENCE_NUMBER. This is permitted where one of these records
-is lost and may be, and from a leader that was deposed meanwhile and may not know it. `shared
-id`: two producers received one producer id (workloads with a `probe`). `stripped`: records lack
-the producer id with which they were sent, by which brokers recognise duplicates (cleaners keep
-it)."""
+`refused`: an idempotent producer with acks=all, all of whose earlier records in the partition were
+acknowledged, received OUT_OF_ORDER_SEQUENCE_NUMBER. This is permitted if one of these records was
+lost by a permitted loss, and from a leader that was deposed meanwhile and may not know it. `shared
+id`: two producers received one producer id (workloads with a `probe`). `stripped`: records lack the
+producer id with which they were sent, by which brokers recognise duplicates (cleaners keep it)."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ SELECT records.sent_p AS p, records.client, records.session, MIN(records.op) AS 
 WHERE records.outcome = 'ok' AND records.log_slots = 0 GROUP BY records.sent_p, records.client,
   records.session
 """
-"""The first record that a client was acknowledged and that is lost: what knew of it was, too."""
+"""The first acknowledged record of each client that is lost: its producer state may be lost,
+too."""
 _IN_OFFICE = f"""
 SELECT records.value_id, MAX(CASE WHEN spans.leader = records.node THEN 1 ELSE 0 END) AS led
 FROM irregular_values records JOIN state_spans spans ON spans.p = records.sent_p
@@ -60,7 +60,8 @@ LEFT JOIN ({_IN_OFFICE}) leaderships ON leaderships.value_id = records.value_id
 WHERE records.sent = 1 AND records.outcome <> 'ok' AND records.idempotent = 1 AND records.acks = -1
   AND ({_ERROR} LIKE 'OUTOFORDERSEQUENCE%' OR {_ERROR} LIKE 'UNKNOWNPRODUCERID%')
 """
-"""A client's first record to a partition that was not acknowledged, refused for its sequence."""
+"""The first record of a client to a partition that was not acknowledged, but rejected for its
+sequence."""
 
 _STRIPPED = """
 SELECT slots.p, MIN(slots.off) AS off, MIN(slots.value_id) AS value_id, sends.client, COUNT(*) AS n
@@ -69,7 +70,7 @@ FROM slots JOIN sends ON sends.value_id = slots.value_id AND sends.producer_id >
 WHERE slots.on_leader = 1 AND slots.copies > 0 AND COALESCE(slots.pid, -1) < 0 AND slots.marks < 2
 GROUP BY slots.p, sends.client
 """
-"""Where records lie without the id of the producer that sent them."""
+"""Records without the id of the producer that sent them."""
 
 _GIVEN = (
     "FROM answers WHERE answers.kind = 'producer' AND answers.error IS NULL AND answers.offset >= 0"
@@ -97,9 +98,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """In the final leader's log, the sequences of a producer's records follow each other within an
-    epoch, and its epoch never falls. A record has the producer id that it was sent with.
+    epoch, and its epoch never falls. A record has the producer id with which it was sent.
 
-    Left out: what producers were refused for, and the ids that they were given.
+    Left out: rejections of producers, and the assignment of their ids.
     """
     for partition in history.partitions:
         last: dict[int, tuple[int, int]] = {}

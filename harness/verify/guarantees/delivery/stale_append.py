@@ -1,4 +1,4 @@
-"""Real-time order: a record acknowledged before another send began lies before it.
+"""Real-time order: a record that was acknowledged before another send began has the lower offset.
 
 With acks=all in one partition, over all clients."""
 
@@ -21,7 +21,7 @@ _SENDS = (
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No record lies below the offset of one that was acknowledged before its send began.
+    """No record has an offset below one that was acknowledged before its send began.
 
     From the highest offset down, `above_ns` is the first acknowledgement above.
     """

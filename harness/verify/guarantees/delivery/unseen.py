@@ -23,7 +23,7 @@ WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NUL
 
 BEYOND = """(records.ack_off >= partitions.seen_end AND records.seen_slots = 0
   AND (partitions.has_log = 1 OR records.complete_ns < partitions.ends_known_ns))"""
-"""At or beyond the end that was asked for after its acknowledgement."""
+"""The offset is at or beyond an end that was requested after its acknowledgement."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ WHERE slots.value_id IS NOT NULL AND slots.mask <> 0 AND slots.n_reads > 0 AND s
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """What a reader received, every final pass over its offset delivers."""
+    """Every final pass over the offset of a received record delivers that record."""
     for partition in history.partitions:
         places = {(row.offset, row.value_id) for row in partition.reads if row.value_id is not None}
         for offset, value in () if partition.is_compacted else places:

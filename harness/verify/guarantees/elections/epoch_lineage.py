@@ -1,12 +1,12 @@
-"""A leader epoch starts at one offset on every replica that knows it, and its records lie there.
+"""A leader epoch starts at one offset on every replica that knows it, and its records are there.
 
 OffsetForLeaderEpoch returns the same. Left out are compacted topics, and epochs that start at a
 log's own start, because deletion moves these.
 
-The epoch of a record that a reader received is compared with the final leader's log. It is never
-one that did not exist. Where no committed record may be lost, it is never older than in that log
-either. A response about the end of an older epoch is compared with the final leader's log where
-that log knows the epoch in which the broker led: up to there both are equal."""
+The epoch of a record that a reader received is compared with the final leader's log. It is never an
+epoch that did not exist. Where no committed record may be lost, it is never older than in that log
+either. A response about the end of an older epoch is compared with the final leader's log if that
+log knows the epoch in which the broker led: up to there both are equal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _USED = """
      AS next_start
  FROM epochs JOIN logs_p ON logs_p.p = epochs.p AND logs_p.broker = epochs.broker)
 """
-"""Epochs by the logs that know them, each with the end of what it wrote there."""
+"""The epochs that each log knows, each with its start and the start of the next one there."""
 
 _EPOCH_ANSWERS = """
 (SELECT answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
@@ -44,7 +44,8 @@ _EPOCH_ANSWERS = """
  GROUP BY answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
    answers.complete_ns)
 """
-"""Responses of leaders about former epochs, and where the next one begins by the final log."""
+"""Responses of leaders about former epochs, with the start of the next epoch in the final leader's
+log."""
 
 _SHOWN = """
 (SELECT highest_reads.p, highest_reads.leader_epoch, highest_reads.high, highest_reads.kept,
@@ -66,8 +67,8 @@ _SHOWN = """
    ON last_epochs.p = highest_reads.p
  GROUP BY highest_reads.p, highest_reads.leader_epoch, highest_reads.high, highest_reads.kept)
 """
-"""The last offset at which readers were shown an epoch, the one that it is of by the log, and the
-last one there was."""
+"""The highest offset that readers received with an epoch, the epoch of that offset in the final
+leader's log, and the partition's last epoch."""
 
 _TWO_STARTS = f"""
 SELECT 'two starts' AS sub_kind, epochs.p, MIN(epochs.start) AS off, CAST(NULL AS BIGINT) AS at_ns,
@@ -125,7 +126,7 @@ _READ = f"""
 SELECT 'read', p, high, NULL, NULL, leader_epoch, NULL, high_epoch
 FROM {_SHOWN} shown_epochs
 WHERE (kept = 1 AND high_epoch > leader_epoch) OR leader_epoch > last_epoch"""
-"""Reads with an epoch that was over, or that never existed."""
+"""Reads with an epoch that had ended below their offset, or that never existed."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -163,10 +164,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """All logs that know an epoch know one start of it, a log that has an epoch's first offset
-    knows the epoch, and the final leader's records are in their epochs, also for readers.
+    """All logs that know an epoch have one start of it, a log that has an epoch's first offset
+    knows the epoch, and the records of the final leader and of readers are in their epochs.
 
-    Left out: answers about former epochs.
+    Left out: responses about former epochs.
     """
     for partition in (partition for partition in history.partitions if partition.logs):
         if not partition.is_compacted:

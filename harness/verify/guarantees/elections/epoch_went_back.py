@@ -21,7 +21,7 @@ _OF_CONTROLLER = """
 
 
 _SLACK_NS = 1_000_000_000
-"""So much later at least, beside ZooKeeper's own order."""
+"""The election is at least this much later by ZooKeeper's clock, in addition to its order."""
 
 _DEPOSED = f"""
 (SELECT successive_states.topic_id, successive_states.partition, successive_states.at_ns,
@@ -37,7 +37,7 @@ _DEPOSED = f"""
  GROUP BY successive_states.topic_id, successive_states.partition, successive_states.at_ns,
    successive_states.controller_epoch, successive_states.version, successive_states.leader)
 """
-"""Elections by controllers of an older epoch than the one that there was."""
+"""Elections by controllers with an older epoch than the newest one."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """From one version of a partition's state to the next, no epoch falls, and the version rises.
 
-    Left out: elections by a controller that another one had replaced.
+    Left out: elections by a deposed controller.
     """
     for partition in history.partitions:
         for before, state in pairwise(partition.versions):

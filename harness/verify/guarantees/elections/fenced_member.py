@@ -1,10 +1,10 @@
 """A fenced broker leads nothing and is in no ISR.
 
-KRaft's controller fences a broker and takes it out of its partitions in one batch of the metadata
+KRaft's controller fences a broker and removes it from its partitions in one batch of the metadata
 log, whose records have one time. So versions of a partition and the absences of a broker are
-compared by that time: a version that ended when the broker was fenced is right.
+compared by that time: a version that ended when the broker was fenced is correct.
 
-The last member of an ISR may stay in it without a leader: nobody else has all records."""
+The last member of an ISR may stay in it without a leader: no other replica has all records."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _ABSENCES = f"""
    AND registrations.begin_ns < registrations.end_ns
    AND registrations.begin_ns <= last_change.begin_ns)
 """
-"""The times in which brokers were fenced, in clusters of KRaft. The brokers' stop after the run
-comes behind the last change of a partition."""
+"""The times in which brokers were fenced, in KRaft clusters. The brokers' stop after the run is
+later than the last change of a partition."""
 
 _WHILE_FENCED = f"""
 FROM state_spans spans CROSS JOIN {_ABSENCES} absences
@@ -49,8 +49,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No version of a partition that stands while a broker is fenced names the broker, except as
-    the last in-sync replica of a partition without a leader."""
+    """No version of a partition that is current while a broker is fenced names the broker, except
+    as the last in-sync replica of a partition without a leader."""
     if not history.metadata_logs:
         return
     known = [row for row in history.states if (row.path or "").startswith(_REGISTRATIONS)]

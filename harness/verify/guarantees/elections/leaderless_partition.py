@@ -1,10 +1,10 @@
 """A partition has a leader while an eligible replica lives.
 
-Eligible is a member of the last ISR, or any replica while unclean elections are enabled. Judged is
-the longest time in which one eligible broker lived under one controller and no fault acted on them
-(`derived/leaderless_partitions.py`); 15 s are enough for an election.
+Eligible are the members of the last ISR, or all replicas while unclean elections are enabled.
+Judged is the longest time in which one eligible broker lived under one controller and no fault
+acted on them (`derived/leaderless_partitions.py`); 15 s are enough for an election.
 
-A controller elects the leaders of all partitions that lost the same one together. Where it has
+A controller elects the leaders of all partitions that lost the same leader together. If it has
 elected some of them, 3 s are enough for the others. The state of a partition that the controller
 forgot still names the broker that left."""
 

@@ -1,7 +1,7 @@
 """A broker that shuts down cleanly leads no partition that another in-sync replica could lead.
 
-Judged where a fault stopped the broker by SIGTERM, no other fault acted, and no other broker or
-controller came or went in the 5 s before: a controlled shutdown gives up after some attempts
+Judged if a fault stopped the broker by SIGTERM, no other fault acted, and no other broker or
+controller started or stopped in the 5 s before: a controlled shutdown gives up after some attempts
 (`derived/handover.py`)."""
 
 from __future__ import annotations

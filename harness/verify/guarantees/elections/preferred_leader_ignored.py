@@ -1,4 +1,4 @@
-"""A preferred leader leads when it was requested, and again by itself.
+"""A preferred leader leads after a request for its election, and regains leadership automatically.
 
 `not elected`: the election was answered as successful (KIP-460), and by ZooKeeper's clock the
 preferred leader never led from 2 s before the request until 2 s after the answer. `not given back`:

@@ -1,16 +1,16 @@
 """The controllers of KRaft's quorum keep one metadata log.
 
 Raft promises: an epoch has one leader, epochs only rise, copies that have a batch of the same
-offset and epoch have the same bytes there, and what was committed stays. Followers may be behind,
-and may hold a tail of a former epoch that was never committed, so copies on disk need not be equal.
+offset and epoch have the same bytes there, and committed batches stay. Followers may be behind, and
+may hold a tail of a former epoch that was never committed, so copies on disk need not be equal.
 
-Committed is what a majority held at one moment of the run while no other copy had a later log
-(`metadata_copies`): only a controller with it could be elected then. The lab records it during the
-run, with broker -1. After the run a majority of the copies must hold each such batch, or begin with
-a snapshot that stands for it.
+A batch is committed if a majority held it at one moment of the run while no other copy had a later
+log (`metadata_copies`): only a controller with it could be elected then. The lab records it during
+the run, with broker -1. After the run a majority of the copies must hold each such batch, or begin
+with a snapshot that includes it.
 
-In a dynamic quorum the majority is that of the voters after the run: one voter comes or goes at a
-time, so that each majority shares a voter with those before and after it (KIP-853).
+In a dynamic quorum the majority is that of the voters after the run: voters are added and removed
+one at a time, so that each majority shares a voter with those before and after it (KIP-853).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """One leader an epoch, rising epochs in each copy, equal batches at equal offset and epoch,
-    committed batches in a majority of the voters' copies or in front of their start, and one voter
-    that comes or goes at a time."""
+    """One leader for each epoch, rising epochs in each copy, equal batches at equal offset and
+    epoch, committed batches in a majority of the voters' copies or in front of their start, and at
+    most one added or removed voter in a batch."""
     leaders: dict[int, set[int]] = defaultdict(set)
     copies: dict[int, list[Row]] = defaultdict(list)
     contents: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)

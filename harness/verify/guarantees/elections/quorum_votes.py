@@ -1,14 +1,13 @@
 """A controller of KRaft's quorum votes at most once an epoch, and a majority elects.
 
-A controller that forgets its vote, say in a crash, can help two candidates to lead one epoch. So it
+A controller that loses its vote, say in a crash, can elect two candidates in one epoch. So it
 stores epoch and vote in its file `quorum-state` before it answers. The lab watches these files,
-whose former versions leave no trace; a version that stood only for a moment may be missed. Exact
-are the votes that an elected leader lists in the batch that begins its epoch.
+whose former versions leave no trace; it may miss a version of short duration. The votes that an
+elected leader lists in the batch that begins its epoch are exact.
 
-A controller that knows the epoch's leader may forget whom it voted for: it grants no vote then.
-
-In a dynamic quorum a controller that lost its disk is another voter: it has another directory id,
-and votes only after it was added (KIP-853)."""
+A controller that knows the epoch's leader may lose its vote: it grants no vote then. In a dynamic
+quorum a controller that lost its disk is another voter: it has another directory id, and votes only
+after it was added (KIP-853)."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """One candidate an epoch and voter, one leader an epoch, more than half of the voters for it,
-    and rising epochs in each file."""
+    """One candidate for each epoch and voter, one leader for each epoch, more than half of the
+    voters for it, and rising epochs in each file."""
     candidates: dict[tuple[int, int, str | None], set[int]] = defaultdict(set)
     leaders: dict[int, set[int]] = defaultdict(set)
     elections: dict[tuple[int, int | None], list[Row]] = defaultdict(list)

@@ -2,12 +2,12 @@
 acknowledges.
 
 Acknowledgements count for sends with a single attempt and records that all replicas hold in one
-epoch: a later leader may acknowledge a repeated send as the duplicate that it is.
+epoch: a later leader may acknowledge a repeated send as a duplicate.
 
-`deposed`: a leader replaced in ZooKeeper's state learns it soon if no fault acts, so it is
-judged by records sent five seconds later. `knew better`: a broker acknowledged although it had
+`deposed`: if no fault acts, a leader that was replaced in ZooKeeper's state is informed soon, so it
+is judged by records sent five seconds later. `knew better`: a broker acknowledged although it had
 itself reported another leader; judged by records sent half a second later, since in KRaft mode a
-broker reports a new leader before it stops to lead."""
+broker reports a new leader before it stops leading."""
 
 from __future__ import annotations
 

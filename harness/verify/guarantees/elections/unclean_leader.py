@@ -39,7 +39,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A new leader is in the last ISR that had members or in the eligible leader replicas, and in
-    its own ISR; the ISR has replicas only.
+    its own ISR; the ISR contains only replicas.
 
     Left out: leaders after a version that the evidence lacks.
     """

@@ -64,7 +64,8 @@ LEFT JOIN (SELECT partitions.p, commit_reads.`group` AS grp, MIN(commit_reads.of
              commit_reads.`group`) lowest_answers
   ON lowest_answers.p = lowest_polls.p AND lowest_answers.grp = lowest_polls.grp
 """
-"""Where a group began: the lowest offset that its members or its coordinator ever reported."""
+"""The offset at which a group began: the lowest one that its members or its coordinator
+reported."""
 
 _SOUGHT = f"""
 SELECT p, grp, low, high
@@ -73,7 +74,7 @@ FROM (SELECT p, grp, event, position_before AS high, LAG(position_after) OVER (
       FROM ({_STOOD}) group_polls) seeks
 WHERE event = 'seek' AND low < high
 """
-"""What a member sought past, by its own choice."""
+"""Ranges of offsets that a member skipped by a seek of its own."""
 
 _BEYOND = """
 FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
@@ -103,7 +104,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A member of a group read each record below the group's highest commit, and no commit lies
+    """A member of a group read each record below the group's highest commit, and no commit is
     beyond the end of the partition."""
     for partition in history.partitions:
         accepted = [row for row in partition.commits if row.outcome == "ok"]
@@ -135,7 +136,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 def _is_passed_over(
     partition: Partition, group: str, members: set[tuple[str, int]], offset: int
 ) -> bool:
-    """Whether a group began behind an offset, or a member sought past it."""
+    """Whether a group began behind an offset, or a member skipped it by a seek."""
     polls = [row for row in partition.polls if (row.client, row.session) in members]
     known = [row.position_before for row in polls if row.position_before is not None]
     if known:

@@ -1,8 +1,8 @@
 """A committed offset does not decrease by itself.
 
-Violated when OffsetFetch returns an offset below one whose commit was acknowledged earlier, and
-no commit since, not even one of unknown outcome, was as low; likewise when a member starts to
-read there in a partition assigned to it after that. Rows of `commit_breaks`
+Violated when OffsetFetch returns an offset below one whose commit was acknowledged earlier, and no
+later commit, not even one of unknown outcome, was as low. Also violated when a member starts to
+read there in a partition that was assigned to it later. Rows of `commit_breaks`
 (harness/verify/derived/committed_positions.py)."""
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No answer lies below an acknowledged commit, unless a commit as low as the answer may have
-    come after that one.
+    """No answer is below an acknowledged commit, unless a commit as low as the answer may have come
+    after that one.
 
-    Left out: commits in transactions, deletions, and where members read on.
+    Left out: commits in transactions, deletions, and the offsets at which members continue to read.
     """
     for partition in history.partitions:
         for answer in partition.commit_reads:
@@ -88,13 +88,14 @@ def _position(row: Row) -> int:
 
 
 def _acknowledged_ns(row: Row) -> float:
-    """When a commit had taken effect; infinite without an answer."""
+    """The time by which a commit had taken effect; infinite without an answer."""
     is_done = row.outcome == "ok" and row.complete_ns is not None
     return float(max(row.complete_ns, row.invoke_ns)) if is_done else math.inf
 
 
 def _last_ns(row: Row) -> float:
-    """Until when a commit may take effect: at any time if it was repeated, after an error."""
+    """The last time at which a commit may take effect; infinite for one that was repeated after an
+    error."""
     return math.inf if row.error else _acknowledged_ns(row)
 
 

@@ -1,8 +1,8 @@
-"""The partitions of a member that left or died go to other members.
+"""The partitions of a member that left or died are assigned to other members.
 
 Judged while other members of its group were running and no fault acted. `left behind`: after a
-departure nobody was assigned the partition for half the session timeout, where that is at least 15
-s. `kept dead`: after a kill nobody was assigned it for the session timeout and 8 s
+departure no member was assigned the partition for half the session timeout, where that is at least
+15 s. `kept dead`: after a kill no member was assigned it for the session timeout and 8 s
 (`derived/member_departures.py`)."""
 
 from __future__ import annotations

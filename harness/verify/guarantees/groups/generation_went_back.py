@@ -1,9 +1,8 @@
 """The generations of a group that one member receives only rise; so do its epochs (KIP-848).
 
-A generation is on every in-sync replica before its members receive it, so that the next
-coordinator continues from it. Only generations received by one session of a client are compared:
-another member may learn late of a generation that is over. A member that joins again joins a
-later generation.
+A generation is on every in-sync replica before its members receive it, so that the next coordinator
+continues from it. Only generations received by one session of a client are compared: another member
+may receive a generation after its end. A member that joins again joins a later generation.
 
 `forgotten`: the only member of a group, which leads it, received other partitions than it had
 assigned to itself in that generation (workloads with `zombie_offsets`)."""
@@ -56,7 +55,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A session of a client is assigned partitions of a group in generations, or epochs, that never
-    fall, and no member is assigned others than it gave itself."""
+    fall, and no member receives other partitions than it assigned to itself."""
     for assignments in history.assignments_in.values():
         yield from _fallen_generations(assignments)
 

@@ -3,7 +3,7 @@
 `member put out`: a member was removed three times although it polled all through its session
 timeout; a session timeout and 5 s after each fault and change of leader do not count. `put out at
 takeover`: a new coordinator removed a member sooner than its session timeout, and later than 3 s,
-after it took over; it has to start the sessions of its members anew."""
+after it took over; it must restart the sessions of its members."""
 
 from __future__ import annotations
 

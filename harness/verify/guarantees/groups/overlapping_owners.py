@@ -1,14 +1,15 @@
 """In a group of the protocol `consumer`, one member at a time owns a partition.
 
-The coordinator assigns a partition to a member only once its former owner has given it back
-(KIP-848), and members do not wait for each other: they have epochs of their own, and no generation
-in common. So ownership is compared in time. It is not as simple as it looks: a member that stood
-still does not know yet that its partitions are another's, and may even learn of an assignment that
-is long over.
+The coordinator assigns a partition to a member only after its former owner has revoked it
+(KIP-848), and members do not wait for each other: they have epochs of their own, and no common
+generation. So ownership is compared in time. It is not as simple as it looks: a stalled member does
+not know yet that its partitions were assigned to another member, and may even receive an assignment
+that has long ended.
 
-What counts is therefore proven: a member owns a partition from its callback until the last commit
-of the partition that the coordinator accepted before the member gave it back. A commit is accepted
-of members alone, and a member that lost its membership learns of it before it joins again."""
+Therefore only proven ownership counts: a member owns a partition from its callback until the last
+commit of the partition that the coordinator accepted before the member revoked it. The coordinator
+accepts commits of members alone, and a member that lost its membership is informed before it joins
+again."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A member that is assigned a partition and commits in it is the only one: its former owner has
-    committed in it for the last time."""
+    """When a member is assigned a partition and commits in it, the former owner has made its last
+    commit."""
     for partition in history.partitions:
         place = (partition.topic, partition.partition)
         own = [row for row in history.assignments if (row.topic, row.partition) == place]

@@ -1,13 +1,13 @@
 """Within one generation of a group a partition belongs to one member, as its leader assigned it.
 
-A member claims a partition by its assignment, or by an acknowledged commit in that generation:
-with cooperative rebalancing, members keep partitions without a new assignment. All sessions of a
-static member are one owner, since it gets its former partitions back (KIP-345).
+A member claims a partition by its assignment, or by an acknowledged commit in that generation: with
+cooperative rebalancing, members keep partitions without a new assignment. All sessions of a static
+member are one owner, since it receives its former partitions again (KIP-345).
 
 `of another`: the leader had assigned the partition to another member alone (clients that journal
-what they assign as leaders). A generation that was not stored may be started again by another
-leader, so the assignments of all of them count. Static members return under new member ids and
-are left out."""
+what they assign as leaders). If a generation was not stored, another leader may start it again, so
+the assignments of all of them count. Static members return under new member ids and are left
+out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOST_OFFSETS = Excuse(
     reads=("partitions", "partitions.unclean_on"),
     permits=(Permit.UNCLEAN_ELECTION,),
 )
-"""The coordinator's own log may lose what it acknowledged."""
+"""The coordinator's log may lose acknowledged offsets and assignments."""
 
 CLAIMS = """
 SELECT assignments.`group` AS grp, assignments.generation, assignments.topic_id,
@@ -77,7 +77,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """In one generation of a group a partition has one owner: a client's session, or a static
-    member; and who is assigned it is who the leader gave it to."""
+    member. A member is assigned only what the leader assigned to it."""
     owners: dict[tuple[Any, ...], set[Any]] = defaultdict(set)
     assigned = [row for row in history.assignments if row.event == "assigned"]
     accepted = [row for row in history.commits if row.outcome == "ok"]

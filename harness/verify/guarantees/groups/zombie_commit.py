@@ -1,14 +1,13 @@
 """A commit of an older generation or member epoch, or of a replaced static member, is rejected.
 
-A generation is known to be over once a member was assigned partitions in a later one; that later
-assignment may be empty (cooperative members keep their partitions). Where members of it, or of
-an older one, were assigned partitions after that, the group began anew, and nothing is judged.
+A generation has certainly ended once a member was assigned partitions in a later one; that later
+assignment may be empty (cooperative members keep their partitions). If members of it, or of an
+older one, were assigned partitions after that, the group was created again, and nothing is judged.
+A static member is replaced once a later session of its instance, or another client's, was assigned
+partitions (KIP-345), and it was assigned none itself since.
 
-A static member is replaced once a later session of its instance, or another client's, was
-assigned partitions (KIP-345), and it was assigned none itself since.
-
-In a group of the protocol `consumer` each member has an epoch of its own (KIP-848), which is over
-once the member has received a later one: an assignment in it, or a commit of its own, shows that.
+In a group of the protocol `consumer` each member has an epoch of its own (KIP-848), which ends once
+the member has received a later one: an assignment in it, or a commit of the member, shows that.
 
 `of nobody`: an offset was committed without a generation while the group had a member, which is
 permitted only for groups without members (workloads with `present_offsets`)."""
@@ -61,7 +60,7 @@ _STATIC = """
  WHERE assignments.event = 'assigned' AND clients.instance IS NOT NULL
  GROUP BY assignments.`group`, clients.instance, assignments.client, assignments.session)
 """
-"""Sessions of static members, and when they were given something."""
+"""Sessions of static members, with the times of their assignments."""
 
 REPLACED = f"""
 FROM commits
@@ -105,7 +104,7 @@ SELECT commits.`group`, commits.member_id, commits.member_epoch, commits.invoke_
   CAST(NULL AS BIGINT)
 FROM commits WHERE commits.member_epoch IS NOT NULL
 """
-"""What shows that a member had received an epoch."""
+"""Assignments and commits that show which epoch a member had received."""
 
 STALE = f"""
 FROM commits
@@ -125,7 +124,8 @@ WHERE commits.invoke_ns > successions.next_ns
                     AND again.epoch <= successions.epoch
                     AND again.assigned_ns >= successions.next_ns)
 """
-"""Commits of a member in an epoch that is over; none if it was assigned in one as old again."""
+"""Commits of a member in an epoch that has ended; none if the member was later assigned partitions
+in one as old."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -150,7 +150,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No commit is accepted that began after the group had gone on without its sender."""
+    """No commit is accepted that began after the group had continued without its sender."""
     for commit in history.commits:
         own = history.assignments_in[commit.group]
         if commit.outcome == "ok":

@@ -1,13 +1,12 @@
-"""After healing, all sources agree on the leader of a partition, and on how many replicas are in
-sync.
+"""After healing, all sources agree on the leader of a partition, and on the number of in-sync
+replicas.
 
 The sources are ZooKeeper, the Metadata responses of each broker, and the leader's own responses.
-
-Brokers learn of changes with a delay; on a loaded machine a healthy one took more than six
-seconds. A response therefore counts only if it came at least five seconds after a fault was
-healed and after the last version of the state was written, before the next version, from a
-broker that had been registered for ten seconds. The absence of a broker excuses only news about
-partitions that it led itself."""
+Changes reach brokers with a delay; on a loaded machine a healthy one took more than six seconds. A
+response therefore counts only if it came at least five seconds after a fault was healed and after
+the last version of the state was written, before the next version, from a broker that had been
+registered for ten seconds. The absence of a broker excuses only responses about partitions that it
+led itself."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _ANSWERS = (
     + _CALM.format("answers", "answers.invoke_ns", "answers.complete_ns", "answers.node")
     + " AND answers.kind <> 'producer'"
 )
-"""Ids of producers anybody gives."""
+"""Any broker assigns producer ids."""
 _DENIED = (
     "(answers.error LIKE '%NOT_LEADER%' OR answers.error LIKE '%NotLeader%' OR answers.error = '6')"
 )
@@ -69,8 +68,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """In quiet times every broker names the leader, the epoch and the number of in-sync replicas
-    that ZooKeeper has, the leader answers as such, and no other does."""
+    """In undisturbed times every broker reports the leader, the epoch and the number of in-sync
+    replicas that ZooKeeper has, the leader answers as leader, and no other broker does."""
     for partition in history.partitions:
         for view in partition.derived_rows("views"):
             reign = _quiet_reign(partition, view.broker, view.at_ns, view.at_ns)
@@ -99,7 +98,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -> Row | None:
-    """The state that a broker must know at a time; None where it may not know it."""
+    """The state that a broker must know at a time; None if it may not know it."""
     if partition.part.gone or not partition.part.ours or done_ns > partition.part.ends_ns:
         return None
     for reign, end_ns in partition.reigns:

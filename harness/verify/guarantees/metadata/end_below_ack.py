@@ -55,8 +55,8 @@ GROUP BY slots.p, spans.leader_epoch, slots.read_ns
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """An answered end is beyond every offset that was acknowledged with acks=all before the
-    request, or received by a reader, while an epoch stood that is not newer than the answer's."""
+    """An answered end is beyond every offset that was acknowledged with acks=all, or received by a
+    reader, before the request, in the epoch of the answer or an older one."""
     for partition in history.partitions:
         acked = [
             (send.complete_ns, offset, state.leader_epoch)

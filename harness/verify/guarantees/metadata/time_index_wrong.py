@@ -1,19 +1,18 @@
 """A lookup by timestamp finds the first record that is not older, and the largest timestamp a
 record that has it.
 
-Each response carries that record's own timestamp and leader epoch. With LogAppendTime,
-timestamps never decrease.
+Each response carries that record's own timestamp and leader epoch. With LogAppendTime, timestamps
+never decrease.
 
 ListOffsets responses are compared with the final leader's log. Offsets below its start are left
 out, and so are records cleaned since. Replicas clean independently, so in a compacted topic a
-leader owes only the records that all replicas still hold.
+leader must return only records that all replicas still hold.
 
-`none` requires a record acknowledged before the request, a response from the leader, and a log
-from which neither an administrator nor retention deleted records: Apache Kafka looks into one
-segment below the log start, of which no record is left, and into no other. The largest timestamp
-is compared with the records before the response, and with records acknowledged before the
-request that still exist: none may be newer. An empty response is not a violation, since the newest
-record may not be committed yet."""
+`none` requires a record acknowledged before the request, a response from the leader, and a log from
+which neither an administrator nor retention deleted records: Apache Kafka may search only a segment
+below the log start, which has no record left. The largest timestamp is compared with the records
+before the response, and with records acknowledged before the request that still exist: none may be
+newer. An empty response is not a violation, since the newest record may not be committed yet."""
 
 from __future__ import annotations
 
@@ -55,8 +54,8 @@ FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.comple
       GROUP BY partitions.p, replicas.timestamp_ms DIV 1000,
         CASE WHEN requested_seconds.p IS NOT NULL THEN replicas.timestamp_ms END) moments
 """
-"""Answers, each with the first offset of its time or later. Of the records, one for each time in
-the seconds that somebody asked for, and one for each other second."""
+"""Answers, each with the first offset of its timestamp or later. Records are reduced to one for
+each timestamp in the requested seconds, and one for each other second."""
 
 _LED = """
 SELECT answers.p, answers.node, answers.invoke_ns,
@@ -66,7 +65,8 @@ FROM answers JOIN state_spans spans
     AND spans.end_ns > answers.invoke_ns
 WHERE answers.kind IN ('time', 'max') GROUP BY answers.p, answers.node, answers.invoke_ns
 """
-"""Whether the responding broker led then, by ZooKeeper: another may lack acknowledged records."""
+"""Whether the responding broker led then, by ZooKeeper: other brokers may lack acknowledged
+records."""
 
 _FOUND_ONES = """
 FROM answers JOIN partitions ON partitions.p = answers.p
@@ -134,7 +134,7 @@ _KNOWN = _NEWER.format(
         AND records.ack_off >= partitions.max_start
         AND records.timestamp_ms IS NOT NULL AND partitions.compacted = 0""",
 )
-"""Answers with the largest time that was acknowledged before the question, and was not lost."""
+"""Answers with the largest timestamp that was acknowledged before the request, and was not lost."""
 
 
 def _not_newest(candidates_sql: str) -> str:
@@ -271,7 +271,7 @@ def _all_have(partition: Partition, offset: int) -> bool:
 
 
 def _may_lead(partition: Partition, answer: Row) -> bool:
-    """Whether the broker led while it answered; where ZooKeeper does not say, it did."""
+    """Whether the broker led while it answered; true if ZooKeeper has no state of that time."""
     leaders = {
         reign.leader
         for reign, end_ns in partition.reigns
@@ -281,7 +281,7 @@ def _may_lead(partition: Partition, answer: Row) -> bool:
 
 
 def _difference(record: Row, answer: Row, part: Row) -> str | None:
-    """In what an answer differs from the record that it names."""
+    """The field in which an answer differs from the record that it names."""
     is_other = answer.leader_epoch >= 0 and answer.leader_epoch != record.leader_epoch
     if is_other and (answer.kind == "time" or answer.leader_epoch < record.leader_epoch):
         return "other epoch"
@@ -290,8 +290,8 @@ def _difference(record: Row, answer: Row, part: Row) -> str | None:
 
 
 def _known_times(partition: Partition, answer: Row) -> Iterator[int]:
-    """The times of records that the newest one must not fall behind: of those before it, and of
-    those acknowledged before the question that still exist."""
+    """The timestamps that the largest one must not be below: of records before it, and of records
+    acknowledged before the request that still exist."""
     part = partition.part
     for row in partition.log:
         if row.offset < answer.offset and row.timestamp_ms is not None:

@@ -1,8 +1,8 @@
-"""A change that an administrator saw acknowledged stays.
+"""A change whose acknowledgement an administrator received stays.
 
-A metadata plane that loses what it committed, say when controllers crash, lets a topic vanish or a
-deleted one return. Judged are the lab's own acts: the last one on a topic, a setting or a client's
-quotas, if it was acknowledged, against the last states of the metadata plane
+If a metadata plane loses committed changes, say when controllers crash, a topic vanishes or a
+deleted topic returns. Judged are the lab's own acts: the last one on a topic, a setting or a
+client's quotas, if it was acknowledged, against the last states of the metadata plane
 (`derived/acknowledged_changes.py`). Whether moves of replicas and deletions end in time, and stay,
 is judged by `unfinished_administration`."""
 

@@ -1,8 +1,8 @@
 """Brokers respond according to their settings and to what they acknowledged before.
 
-A client of the workload asks questions about its own groups, topics and transactions, which no
-other client uses. It repeats each question until the answer is correct, for at most ten seconds.
-Questions during a fault, or less than five seconds after its healing, are not judged."""
+A client of the workload sends requests about its own groups, topics and transactions, which no
+other client uses. It repeats each request until the response is correct, for at most ten seconds.
+Requests during a fault, or less than five seconds after its healing, are not judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No question is answered wrong to the end, except beside a fault."""
+    """No request is answered wrong to the end, except beside a fault."""
     for row in history.accesses:
         is_disturbed = any(
             row.complete_ns > fault.begin_ns and row.invoke_ns < fault.end_ns + _LONG_NS

@@ -1,8 +1,8 @@
 """A reader that is out of range receives a log start at which it can read.
 
-A final reader that receives a log start, fetches there, and is out of range again gets nowhere. It
-counts when the broker returned the same log start for at least 20 s and refused at least 20
-fetches there: a log start that moves meanwhile does not count."""
+A final reader that receives a log start, fetches there, and is out of range again makes no
+progress. It counts when the broker returned the same log start for at least 20 s and rejected at
+least 20 fetches there: a log start that moves meanwhile does not count."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A final reader is not kept out by a log start: for 20 s all answers name the one where it
-    begins, and at least twenty fetches there are out of range."""
+    """No final reader receives the same log start in all answers of 20 s and is out of range there
+    at least twenty times."""
     for partition in history.partitions:
         for sweep in partition.passes if not partition.part.gone else ():
             if not sweep.final or sweep.complete:

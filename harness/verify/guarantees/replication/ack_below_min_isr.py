@@ -1,16 +1,15 @@
 """With acks=all a record is acknowledged only while enough replicas are in sync.
 
-The limit is min(min.insync.replicas, number of replicas), with the smallest number of replicas
-that the partition ever had, because an administrator may have removed some. Where an
-administrator changed the setting, the smallest value counts that the leader may use in that
-version.
+The limit is min(min.insync.replicas, number of replicas), with the smallest number of replicas that
+the partition ever had, because an administrator may have removed some. If an administrator changed
+the setting, the smallest value counts that the leader may use in that version.
 
-A leader learns of an ISR change with a delay, and a paused or isolated leader keeps the ISR that
-it last knew. A record is therefore a violation only when the state in ZooKeeper had too few
-members from a second before the invocation until after the completion, within one version (so
-that epoch and ISR were unchanged), and before any fault that could have kept the leader from
-learning it. The leader's maximal ISR may be larger while an expansion is pending, but the
-committed ISR decides whether an append is rejected."""
+A change of the ISR reaches a leader with a delay, and a paused or isolated leader keeps the ISR
+that it last knew. A record is therefore a violation only when the state in ZooKeeper had too few
+members from a second before the invocation until after the completion, within one version (so that
+epoch and ISR were unchanged), and before any fault that could have hidden it from the leader. The
+leader's maximal ISR may be larger while an expansion is pending, but the committed ISR decides
+whether an append is rejected."""
 
 from __future__ import annotations
 
@@ -34,10 +33,10 @@ WHERE records.sent = 1 AND records.acks = -1 AND spans.isr_size < spans.min_isr
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No record with acks=all is acknowledged by the leader while a version of the state that
-    stands since a second, and stands on, has too few replicas in its ISR.
+    """The leader acknowledges no record with acks=all while a version of the state that has been
+    current for a second, and stays current, has too few replicas in its ISR.
 
-    Left out: changes of the setting, and all that follows when a fault hits the leader's node.
+    Left out: changes of the setting, and acknowledgements after a fault hit the leader's node.
     """
     for partition in history.partitions:
         for state, end_ns in partition.reigns:

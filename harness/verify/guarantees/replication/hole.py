@@ -1,8 +1,7 @@
 """The batches of a log that is not compacted cover it completely, each offset once.
 
 A log is examined offset by offset if it has more or fewer records than offsets, or if some offset
-has more or fewer records than there are logs: one record may stand there twice in place of
-another."""
+has more or fewer records than there are logs: one record may occur twice in place of another."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _ODD = f"""
  {_WHOLE} AND (COALESCE(extents.n, 0) <> logs_p.log_end - logs_p.log_start
                OR uneven_logs.p IS NOT NULL))
 """
-# The logs that are odd are few, or none: they are taken to the replicas, not the other way.
+# Logs with a wrong count are few, or none: they are broadcast, not the replicas.
 _OF_ODD = f"""
 SELECT /*+ BROADCAST(odd_logs) */ odd_logs.p, odd_logs.broker, odd_logs.log_start,
   replicas.offset AS off

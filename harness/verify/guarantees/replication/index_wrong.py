@@ -51,7 +51,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _mistake(entry: Row, is_inside: bool) -> str | None:
-    """In what an entry differs from what is at its position."""
+    """The kind of difference between an entry and the batch at its position."""
     is_lost = is_inside and entry.there is None
     match entry.kind:
         case "offset":

@@ -44,11 +44,11 @@ _MARKERS = f"""
    AND replicas.offset < partitions.agreed_end
  GROUP BY partitions.p, replicas.offset)
 """
-"""The markers of compacted logs; `young` ones no cleaner may have taken yet."""
+"""The markers of compacted logs. No cleaner may have removed `young` ones yet."""
 
 _NOTED_NS = 10 * SECOND_NS
-"""The time after an acknowledgement, and after the last healing, within which a checkpoint includes
-it: twice `replica.high.watermark.checkpoint.interval.ms`."""
+"""A checkpoint includes what was acknowledged, or healed, this long before: twice
+`replica.high.watermark.checkpoint.interval.ms`."""
 
 _ACKED = f"""
 SELECT records.sent_p AS p, MAX(records.ack_off) AS off FROM records JOIN partitions
@@ -164,7 +164,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _difference(copies: list[Row], expected: int, *, is_compacted: bool) -> str | None:
-    """In what the copies of one offset differ first."""
+    """The first difference between the copies of one offset."""
     if len({(row.value_id, row.control if is_compacted else None) for row in copies}) > 1:
         return "content"
     if len(copies) < expected and not is_compacted:
@@ -175,7 +175,7 @@ def _difference(copies: list[Row], expected: int, *, is_compacted: bool) -> str 
 
 
 def _batch(row: Row) -> tuple[object, ...]:
-    """What a record says of its batch, and its batch of itself."""
+    """The fields of a record and of its batch that must be equal on all replicas."""
     numbers = (row.producer_id, row.producer_epoch, row.sequence)
     known = [-1 if number is None else number for number in numbers]
     batch = (row.batch_base, row.batch_crc, row.batch_bytes, row.timestamp_ms)

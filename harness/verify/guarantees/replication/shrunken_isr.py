@@ -1,8 +1,8 @@
 """A replica that is in sync stays in sync while every broker runs and no fault acts.
 
-The aftereffects of a fault may appear long after its healing. A partition that was short during the
-whole interval belongs to `slow_recovery`; topics whose replicas were moved are not judged, because
-new replicas have to catch up (`derived/isr_shrinks.py`)."""
+The aftereffects of a fault may appear long after its healing. A partition that lacked in-sync
+replicas throughout the interval belongs to `slow_recovery`; topics whose replicas were moved are
+not judged, because new replicas have to catch up (`derived/isr_shrinks.py`)."""
 
 from __future__ import annotations
 

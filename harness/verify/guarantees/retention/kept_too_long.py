@@ -69,8 +69,8 @@ _SIZES = f"""
        GROUP BY batches.p, batches.broker, batches.segment_base) segments
  GROUP BY segments.p, segments.broker)
 """
-"""Final leaders' logs where retention by size is known: the bytes acknowledged long before the end,
-and how many of them are in the oldest segment."""
+"""Logs of final leaders whose retention by size is known: the bytes acknowledged long before the
+end, and the bytes in the oldest segment."""
 
 _SHORTENED = f"""
 FROM (SELECT p, node, at_ns, until_ns, off, short_ns, kind,
@@ -126,8 +126,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Brokers look at their logs every so often: then closed segments older than retention.ms, and
-    whole segments beyond retention.bytes, are deleted, and dirty logs are cleaned."""
+    """At each check of their logs, brokers delete closed segments older than retention.ms and
+    entire segments beyond retention.bytes, and clean dirty logs."""
     for partition in history.partitions:
         part = partition.part
         if part.late_ns is None or part.gone:
@@ -156,7 +156,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _is_old(history: SmallHistory, part: Row, newest_ms: int, wait_ns: int) -> bool:
-    """Whether a segment whose newest record has this time had to be deleted before the end."""
+    """Whether a segment whose newest record has this timestamp had to be deleted before the end."""
     wall_ns = history.run_settings.wall_ns
     if wall_ns is None or not part.retention_configured or part.clock_moved:
         return False

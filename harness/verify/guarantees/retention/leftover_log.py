@@ -1,8 +1,8 @@
 """The log of a deleted topic or of a moved replica leaves its broker's disk.
 
 A broker may hold the log of a moved replica for 15 s, and a directory that is marked for deletion
-for `file.delete.delay.ms` and 15 s (`derived/leftovers.py`). Not judged where disks or clocks
-failed, or a broker or controller came or went since."""
+for `file.delete.delay.ms` and 15 s (`derived/leftovers.py`). Not judged if disks or clocks failed,
+or a broker or controller started or stopped since."""
 
 from __future__ import annotations
 

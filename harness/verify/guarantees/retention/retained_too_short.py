@@ -38,7 +38,7 @@ _START = (
     "CASE WHEN partitions.retention_configured = 1 THEN partitions.max_start "
     "ELSE partitions.log_start END"
 )
-"""Of any replica where deletion was asked for, else the final leader's."""
+"""The log start of any replica if deletion was configured, else of the final leader."""
 
 _LEFT = """
 LEFT JOIN (SELECT partitions.p,
@@ -69,7 +69,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No log starts behind an acknowledged record that was younger than retention.ms at the end,
-    nor one that is only compacted behind any.
+    and no log with compaction alone starts behind any acknowledged record.
 
     Left out: retention by size, and administrators.
     """

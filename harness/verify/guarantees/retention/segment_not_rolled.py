@@ -55,8 +55,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No segment of a final leader has more bytes than segment.bytes, or records further apart than
-    segment.ms; of compacted topics only the active segment is as the broker wrote it."""
+    """No segment of a final leader exceeds segment.bytes, or has records further apart than
+    segment.ms; in compacted topics only the active segment is as the broker wrote it."""
     for partition in history.partitions:
         part = partition.part
         if part.trimmed or part.clock_moved or part.gone:

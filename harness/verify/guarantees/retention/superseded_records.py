@@ -14,7 +14,7 @@ from __future__ import annotations
 from urteil.harness.verify.reference import Partition
 
 SLACK_NS = 10_000_000_000
-"""A cleaner has other logs to clean before."""
+"""The cleaner may clean other logs first."""
 
 _CLOSED = f"""
 (SELECT partitions.p, replicas.broker, MAX(replicas.segment_base) AS base
@@ -31,13 +31,13 @@ _CLOSED = f"""
  HAVING MAX(CASE WHEN replicas.transactional THEN 1 ELSE 0 END) = 0)
 """
 """Compacted logs of final leaders, each with the first offset behind the segments that were closed
-in time: a record that was acknowledged so long before the end lies behind them."""
+in time: a record that was acknowledged that long before the end is behind them."""
 
 ROLLED = f"""
 {_CLOSED} closed JOIN partitions ON partitions.p = closed.p
 WHERE partitions.active_base > partitions.log_start
 """
-"""Such logs that had anything to clean. Cleaned segments may be one."""
+"""Of these, logs with several segments; cleaned segments may be merged into one."""
 
 SUPERSEDED = f"""
 (SELECT segments.p, segments.broker, SUM(segments.size) AS size,

@@ -1,10 +1,10 @@
 """Records below the low watermark that DeleteRecords returned are gone.
 
 `on a replica`, `told`: DeleteRecords was acknowledged up to an offset, yet at the end an in-sync
-replica begins before it, or a final pass received an earlier log start. Left out where all
-replicas were stopped since, because log starts are checkpointed once a minute. After a response
-that got lost, an in-sync replica still has to begin where its leader does. `fetched`: within one
-leader epoch a leader reported a log start and then served a fetch from before it."""
+replica begins before it, or a final pass received an earlier log start. Left out if all replicas
+were stopped since, because log starts are checkpointed once a minute. After a lost response, an
+in-sync replica must still begin where its leader does. `fetched`: within one leader epoch a leader
+reported a log start and then served a fetch from before it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No leader serves a fetch from before the log start that it reported in the same epoch, for
-    which clients ask (`before`).
+    """No leader serves a fetch from before the log start that it reported in the same epoch.
+    Clients request such fetches (`before`).
 
     Left out: requests to delete records.
     """

@@ -2,8 +2,8 @@
 
 Judged by partition and client, in each undisturbed interval of a quota (`quota_limits`): records
 that were acknowledged in it, and records that were sent in it and received by the client (records
-fetched earlier do not count). Only the size of a record's value is known, so that less is
-counted than the broker measures."""
+fetched earlier do not count). Only the size of a record's value is known, so the check counts less
+than the broker measures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WHERE limits.kind = 'written' AND records.sent = 1 AND records.invoke_ns >= limi
 GROUP BY limits.n, records.sent_p, limits.record_bytes, limits.bytes
   HAVING COUNT(*) * limits.record_bytes > limits.bytes
 """
-"""Where more was to be had, or to be written, than the quota lets pass."""
+"""Quotas for which more records were available, or to be written, than they allow."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -58,8 +58,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """In the time of a quota no more bytes of a partition pass than it allows: those acknowledged,
-    and those both sent and received meanwhile."""
+    """During a quota no more bytes of a partition are acknowledged, or both sent and received, than
+    it allows."""
     for quota in history.derived_rows("quota_limits"):
         for partition in history.partitions:
             if quota.kind == "written":

@@ -1,12 +1,11 @@
 """No operation succeeds without a right that was granted, and none is denied that was granted.
 
-Brokers learn of changes late, but in order. The answers of a broker about one right therefore
-change at most as often as the right was granted or revoked until then. An operation that
-succeeds one change too late was carried out by a broker that had denied it, or had reported it
-as not granted, before.
+Changes reach brokers late, but in order. The answers of a broker about one right therefore change
+at most as often as the right was granted or revoked until then. If an operation succeeds one change
+too late, the broker that carried it out had denied it, or had reported it as not granted, before.
 
-Five seconds after the last change and the last healing every broker has the current rights,
-unless a change was not answered and may itself arrive late."""
+Five seconds after the last change and the last healing every broker has the current rights, unless
+a change was not answered and may itself arrive late."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A broker's answers about a right change no more often than the right itself had until then,
-    and a right that was revoked for good is gone five seconds later."""
+    and five seconds after its last revocation a right is denied."""
     healed_ns = max(
         (row.calm_ns or 0 for row in history.derived_rows("partitions")), default=FOREVER_NS
     )
@@ -110,7 +109,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _answers_until(history: SmallHistory, access: Row) -> list[bool]:
-    """What a broker answered one client about one right up to an access: whether it has it."""
+    """The answers of a broker to one client about one right up to an access: whether the client has
+    it."""
     same = ("client", "session", "node", "subject")
     answers = [
         (row.invoke_ns, row.outcome in ("ok", "shows grant"))
@@ -122,7 +122,8 @@ def _answers_until(history: SmallHistory, access: Row) -> list[bool]:
 
 
 def _is_over(acts: list[Row], access: Row, healed_ns: int) -> bool:
-    """Whether the last change of a right was a revocation that every broker must know by now."""
+    """Whether the last change of a right was a revocation that every broker must know at the
+    access."""
     if not acts or any(op.outcome != "ok" for op in acts):
         return False
     known_ns = max(healed_ns, *(op.complete_ns for op in acts)) + _LONG_NS

@@ -1,1 +1,1 @@
-"""What a share group promises: locks, acknowledgements, deliveries (KIP-932)."""
+"""Share groups: locks, acknowledgements, deliveries (KIP-932)."""

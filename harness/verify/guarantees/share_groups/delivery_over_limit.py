@@ -1,8 +1,8 @@
-"""A share group is given a record no more often than its delivery limit.
+"""A share group receives a record no more often than its delivery limit.
 
-The count is the broker's own, which it returns with each record. A broker that loses its leadership
-may have counted deliveries that its successor does not know: then a record is delivered more often,
-but its count stays within the limit.
+The broker returns its count of deliveries with each record. A broker that loses its leadership may
+have counted deliveries that its successor does not know: then a record is delivered more often, but
+its count stays within the limit.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A record whose acceptance or rejection was acknowledged is never delivered to its group again.
 
 The broker that leads a partition answers an acknowledgement when the share coordinator has stored
-it in `__share_group_state`, so that neither a new leader nor a new coordinator may forget it. The
+it in `__share_group_state`, so that neither a new leader nor a new coordinator may lose it. The
 same holds for a release at the delivery limit, which archives the record.
 
-A member may have acquired a record before another one accepted it, and be given it by its library
-long after. So a delivery counts only if the member requested it after the acknowledgement.
+A member may have acquired a record before another one accepted it, and its library may return the
+record long after. So a delivery counts only if the member requested it after the acknowledgement.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_settled(row: Row, most: int | None) -> bool:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No delivery that was requested after an acknowledgement that settled the record."""
+    """No delivery was requested after an acknowledgement that settled the record."""
     for (group, topic, partition, offset), rows in history.deliveries_of.items():
         share = history.share_at.get((group, topic, partition))
         most = share.most if share else None

@@ -1,12 +1,12 @@
 """No two members of a share group hold one record at the same time.
 
-A broker that gives a record to a member locks it for the group's lock duration, and gives it to no
-other member before the lock ends: by the member's acknowledgement, by time, by the end of the
+A broker that delivers a record to a member locks it for the group's lock duration, and delivers it
+to no other member before the lock ends: by the member's acknowledgement, by time, by the end of the
 member's connection, or with the broker's leadership.
 
 A journal shows when a poll returned a record, and from when on it may have been requested, but not
 when it was acquired. So a violation needs a second member that requested the record after the first
-one had it, and that had it before the first lock can have ended.
+one had received it, and that received it before the first lock can have ended.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No delivery lies, with its request, between another member's delivery and the end of that
-    one's lock, where no fault acted and the partition's leader stayed."""
+    """No delivery is, with its request, between another member's delivery and the end of that
+    member's lock, if no fault acted and the partition's leader stayed."""
     for (group, topic, partition, offset), rows in history.deliveries_of.items():
         share = history.share_at.get((group, topic, partition))
         if share and any(

@@ -1,9 +1,9 @@
-"""A share group is given every record of its topics until the record is settled.
+"""A share group receives every record of its topics until the record is settled.
 
-Nothing from the group's start to the end of a partition is skipped: each record is accepted,
-rejected, or reaches the delivery limit. A record that was released, or whose lock ran out, is
-delivered again. After the load the members continue until they have received nothing for longer
-than a lock and the slack; whatever is available then should have been delivered.
+No record from the group's start to the end of a partition is skipped: each is accepted, rejected,
+or reaches the delivery limit. A record that was released, or whose lock ran out, is delivered
+again. After the load the members continue until they have received nothing for longer than a lock
+and the slack; records that are available then should have been delivered.
 
 A delivery that no journal shows also counts towards the limit: its answer was lost, or its receiver
 was killed. Records that such deliveries may have brought to the limit are left out.

@@ -1,8 +1,8 @@
-"""A fractured read: a reader saw one record of a transaction and not another one.
+"""A fractured read: a reader received one record of a transaction and not another one.
 
-A reader that stands before the other record has not read that far yet: markers are not written to
-all partitions at one moment. That is counted. A reader of committed records that has passed over
-the other record will never see it, which is a violation."""
+A reader whose position is before the other record has not read that far yet: markers are not
+written to all partitions at one moment. That is counted. A reader of committed records that has
+passed over the other record will never receive it, which is a violation."""
 
 from __future__ import annotations
 

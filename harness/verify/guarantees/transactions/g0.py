@@ -1,4 +1,4 @@
-"""Dirty writes: the records of two transactions lie in opposite orders in two partitions (G0).
+"""Dirty writes: the records of two transactions have opposite orders in two partitions (G0).
 
 Kafka does not isolate writes, so this is counted and never a failure."""
 

@@ -1,9 +1,9 @@
-"""Intermediate reads: a transaction read a record of another one and stands before a later record
-of the same transaction, in one partition (G1b).
+"""Intermediate reads: a transaction read a record of another one, and its position is before a
+later record of the same transaction, in one partition (G1b).
 
-The last stable offset ends before the first record of an open transaction. That may lie between
-two records of a committed one, and fetches end anywhere. This is therefore counted and never a
-failure; a reader that passes over the later record fails `fractured_read` and `poll_skip`."""
+The last stable offset ends before the first record of an open transaction. That may be between two
+records of a committed one, and fetches end anywhere. This is therefore counted and never a failure;
+a reader that passes over the later record fails `fractured_read` and `poll_skip`."""
 
 from __future__ import annotations
 

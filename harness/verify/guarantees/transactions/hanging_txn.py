@@ -70,7 +70,7 @@ WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off >= partiti
     OR (partitions.clock_moved = 0 AND partitions.ends_ns + {STOPPING_NS} < transactions.begin_ns
         + partitions.delete_retention_ns))
 """
-"""Records of transactions whose markers have to be there: the log has them still, or
+"""Records of transactions whose markers must be in the log: the log still has the records, or
 delete.retention.ms has not passed."""
 
 _UNMARKED = f"""
@@ -89,8 +89,8 @@ WHERE turns.marker = 0 AND turns.markers > 0
 GROUP BY turns.p, turns.pid, turns.turn
 HAVING MIN(turns.begin_ns) < MAX(turns.begin_ns)
 """
-"""Transactions of one producer between which the final leader has no marker, though it has others
-of it."""
+"""Transactions of one producer between which the final leader has no marker, though it has other
+markers of the producer."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -125,7 +125,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """When every timeout has passed, no transaction holds a last stable offset back or keeps its
-    id; none was ended early; a log keeps the marker between two transactions of one producer."""
+    id; no transaction was ended early; a log keeps the marker between two transactions of one
+    producer."""
     over_ns = history.run_settings.txns_over_ns
     ids = _producer_ids(history)
     for partition in history.partitions:

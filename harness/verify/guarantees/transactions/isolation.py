@@ -47,7 +47,7 @@ def isolation_guarantee(
     needs: tuple[str, ...] = EVIDENCE,
     rests_on: tuple[str, ...] = EVIDENCE,
 ) -> Guarantee:
-    """A guarantee that each cycle of its sub-kinds violates, which are the kinds of cycles."""
+    """A guarantee that is violated by each cycle of its sub-kinds, which are kinds of cycles."""
     kinds = ", ".join(f"'{kind}'" for kind in sub_kinds)
     return Guarantee(
         name=name,
@@ -76,7 +76,7 @@ FROM cycles WHERE cycles.kind IN ({kinds})""",
 
 
 def edges(*kinds: str) -> str:
-    """How many edges of these kinds there are."""
+    """A query of the number of edges of these kinds."""
     names = ", ".join(f"'{kind}'" for kind in kinds)
     return f"SELECT COALESCE(SUM(edges), 0) AS n FROM graph WHERE kind IN ({names})"
 

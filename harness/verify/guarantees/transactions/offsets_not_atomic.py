@@ -1,8 +1,8 @@
 """A read-process-write step is atomic: its output exists if and only if its input is consumed.
 
-Judged at the end, by the group's last committed offset and the final passes of readers of
-committed records: every input below that offset has its output, and every input with an output
-lies below it."""
+Judged at the end, by the group's last committed offset and the final passes of readers of committed
+records: every input below that offset has its output, and every input with an output is below
+it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ LEFT JOIN (SELECT records.source, COALESCE(transactions.grp, '') AS grp,
   ON outputs.source = records.value_id AND outputs.grp IN (positions.grp, '')
 WHERE records.sent = 1 AND records.rc_shown = 1 AND partitions.compacted = 0
 """
-"""Records that readers of committed records see, in partitions that such a group has consumed, each
-with an output that readers see of a transaction which moved that group (or nobody knows whom)."""
+"""Records that readers of committed records see, in partitions that such a group has consumed. The
+output is one that these readers see, of a transaction that moved the group or an unknown one."""
 
 OUTPUT_GONE = """EXISTS (SELECT 1 FROM records outputs JOIN partitions
   ON partitions.p = outputs.sent_p
   WHERE outputs.source = records.value_id
     AND (partitions.compacted = 1 OR COALESCE(outputs.ack_off, 0) < partitions.log_start
     OR (outputs.log_slots > 0 AND outputs.rc_asked = 0)))"""
-"""Of `v` there was an output where no reader can be given it any more: below the log's start, in a
-compacted topic, or where no final pass of readers of committed records went."""
+"""An output of the record may exist where no final reader can receive it: below the log start, in a
+compacted topic, or without a final pass of readers of committed records."""
 
 SPOILT_NS = """(SELECT MAX(spoilt_ns) FROM partitions
   WHERE copies = 1 OR topic IN ('__consumer_offsets', '__transaction_state')
     OR p IN (SELECT sent_p FROM records WHERE source IS NOT NULL))"""
-"""Until when settings, or faults, may have taken outputs, positions or decisions."""
+"""Until this time settings or faults may have destroyed outputs, positions or decisions."""
 
 _WRONG = f"""
 {INPUTS} AND ((records.shown_slot % {SLOT} < positions.position AND outputs.source IS NULL
@@ -63,7 +63,8 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """A group that moves with transactions is behind exactly those inputs that have an output."""
+    """The position of a group that moves with transactions is behind exactly those inputs that have
+    an output."""
     for position in history.derived_rows("group_positions"):
         for send, offset, has_output in inputs_of(history, position):
             is_passed = offset < (position.position or 0)
@@ -103,7 +104,7 @@ def is_shown(history: SmallHistory, send: Row) -> bool:
 
 
 def is_output_gone(history: SmallHistory, send: Row) -> bool:
-    """Whether an output was where no final reader of committed records can get it any more."""
+    """Whether an output was where no final reader of committed records can receive it."""
     for output in history.outputs_of[send.value_id]:
         part = history.partition_of(output).part
         is_unread = history.records_of[output.value_id] and not history.committed_passes_over(

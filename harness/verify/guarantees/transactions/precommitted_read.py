@@ -1,7 +1,7 @@
 """A reader of committed records receives no record before its commit was requested.
 
-Nor does such a reader receive an end beyond a record whose commit was not requested yet: the
-reader would take that position for one before which no record can appear."""
+Nor does such a reader receive an end beyond a record whose commit was not requested yet: the reader
+would assume that no further record can appear before that position."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _answered_ends(history: SmallHistory, txn: Row, sends: list[Row]) -> Iterator[Violation]:
-    """Partitions of which an end beyond the first record was answered too early."""
+    """Partitions for which an end beyond the first record was answered too early."""
     for where in sorted({(send.topic, chosen_partition(send)) for send in sends}):
         partition = history.partition_at[where]
         own = [send for send in sends if (send.topic, chosen_partition(send)) == where]

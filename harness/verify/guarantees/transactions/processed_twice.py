@@ -28,16 +28,16 @@ JOIN partitions ON partitions.p = records.sent_p
 WHERE records.source IS NOT NULL AND records.rc_shown = 1 GROUP BY records.source,
   partitions.topic_id, COALESCE(transactions.grp, '')
 """
-"""Copies in transactions that readers of committed records see, by what they were made of, the
-topic that they are in, and the group whose positions moved with them."""
+"""Copies in transactions that readers of committed records see, by their source, their topic, and
+the group whose positions moved with them."""
 
 _ONCE = "GREATEST(1, records.n_slots)"
-"""How often the input itself was seen: a producer without idempotence may have sent it twice."""
+"""The number of places of the input: a producer without idempotence may have sent it twice."""
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """No input has more copies than it was seen itself: of an application in all final passes
-    together, of copies within transactions by the topic and the group that they moved."""
+    """No input has more copies than places: copies of an application in all final passes together,
+    copies within transactions by their topic and the group that they moved."""
     for send in visible_inputs(history):
         copies = places_of(history.final_reads_of[f"copy/{send.value_id}"])
         if len(copies) > max(1, len(history.places_of_send(send))):

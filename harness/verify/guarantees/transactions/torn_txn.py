@@ -1,9 +1,9 @@
 """A transaction is in the log completely, or not at all.
 
-Judged by the final passes of readers of committed records: markers are not written at one
-moment, so that earlier passes may see a part. A transaction whose commit was never requested
-must not be visible. Of a transaction whose commit did not succeed, either all records are
-visible or none."""
+Judged by the final passes of readers of committed records: markers are not written at one moment,
+so that earlier passes may see a part. A transaction whose commit was never requested must not be
+visible. If the commit of a transaction did not succeed, either all its records are visible or
+none."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COORDINATOR = """
  FROM (SELECT topic, CASE WHEN unclean_on = 1 OR lost_floor IS NOT NULL THEN 1 ELSE 0 END
          AS spoiled FROM partitions) topics)
 """
-"""Whether the coordinator may have lost what it knew: another topic's settings do not excuse it."""
+"""Whether the coordinator may have lost its state: settings of other topics do not excuse it."""
 
 _ASKED = (
     "CASE WHEN partitions.has_log = 0 AND records.n_reads > 0 THEN records.read_asked "
@@ -73,8 +73,8 @@ SELECT transactions.client, transactions.session, transactions.txn, transactions
 FROM {OF_TXN}
 WHERE records.sent = 1 AND partitions.compacted = 0
 """
-"""The records of transactions, where one bit is one pass: `lacks` has the passes that went over the
-record's place without it, `delivered` those that delivered a record of its transaction in its
+"""The records of transactions. Each bit stands for a pass: `lacks` has the passes over the record's
+place that did not deliver it, `delivered` those that delivered a record of its transaction in its
 partition. A pass that is in both tore the transaction."""
 
 _SUMMED = f"""
@@ -109,8 +109,8 @@ SELECT sums.*, CASE WHEN sums.fate = 'aborted' THEN CASE WHEN sums.shown > 0 THE
     WHEN sums.fate = 'committed' AND sums.between > 0 THEN 'between passes' END AS sub_kind
 FROM ({_SUMMED}) sums
 """
-"""Without logs, what is missing as a whole is lost (lost_write), and a record that some passes have
-and others do not has vanished (vanished_read)."""
+"""Without logs, a transaction without any visible record is lost (`lost_write`), and a record that
+only some passes deliver has vanished (`vanished_read`)."""
 
 _DEFECTS = {
     "missing": "was committed, yet no complete pass of a reader of committed records delivered "
@@ -132,7 +132,7 @@ def _explain(row: Mapping[str, Any]) -> str:
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Final passes of readers of committed records deliver a whole transaction or nothing."""
+    """Final passes of readers of committed records deliver all records of a transaction or none."""
     for txn in history.txns:
         records = [
             _Record(send, history.partition_at[send.topic, chosen_partition(send)])
@@ -158,14 +158,14 @@ class _Record:
 
     @property
     def place(self) -> Place:
-        """Where it lies in the log, else where it was acknowledged."""
+        """Its place in the log, else that of its acknowledgement."""
         logged = places_of(self.history.records_of[self.send.value_id])
         offset = logged[0][2] if logged else acknowledged_offset(self.send)
         return self.partition.topic, self.partition.partition, offset or 0
 
     @cached_property
     def read_places(self) -> list[Place]:
-        """Where it was read, or lies on a disk."""
+        """The places where it was read, or is on a disk."""
         value = self.send.value_id
         return places_of(self.history.reads_of[value] + self.history.copies_of[value])
 
@@ -187,8 +187,8 @@ class _Record:
 
     @cached_property
     def lacking_passes(self) -> list[FinalPass]:
-        """The passes that went over the record and delivered it nowhere; none where all that went
-        over one of its places delivered it there."""
+        """The passes over the record that delivered it nowhere; empty if all passes over one of its
+        places delivered it there."""
         if self.send.outcome == "fail":
             return []
         over = self.due_passes

@@ -57,9 +57,9 @@ AND records.last_slot % {SLOT} >= partitions.log_start
 AND records.invoke_ns >= COALESCE({_DELETED_NS}, records.invoke_ns)
 AND COALESCE(shown_keys.n, 0) <= 1
 """
-"""Records without a copy that were not deleted, nor their copies: what was copied so early may have
-been, where the output's log does not begin with its first record, and a compacted one may have
-another record's copy in its stead, of the same key."""
+"""Records without a copy, if neither they nor their copies were deleted. An early copy may be
+deleted if the output's log does not begin with its first record, and in a compacted output a copy
+of another record with the same key may replace it."""
 
 PASSED = f"{INPUTS} AND records.shown_slot % {SLOT} < positions.position"
 
@@ -68,8 +68,8 @@ PROMISE = f"""CASE WHEN records.invoke_ns < {SPOILT_NS} THEN 'spoiled'
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
-    """Each record that an application's readers may see has a copy in some final pass; each below
-    the position of a group that moves with transactions has an output."""
+    """Each record that readers of an application's input may see has a copy in some final pass;
+    each input below the position of a group that moves with transactions has an output."""
     for send in visible_inputs(history):
         partition = history.partition_of(send)
         places = places_of(history.records_of[send.value_id])
@@ -85,8 +85,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def visible_inputs(history: SmallHistory) -> Iterator[Row]:
-    """The records of an application's input that readers of committed records may see; where there
-    are mirrors, those of their sources."""
+    """The records of an application's input that readers of committed records may see; with
+    mirrors, those of their sources."""
     has_output = any(
         row.copies and row.seen_end is not None for row in history.derived_rows("partitions")
     )

@@ -1,8 +1,8 @@
 """A producer that lost its transactional id to another producer writes nothing more.
 
-Another producer owns the id once its InitProducerId was answered; what the former one sends or
-commits after that must be rejected. In a log the epochs of one producer id never decrease, those
-of its markers included: a producer that ends another one's transaction does so in a later epoch.
+Another producer owns the id once its InitProducerId was answered; later sends and commits of the
+former one must be rejected. In a log the epochs of one producer id never decrease, those of its
+markers included: a producer that ends another one's transaction does so in a later epoch.
 
 `same epoch`: a producer received an epoch that another producer with its transactional id and
 producer id had before (clients that journal theirs: workloads with `takeovers`)."""
@@ -30,7 +30,7 @@ _SENT = f"FROM {OF_TXN} WHERE records.sent = 1 AND records.invoke_ns > transacti
 _ACCEPTED = (
     "(records.outcome = 'ok' OR (records.outcome <> 'fail' AND records.shown_slot IS NOT NULL))"
 )
-"""Acknowledged, or proven by a reader or a log although its answer was lost."""
+"""The send was acknowledged, or a reader or a log has the record although its answer was lost."""
 
 _ASKED = "FROM txn_p transactions WHERE transactions.commit_ns > transactions.fenced_ns"
 _REFUSED = (
@@ -49,7 +49,7 @@ _GIVEN = """
        GROUP BY txns.transactional_id, txns.producer_id, txns.epoch, txns.init_invoke_ns,
          txns.init_ns) initialisations)
 """
-"""Epochs that InitProducerId gave, each with the one that was given before."""
+"""Epochs that InitProducerId returned, each with the previous one."""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -104,7 +104,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 
 def _fenced_ns(history: SmallHistory, txn: Row) -> int | None:
-    """When another producer had been initialised whose request came after the own answer."""
+    """The time at which another producer was initialised whose request came after the answer to
+    this one."""
     return min(
         (
             other.init_ns
@@ -118,7 +119,8 @@ def _fenced_ns(history: SmallHistory, txn: Row) -> int | None:
 
 
 def _fallen_epochs(partition: Partition) -> Iterator[Violation]:
-    """Records of transactions, and markers, behind ones of a later epoch of their producer."""
+    """Records of transactions, and markers, behind records or markers of a later epoch of their
+    producer."""
     epochs: dict[int, int] = {}
     for row in partition.log:
         is_placed = is_number(row.sequence) or row.control is not None

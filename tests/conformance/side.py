@@ -267,7 +267,8 @@ class Side:
     def _knows(self, name: str, to: int) -> bool:
         topics = [MetadataRequest.MetadataRequestTopic(name=name)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        return bool(self.get(request, 9, to=to).topics[0].error_code == ErrorCode.NONE)
+        answer = self.get(request, 9, to=to)  # CLOSED over a connection from before a restart
+        return answer != CLOSED and bool(answer.topics[0].error_code == ErrorCode.NONE)
 
     def serves(self, topic: str, partition: int, broker: int) -> bool:
         request = ListOffsetsRequest(
@@ -284,6 +285,8 @@ class Side:
             ],
         )
         answer = self.get(request, 4, to=broker)
+        if answer == CLOSED:
+            return False
         known = self.get(
             MetadataRequest(
                 topics=[MetadataRequest.MetadataRequestTopic(name=topic)],

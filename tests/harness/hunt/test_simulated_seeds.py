@@ -147,15 +147,16 @@ def test_file_that_is_no_schedule_is_rejected() -> None:
 
 
 @pytest.mark.thorough
-def test_finding_is_shrunk_to_a_schedule(tmp_path: Path) -> None:
+def test_finding_is_shrunk_to_a_schedule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "s.json"
     mutant = ["--mix", "groups", "--mutant", "failed_commit_is_success"]
     arguments = ["--seeds", "1", *mutant, "--shrink", str(file), "--json"]
-    shrunk = CliRunner().invoke(urteil, ["simulate", *arguments])
-    assert json.loads(shrunk.output)["guarantee"] == "commit_went_back"
-    again = CliRunner().invoke(urteil, ["simulate", "--schedule", str(file)])
-    assert again.exit_code == 1
-    assert "commit_went_back" in again.output
+    assert exit_code(["simulate", *arguments]) == 1
+    assert json.loads(capsys.readouterr().out)["guarantee"] == "commit_went_back"
+    assert exit_code(["simulate", "--schedule", str(file)]) == 1
+    assert "commit_went_back" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Fixes for seven bugs of kafka-python 3.0 that chaos triggers, applied to the instance in use.
+"""Fixes for eight faults of kafka-python 3.0 that chaos triggers, applied to the instance in use.
 
 No fix changes the requests of a client. Without them, one outage would end a client's load.
 """
@@ -36,6 +36,23 @@ def renew_producer_ids(producer: Any) -> None:
                 manager._current_state = TransactionState.UNINITIALIZED
 
     manager.reset_producer_id = reset_and_renew
+
+
+def fix_connections(manager: Any) -> None:
+    """Apply the fixes of connections to a client's connection manager."""
+    back_off(manager)
+    limit_connection_setup(manager)
+
+
+def limit_connection_setup(manager: Any) -> None:
+    """Give up a connection that is not ready within `request_timeout_ms`.
+
+    The library's limit, which is not a setting of its clients, is 10 s and doubles up to 30 s. A
+    metadata request goes to any broker. One that is cut off behind a proxy accepts the connection
+    and stays silent, so the client did not find a new leader for as long.
+    """
+    for name in ("socket_connection_setup_timeout_ms", "socket_connection_setup_timeout_max_ms"):
+        manager.config[name] = manager.config["request_timeout_ms"]
 
 
 def back_off(manager: Any) -> None:

@@ -44,9 +44,9 @@ from urteil.harness.clients.consumers.journaling_consumer import (
     lost_positions,
 )
 from urteil.harness.clients.kafka_python_fixes import (
-    back_off,
     drop_corrupt_response,
     finish_joining,
+    fix_connections,
     forget_lost_positions,
     retry_missing_partitions,
 )
@@ -203,7 +203,7 @@ class Member:
         self._copies = spec.copies()
         self._journal = journal
         self._kafka = KafkaConsumer(**member_config(spec))
-        back_off(self._kafka._manager)
+        fix_connections(self._kafka._manager)
         retry_missing_partitions(self._kafka._fetcher)
         drop_corrupt_response(self._kafka._fetcher)
         finish_joining(self._kafka._coordinator)

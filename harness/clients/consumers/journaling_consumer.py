@@ -15,8 +15,8 @@ from kafka.errors import (
 )
 
 from urteil.harness.clients.kafka_python_fixes import (
-    back_off,
     drop_corrupt_response,
+    fix_connections,
     retry_missing_partitions,
 )
 from urteil.harness.clients.payload import client_timestamp_ms, decode, decode_copy, key_text
@@ -59,7 +59,7 @@ class JournalingConsumer:
         self._copies = spec.copies()
         self._journal = journal
         self._kafka = KafkaConsumer(**config)
-        back_off(self._kafka._manager)
+        fix_connections(self._kafka._manager)
         retry_missing_partitions(self._kafka._fetcher)
         drop_corrupt_response(self._kafka._fetcher)
         self._next_pass = first_pass

@@ -17,7 +17,7 @@ from kafka.structs import OffsetAndMetadata
 from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
-from urteil.harness.clients.kafka_python_fixes import back_off
+from urteil.harness.clients.kafka_python_fixes import fix_connections
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.options import WorkloadOptions
 from urteil.harness.clients.spec import ClientSpec, consumer_config
@@ -114,7 +114,7 @@ def _check_partitions(response: Any) -> Any:
 def read_positions(spec: ClientSpec, journal: JournalWriter, stop: Stop) -> None:
     """Read until the stop is requested."""
     kafka = KafkaConsumer(**consumer_config(spec))
-    back_off(kafka._manager)
+    fix_connections(kafka._manager)
     tags = TagOptions.of(spec.workload) if spec.workload.kind == "commits" else None
     reader = CommittedOffsetReader(kafka, journal, tags=tags)
     partitions = [TopicPartition(*partition) for partition in spec.partitions()]

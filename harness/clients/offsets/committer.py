@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.consumers.group_consumer import COMMIT_TIMEOUT_MS, CommitAttempts
-from urteil.harness.clients.kafka_python_fixes import back_off
+from urteil.harness.clients.kafka_python_fixes import fix_connections
 from urteil.harness.clients.kind import ClientKind, Stage
 from urteil.harness.clients.offsets.committed_offset_reader import (
     CommittedOffsetReader,
@@ -66,7 +66,7 @@ class Committer:
         self._slots = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
         self._random = random.Random(spec.seed)
         self._kafka = KafkaConsumer(**consumer_config(spec))
-        back_off(self._kafka._manager)
+        fix_connections(self._kafka._manager)
         self._attempts = CommitAttempts(self._kafka)
         self._tags = TagOptions.of(spec.workload)
         self._positions = CommittedOffsetReader(self._kafka, journal, tags=self._tags)

@@ -22,7 +22,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError
 from urteil.chaos.capabilities import RECORD_BATCHES
 from urteil.harness.clients.client_main import run_client
 from urteil.harness.clients.kafka_python_fixes import (
-    back_off,
+    fix_connections,
     refresh_unknown_leader,
     renew_producer_ids,
 )
@@ -69,7 +69,7 @@ class Producer:
             raise
         except KafkaError:
             return False
-        back_off(self._kafka._sender._client._manager)
+        fix_connections(self._kafka._sender._client._manager)
         refresh_unknown_leader(self._kafka._sender._client._manager)
         renew_producer_ids(self._kafka)
         self._watch = AttemptRecorder(self._kafka, self._journal)

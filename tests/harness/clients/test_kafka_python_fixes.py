@@ -1,18 +1,23 @@
-"""A member that missed a generation fetches committed offsets; any other keeps its positions."""
+"""The fixes of kafka-python: what an instance does with them, and the library without."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from urteil.harness.clients.kafka_python_fixes import forget_lost_positions
+from urteil.harness.clients.kafka_python_fixes import fix_connections, forget_lost_positions
 
 TOPIC, POSITION = TopicPartition("orders", 0), 274
+REQUEST_TIMEOUT_MS, PATIENCE_MS = 300, 5_000
+"""The library alone waits ten seconds for a connection."""
 
 
 @pytest.fixture
@@ -52,3 +57,34 @@ def test_library_keeps_an_old_position(member: KafkaConsumer) -> None:
     assert join(member, 3) is None
     member._subscription.seek(TOPIC, POSITION)
     assert join(member, 7) == POSITION
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """A client of one broker that accepts connections and stays silent, as a proxy does for a
+    broker that is cut off."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        made = KafkaNetClient(
+            bootstrap_servers=[f"127.0.0.1:{silent.getsockname()[1]}"],
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+        )
+        yield made
+        made.close()
+
+
+def gives_up(client: Any) -> bool:
+    """Whether the connection to the silent broker ends within the patience."""
+    (broker,) = client.cluster.bootstrap_brokers()
+    connection = client._manager.get_connection(broker.node_id)
+    client._net.poll(timeout_ms=PATIENCE_MS, future=connection.init_future)
+    return bool(connection.closed)
+
+
+def test_connection_to_a_silent_broker_ends_after_the_request_timeout(client: Any) -> None:
+    fix_connections(client._manager)
+    assert gives_up(client)
+
+
+@pytest.mark.thorough
+def test_library_waits_longer_for_a_silent_broker(client: Any) -> None:
+    assert not gives_up(client)

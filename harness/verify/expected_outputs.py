@@ -43,7 +43,7 @@ LEFT JOIN (SELECT replicas.topic_id, replicas.partition, replicas.offset, replic
     AND stored_times.offset = records.first_slot % {SHIFT}
 LEFT JOIN txn_p transactions ON transactions.client = records.client
   AND transactions.session = records.session AND transactions.txn = records.txn
-WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.ours = 1 AND partitions.copies = 0
+WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.in_run = 1 AND partitions.copies = 0
   AND (records.txn IS NULL OR COALESCE(transactions.fate, '') = 'committed')
 """
 """The timestamp is the stored one, which the application reads: a client may report another one for

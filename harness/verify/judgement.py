@@ -24,7 +24,6 @@ from urteil.harness.stopwatch import Stopwatch
 from urteil.harness.verify import evidence, shared_tables
 from urteil.harness.verify.check import Places, check
 from urteil.harness.verify.derived import impact
-from urteil.harness.verify.derived.calm_intervals import calm_read_rows, calm_send_rows
 from urteil.harness.verify.derived.committed_positions import commit_break_rows
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
@@ -33,6 +32,7 @@ from urteil.harness.verify.derived.expected_progress import (
     resumption_rows,
     standstill_rows,
 )
+from urteil.harness.verify.derived.prompt_intervals import prompt_read_rows, prompt_send_rows
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine, open_engine, open_views
 from urteil.harness.verify.evidence import Row
@@ -271,8 +271,8 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     clients = evidence.rows(run_dir, "clients")
     derived.tables["progress_after_faults"] = resumption_rows(derived, scenario, clients)
     derived.tables["progress_without_faults"] = quiet_rows(derived, scenario, facts)
-    derived.tables["calm_reads"] = calm_read_rows(run_dir, derived, scenario, facts, clients)
-    derived.tables["calm_sends"] = calm_send_rows(run_dir, derived, facts, clients)
+    derived.tables["prompt_reads"] = prompt_read_rows(run_dir, derived, scenario, facts, clients)
+    derived.tables["prompt_sends"] = prompt_send_rows(run_dir, derived, facts, clients)
     derived.tables["transaction_progress"] = standstill_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.derive(derived), scenario
@@ -284,7 +284,7 @@ def examine(
     engine: Engine, run_dir: Path, derived: Derived, watch: Stopwatch
 ) -> tuple[list[GuaranteeResult], list[Row]]:
     """Build the shared tables and judge every guarantee; also the acknowledgements by tick."""
-    compacted = any(part["compacted"] and part["ours"] for part in derived.partitions)
+    compacted = any(part["compacted"] and part["in_run"] for part in derived.partitions)
     with watch("verify/shared tables"):
         open_views(engine, run_dir, derived)
         shared_tables.build(

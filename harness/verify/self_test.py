@@ -200,7 +200,7 @@ def _copy_excerpt(run_dir: Path, work: Path, derived: Derived) -> tuple[Copy, Ro
 
 def _largest_partitions(derived: Derived) -> list[Row]:
     """The two partitions with the most replicas and records."""
-    own = [part for part in derived.partitions if part["ours"] and part["has_log"]]
+    own = [part for part in derived.partitions if part["in_run"] and part["has_log"]]
 
     def order(part: Row) -> tuple[int, int, int]:
         return part["copies"], part["compacted"], part["log_start"] - part["committed_end"]

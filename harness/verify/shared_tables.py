@@ -83,7 +83,7 @@ WHERE sends.outcome = 'ok' AND sends.offset >= 0
 UNION ALL
 SELECT partitions.p * {SHIFT} + GREATEST(0, LEAST(reads.offset, {SHIFT} - 1)), reads.value_id, 1,
        {_mark_sql("reads")}, CASE WHEN reads.intact = FALSE THEN 1 ELSE 0 END
-       + 2 * partitions.read_log, COALESCE(members.bits, 0), COALESCE(pass_bits.bit, 0),
+       + 2 * partitions.reads_are_log, COALESCE(members.bits, 0), COALESCE(pass_bits.bit, 0),
        reads.read_ns, NULL
 FROM reads JOIN partitions ON reads.topic_id = partitions.topic_id
   AND reads.partition = partitions.partition
@@ -240,7 +240,7 @@ _WELL = f"""records.outcome = 'ok' AND records.n_slots = 1 AND records.log_slots
   AND COALESCE(records.read_ns, records.invoke_ns) >= records.invoke_ns
   AND (records.seen_slots > 0 OR partitions.seen_end IS NULL
        OR records.ack_off < partitions.seen_end)
-  AND (partitions.late_begin IS NULL OR records.ack_off >= partitions.late_begin)"""
+  AND (partitions.late_pass_begin IS NULL OR records.ack_off >= partitions.late_pass_begin)"""
 """Acknowledged and at exactly that place; each finding from `irregular_values` breaks one of
 these."""
 
@@ -320,7 +320,7 @@ FROM (SELECT records.sent_p AS p, records.sent_key AS key, records.value_id, rec
       FROM records JOIN partitions ON partitions.p = records.sent_p
       LEFT JOIN txn_p transactions ON transactions.client = records.client
         AND transactions.session = records.session AND transactions.txn = records.txn
-      WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+      WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.in_run = 1
         AND records.sent_key IS NOT NULL
         AND NOT (COALESCE(transactions.fate, '') = 'aborted'
                  AND transactions.late = 0) {{only}}) keyed_records
@@ -379,7 +379,7 @@ GROUP BY logs_p.p, logs_p.broker, replicas.leader_epoch
 
 _SPOILT = ENDED.replace(
     "FROM slots WHERE",
-    "FROM slots JOIN partitions ON partitions.p = slots.p AND partitions.spoilt_ns IS NOT NULL "
+    "FROM slots JOIN partitions ON partitions.p = slots.p AND partitions.losses_ns IS NOT NULL "
     "WHERE",
 )
 COMMITTED = f"""
@@ -390,7 +390,7 @@ JOIN txn_p transactions ON transactions.client = records.client
 JOIN partitions ON partitions.p = slots.p LEFT JOIN ({_SPOILT}) markers ON markers.slot = slots.slot
 WHERE slots.on_leader = 1 AND slots.marks = 1 AND records.outcome = 'ok' AND records.log_slots = 1
   AND transactions.fate = 'committed' AND transactions.late = 0 {{in_transactions}}
-  AND (partitions.spoilt_ns IS NULL OR markers.ended < 4)
+  AND (partitions.losses_ns IS NULL OR markers.ended < 4)
 """
 
 

@@ -91,10 +91,10 @@ bounded AS (
   LEFT JOIN below ON below.value_id = unplaced.value_id
   LEFT JOIN above ON above.value_id = unplaced.value_id)
 SELECT bounded.value_id, bounded.p, bounded.low_off, bounded.high_off,
-  MAX(CASE WHEN stretches.p IS NOT NULL THEN 1 ELSE 0 END) AS passed
-FROM bounded LEFT JOIN stretches
-  ON stretches.p = bounded.p AND stretches.lo <= COALESCE(bounded.low_off + 1, 0)
-    AND stretches.hi >= bounded.high_off AND bounded.high_off > COALESCE(bounded.low_off, -1)
+  MAX(CASE WHEN read_ranges.p IS NOT NULL THEN 1 ELSE 0 END) AS passed
+FROM bounded LEFT JOIN read_ranges
+  ON read_ranges.p = bounded.p AND read_ranges.lo <= COALESCE(bounded.low_off + 1, 0)
+    AND read_ranges.hi >= bounded.high_off AND bounded.high_off > COALESCE(bounded.low_off, -1)
 GROUP BY bounded.value_id, bounded.p, bounded.low_off, bounded.high_off
 """
 """Unread sends of unknown offset, with the offsets between which they lie; `passed` says that

@@ -10,7 +10,7 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Copy, S, Untried, brokers, damage, first
 from urteil.harness.verify.damage.member_departures import add_row, quiet_ns
-from urteil.harness.verify.derived.calm_intervals import (
+from urteil.harness.verify.derived.prompt_intervals import (
     LATE_SEND_NS,
     LEAST_POLLS,
     LEAST_TICKS,

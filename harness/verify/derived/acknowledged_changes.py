@@ -36,9 +36,9 @@ def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
     rows = [*_topics(ops, last), *_partitions(ops, last), *_voters(ops, last)]
     rows += [*_settings(ops, last), *_quotas(ops, last)] if has_settings else []
     return [
-        {"kind": kind, "at_ns": op["complete_ns"], "until_ns": end_ns, "asked": asked}
-        | {"stands": stands, "undone": int(stands is not None)}
-        for kind, op, asked, stands in rows
+        {"kind": kind, "at_ns": op["complete_ns"], "until_ns": end_ns, "change": change}
+        | {"actual": actual, "undone": int(actual is not None)}
+        for kind, op, change, actual in rows
     ]
 
 
@@ -54,11 +54,11 @@ def _topics(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         if not _is_acknowledged(op) or not topic_id:
             continue
         if op["act"] == CREATE:
-            stands = None if present_id == topic_id else "it does not exist"
-            yield "lost topic", op, f"that {topic} exist", stands
+            actual = None if present_id == topic_id else "it does not exist"
+            yield "lost topic", op, f"that {topic} exist", actual
         elif not _last_state(last, _WISHES + topic):
-            stands = "it exists" if present_id == topic_id else None
-            yield "returned topic", op, f"that {topic} be deleted", stands
+            actual = "it exists" if present_id == topic_id else None
+            yield "returned topic", op, f"that {topic} be deleted", actual
 
 
 def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
@@ -68,8 +68,8 @@ def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         if op["act"] != ADD_PARTITIONS or not _is_acknowledged(op) or total is None:
             continue
         count = len(_object(_last_state(last, _TOPICS + topic).get("replicas")))
-        stands = None if count >= total else f"it has {count}"
-        yield "lost partitions", op, f"that {topic} have {total} partitions", stands
+        actual = None if count >= total else f"it has {count}"
+        yield "lost partitions", op, f"that {topic} have {total} partitions", actual
 
 
 def _settings(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
@@ -87,8 +87,8 @@ def _settings(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         if _is_acknowledged(op):
             node = _last_state(last, _TOPIC_SETTINGS + topic)
             current = _object(node.get("settings")).get(name)
-            stands = None if current == value else f"it is {_value(current)}"
-            yield "lost setting", op, f"that {name} of {topic} be {_value(value)}", stands
+            actual = None if current == value else f"it is {_value(current)}"
+            yield "lost setting", op, f"that {name} of {topic} be {_value(value)}", actual
 
 
 def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
@@ -99,8 +99,8 @@ def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         node = _last_state(last, _CLIENT_QUOTAS + client)
         current = _numbers(_object(node.get("settings")))
         quotas = _numbers(_object(op["after"]))
-        stands = None if current == quotas else f"they are {current}"
-        yield "lost setting", op, f"that the quotas of {client} be {quotas}", stands
+        actual = None if current == quotas else f"they are {current}"
+        yield "lost setting", op, f"that the quotas of {client} be {quotas}", actual
 
 
 def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
@@ -111,11 +111,11 @@ def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         if not _is_acknowledged(op) or not directory:
             continue
         if op["act"] == ADD_VOTER:
-            stands = None if directory in voters else "it is none"
-            yield "lost voter", op, f"that {node} be a voter", stands
+            actual = None if directory in voters else "it is none"
+            yield "lost voter", op, f"that {node} be a voter", actual
         else:
-            stands = "it is one" if directory in voters else None
-            yield "returned voter", op, f"that {node} be no voter", stands
+            actual = "it is one" if directory in voters else None
+            yield "returned voter", op, f"that {node} be no voter", actual
 
 
 def _last_acts(ops: Sequence[Row], acts: Sequence[str]) -> dict[str, Row]:

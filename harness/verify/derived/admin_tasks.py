@@ -49,8 +49,8 @@ def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -
         ):
             for row in rows:
                 from_ns = max(row["from_ns"], calm.begin_ns)
-                late = row["stands"] is not None and to_ns - from_ns > row["limit_s"] * SECOND_NS
-                key = row["kind"], row["asked"]
+                late = row["shortfall"] is not None and to_ns - from_ns > row["limit_s"] * SECOND_NS
+                key = row["kind"], row["task"]
                 if key not in by_partition or not by_partition[key]["late"]:
                     by_partition[key] = row | {
                         "from_ns": from_ns,
@@ -73,8 +73,8 @@ def _ignored_acts(ops: Sequence[Row], stretches: Sequence[Stretch]) -> Iterator[
             lasted = Stretch(op["invoke_ns"], op["complete_ns"])
             yield {
                 "kind": "not done", "p": None, "from_ns": lasted.begin_ns, "to_ns": lasted.end_ns,
-                "asked": f"to {op['act']} {op['subject']}, which nobody refused",
-                "stands": "it was not done", "limit_s": AWAITS_NOTHING_S,
+                "task": f"to {op['act']} {op['subject']}, and no error was returned",
+                "shortfall": "it was not done", "limit_s": AWAITS_NOTHING_S,
                 "late": int(any(_spans(stretch, lasted) for stretch in stretches)),
             }  # fmt: skip
 
@@ -104,8 +104,8 @@ def _elections(small: SmallEvidence) -> Iterator[Row]:
                 yield {
                     "kind": "not elected", "p": small.numbers.get((known[-1]["topic_id"], int(p))),
                     "from_ns": op["invoke_ns"], "to_ns": op["complete_ns"],
-                    "asked": f"that broker {leader} lead {topic}-{p}, which it is to prefer",
-                    "stands": f"broker {led[0]} led all the while" if late else None,
+                    "task": f"that broker {leader} lead {topic}-{p}, which it is to prefer",
+                    "shortfall": f"broker {led[0]} led all the while" if late else None,
                     "limit_s": 0.0, "late": int(late),
                 }  # fmt: skip
 
@@ -154,10 +154,10 @@ def _deletions(last: dict[str, Row]) -> Iterator[Row]:
     """Topics that somebody wished away; the wish goes with the topic."""
     for path, row in last.items():
         if path.startswith(_WISHES):
-            stands = None if row["version"] == -1 else "it is there still"
+            stands = None if row["version"] == -1 else "it still exists"
             yield {
                 "kind": "not deleted", "key": (row["topic_id"], 0), "from_ns": row["at_ns"],
-                "asked": f"that {path.removeprefix(_WISHES)} be deleted", "stands": stands,
+                "task": f"that {path.removeprefix(_WISHES)} be deleted", "shortfall": stands,
                 "limit_s": AWAITS_NOTHING_S,
             }  # fmt: skip
 
@@ -188,8 +188,8 @@ def _moves(
                 "kind": "not moved",
                 "key": (node["topic_id"], int(p)),
                 "from_ns": max(op["complete_ns"], state["at_ns"] if in_sync else 0),
-                "asked": f"that {topic}-{p} be {on}",
-                "stands": None if done else f"it is on {replicas[p]}",
+                "task": f"that {topic}-{p} be {on}",
+                "shortfall": None if done else f"it is on {replicas[p]}",
                 "limit_s": min(AWAITS_NOTHING_S, due_s) if in_sync else due_s,
             }
 

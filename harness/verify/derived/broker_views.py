@@ -106,12 +106,12 @@ _SPECIAL = {"-1": "latest", "-2": "earliest", "-3": "max", "end": "latest", "sta
 
 
 def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]:
-    """Rows of the table `answers`: offset_answers with what was asked made plain.
+    """Rows of the table `answers`: `offset_answers` with parsed queries.
 
-    `kind` is latest, stable, earliest, max, epoch, before, producer or time; `asked_ms` the time
-    asked for: the number in the query, else the row's own (a record's time is the answer to
-    itself). `found_ms` is the answered time, of a record of that time or of the largest one.
-    `asked_epoch` is that of which the end was asked for, `led_epoch` the one it was to be led in.
+    `kind` is latest, stable, earliest, max, epoch, before, producer or time. `requested_ms` is the
+    requested timestamp: the number in the query, or else the row's timestamp. `answered_ms` is the
+    timestamp in the response to `time` or `max`. `requested_epoch` is the epoch whose end was
+    requested, `current_epoch` the leader epoch that the request named (OffsetForLeaderEpoch).
     """
     rows = []
     for row in evidence.rows(run_dir, "offset_answers"):
@@ -121,12 +121,13 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
         query = str(row["query"] or "").lower()
         kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
         given = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
-        asked_ms = given[0] if given else row["timestamp_ms"]
-        found_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and given) else None
+        requested_ms = given[0] if given else row["timestamp_ms"]
+        answered_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and given) else None
         epochs = given if kind == "epoch" and len(given) == 2 else (None, None)
         rows.append(
-            {"p": p, "kind": kind, "query": query, "asked_ms": asked_ms if kind == "time" else None}
-            | {"asked_epoch": epochs[0], "led_epoch": epochs[1], "found_ms": found_ms}
+            {"p": p, "kind": kind, "query": query}
+            | {"requested_ms": requested_ms if kind == "time" else None}
+            | {"requested_epoch": epochs[0], "current_epoch": epochs[1], "answered_ms": answered_ms}
             | {name: row[name] for name in _SAME}
         )
     return rows

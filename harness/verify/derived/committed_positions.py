@@ -93,7 +93,7 @@ def commit_break_rows(
             rows.append(
                 {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
                 | {"answered": read.value, "acknowledged": before}
-                | {"deposed": int(coordinators.may_be_deposed(group, begin_ns, end_ns))}
+                | {"former_coordinator": int(coordinators.may_be_former(group, begin_ns, end_ns))}
                 | {name: who[read][name] for name in ("client", "session")}
             )
     below = _resumed_below(run_dir, positions, _judged_partitions(derived), coordinators, kept_ns)
@@ -136,8 +136,8 @@ def _resumed_below(
                     "acknowledged": before,
                 }
                 | {
-                    "deposed": int(
-                        known.may_be_deposed(
+                    "former_coordinator": int(
+                        known.may_be_former(
                             resumption.group, resumption.given_ns, resumption.read_ns
                         )
                     )

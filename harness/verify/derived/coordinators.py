@@ -51,7 +51,7 @@ class Coordinators:
                 history._spans[places[span["p"]]].append(span)
         return history
 
-    def may_be_deposed(self, group: str, begin_ns: int, end_ns: int) -> bool:
+    def may_be_former(self, group: str, begin_ns: int, end_ns: int) -> bool:
         """Whether a former coordinator of `group` lived in this time and may not have known better.
 
         Where nothing is known of who coordinated, any cut link or pause leaves it open.

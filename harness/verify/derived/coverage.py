@@ -43,7 +43,7 @@ def floor_rows(
         "unclean_floor": unclean_floor,
         "last_epoch_ns": max(epoch_begins_ns[1:], default=None),
         "lost_floor": min((loss.floor for loss in fault_losses), default=None),
-        "spoilt_ns": max((propagated_ns(at_ns, faults) for at_ns in losses_ns), default=None),
+        "losses_ns": max((propagated_ns(at_ns, faults) for at_ns in losses_ns), default=None),
     }
     return [{"p": part["p"]} | floor.row() for floor in partition_floors]
 
@@ -80,15 +80,15 @@ def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[R
     return rows
 
 
-def stretch_rows(p: int, passes: list[Row]) -> list[Row]:
+def read_ranges(p: int, passes: list[Row]) -> list[Row]:
     """Maximal ranges of offsets that complete final passes cover without a gap."""
-    stretches: list[Row] = []
+    ranges: list[Row] = []
     for low, high in sorted((row["from_offset"] or 0, row["to_offset"] or 0) for row in passes):
-        if stretches and low <= stretches[-1]["hi"]:
-            stretches[-1]["hi"] = max(high, stretches[-1]["hi"])
+        if ranges and low <= ranges[-1]["hi"]:
+            ranges[-1]["hi"] = max(high, ranges[-1]["hi"])
         else:
-            stretches.append({"p": p, "lo": low, "hi": high})
-    return stretches
+            ranges.append({"p": p, "lo": low, "hi": high})
+    return ranges
 
 
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
@@ -139,7 +139,7 @@ def divergence_floor(logs: list[Row], leader: int | None) -> int:
     return min(ends, default=NO_OFFSET)
 
 
-def blind_ns(span: Span, faults: list[Row]) -> int:
+def uninformed_ns(span: Span, faults: list[Row]) -> int:
     """The begin of the first fault that may keep ZooKeeper's state from the leader: it pauses the
     leader, or cuts links. From then on the leader may use the last ISR that it read."""
     begins = [FOREVER_NS]

@@ -30,7 +30,7 @@ def deletions(
 ) -> Row:
     """Columns of the derived table `partitions`.
 
-    `cut_to`: up to where an administrator may have deleted, null where that is not known, or where
+    `cut_end`: up to where an administrator may have deleted, null where that is not known, or where
     somebody changed how long records stay. `deleted_to`: what was said to be gone, by `deleted_ns`;
     null where nothing was, and where all replicas were ended since: a log's start is written to
     disk once a minute.
@@ -49,7 +49,7 @@ def deletions(
         deletion = (None, None)
     known = [offset for offset in asked if offset is not None]
     return {
-        "cut_to": max(known) if known and len(known) == len(asked) else None,
+        "cut_end": max(known) if known and len(known) == len(asked) else None,
         "deleted_to": deletion[0],
         "deleted_ns": deletion[1],
     }

@@ -26,13 +26,13 @@ from urteil.harness.verify.derived.broker_views import (
     without_late_isr,
 )
 from urteil.harness.verify.derived.coverage import (
-    blind_ns,
     cover_rows,
     divergence_floor,
     epoch_rows,
     floor_rows,
     log_rows,
-    stretch_rows,
+    read_ranges,
+    uninformed_ns,
 )
 from urteil.harness.verify.derived.cycles import cycle_rows
 from urteil.harness.verify.derived.deleted_records import deletions
@@ -44,7 +44,7 @@ from urteil.harness.verify.derived.members import member_rows
 from urteil.harness.verify.derived.mirrors import mirror_rows, translation_rows
 from urteil.harness.verify.derived.partitions import (
     administrators_changes,
-    late_begin,
+    late_pass_begin,
     part_row,
     segments,
 )
@@ -196,14 +196,14 @@ def _add_place(
         for bit, row in place.final_passes
     ]
     tables["cover"] += cover_rows(place.p, place.logs, place.final_passes)
-    tables["stretches"] += [] if part["has_log"] else stretch_rows(place.p, place.whole)
+    tables["read_ranges"] += [] if part["has_log"] else read_ranges(place.p, place.whole)
     topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
     tables["state_spans"] += [
         span.row()
         | {
             "p": place.p,
-            "blind_ns": blind_ns(span, small.faults),
-            "strangers": span.foreign_isr_members(place.ever),
+            "uninformed_ns": uninformed_ns(span, small.faults),
+            "foreign_isr": span.foreign_isr_members(place.ever),
             "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
         }
         for span in place.spans
@@ -232,8 +232,8 @@ def _part(
     part |= shortened_columns(place.topic, small.ops, small.faults, part["ends_ns"])
     part |= deletions(small.ops, small.faults, place.topic, place.key[1])
     part |= segments(place.logs, part["final_leader"])
-    part["read_log"] |= int(part["ours"] and small.read_stands(facts))
-    part |= late_begin(part, place.logs, place.whole, place.begins)
+    part["reads_are_log"] |= int(part["in_run"] and small.read_stands(facts))
+    part |= late_pass_begin(part, place.logs, place.whole, place.begins)
     if not facts.healed:
         part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])
     return part

@@ -51,7 +51,7 @@ def eviction_rows(
         ]
         if len(lived) >= TIMES:
             rows.append(
-                {"n": len(rows), "who": who[0], "p": p, "times": len(lived)}
+                {"n": len(rows), "client": who[0], "p": p, "evictions": len(lived)}
                 | {"from_ns": min(lived), "to_ns": max(lived)}
             )
     return rows

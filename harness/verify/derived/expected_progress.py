@@ -28,7 +28,7 @@ SLACK_NS = 5 * SECOND_NS
 
 
 def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]) -> list[Row]:
-    """A partition each, from `whole_ns`, when the last fault was healed and every replica was in
+    """A partition each, from `in_sync_ns`, when the last fault was healed and every replica was in
     sync, over `from_ns`, when clients must have noticed, to `to_ns`, when the first of the plain
     producers of that time ended or a replica left again; that may be sooner."""
     if not derived.faults or not derived.tables.get("state_spans"):
@@ -38,22 +38,22 @@ def resumption_rows(derived: Derived, scenario: Scenario, clients: Sequence[Row]
     last = max(derived.faults, key=lambda fault: acting_stretch(fault).end_ns)
     bad = unhealthy(derived)
     healed_ns = acting_stretch(last).end_ns
-    whole_ns = None if healed_ns >= FOREVER_NS else healthy_again_ns(bad, healed_ns)
+    in_sync_ns = None if healed_ns >= FOREVER_NS else healthy_again_ns(bad, healed_ns)
     ends = [
         row["end_ns"]
         for row in clients
         if row["kind"] == "producer" and row["transactional_id"] is None and row["end_ns"]
-        if whole_ns is not None and (row["begin_ns"] or 0) < whole_ns < row["end_ns"]
+        if in_sync_ns is not None and (row["begin_ns"] or 0) < in_sync_ns < row["end_ns"]
     ]
-    if whole_ns is None or not ends:
+    if in_sync_ns is None or not ends:
         return []
-    to_ns = min([*ends, *(stretch.begin_ns for stretch in bad if stretch.begin_ns >= whole_ns)])
-    from_ns = whole_ns + _noticed_ns(scenario)
+    to_ns = min([*ends, *(stretch.begin_ns for stretch in bad if stretch.begin_ns >= in_sync_ns)])
+    from_ns = in_sync_ns + _noticed_ns(scenario)
     return [
         {"p": part["p"], "fault": last["fault"], "targets": ",".join(targets_of(last))}
-        | {"whole_ns": whole_ns, "from_ns": from_ns, "to_ns": to_ns}
+        | {"in_sync_ns": in_sync_ns, "from_ns": from_ns, "to_ns": to_ns}
         for part in derived.partitions
-        if part["ours"] and not part["gone"]
+        if part["in_run"] and not part["gone"]
     ]
 
 
@@ -64,7 +64,7 @@ def quiet_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
         | {"bound_ns": _bound_ns(scenario)}
         for healthy_stretch in _healthy_stretches(derived, scenario, facts)
         for part in derived.partitions
-        if part["ours"] and not part["gone"]
+        if part["in_run"] and not part["gone"]
     ]
 
 
@@ -83,15 +83,15 @@ def standstill_rows(derived: Derived, scenario: Scenario, facts: RunFacts) -> li
             if lately and row["outcome"] != "fenced":
                 by_group[row["grp"]].append(row)
         for grp, rows in by_group.items():
-            failed = [row for row in rows if not row["asked"]]
+            failed = [row for row in rows if not row["as_requested"]]
             intervals.append(
                 {
                     "grp": grp,
                     "from_ns": since_ns,
                     "to_ns": healthy_stretch.end_ns,
-                    "tried": len(failed),
+                    "failed": len(failed),
                 }
-                | {"ended": len(rows) - len(failed)}
+                | {"succeeded": len(rows) - len(failed)}
                 | {"clients": len({row["client"] for row in failed})}
             )
     return intervals

@@ -59,8 +59,8 @@ def _row(small: SmallEvidence, row: Row, *, late: bool) -> Row:
     return {
         "kind": KIND, "p": small.numbers.get((row["topic_id"], row["partition"])),
         "from_ns": row["at_ns"], "to_ns": row["at_ns"],
-        "asked": f"Broker {row['departed']} had left, and broker {row['leader']} was elected to "
+        "task": f"Broker {row['departed']} had left, and broker {row['leader']} was elected to "
         f"lead {place} in epoch {row['leader_epoch']}",
-        "stands": f"the ISR was {row['isr']} still" if late else None,
+        "shortfall": f"the ISR was {row['isr']} still" if late else None,
         "limit_s": 0.0, "late": int(late),
     }  # fmt: skip

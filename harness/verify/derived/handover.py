@@ -72,9 +72,9 @@ def _rows_of_broker(
         yield {
             "kind": KIND, "p": small.numbers.get((state["topic_id"], state["partition"])),
             "from_ns": at_ns, "to_ns": at_ns,
-            "asked": f"Broker {broker}, which was shut down in an orderly way, is to hand over "
+            "task": f"Broker {broker}, which was shut down in an orderly way, is to hand over "
             f"{place}",
-            "stands": f"it led it still when it left, beside {sorted(others & in_sync)} in sync"
+            "shortfall": f"it led it still when it left, beside {sorted(others & in_sync)} in sync"
             if led
             else None,
             "limit_s": 0.0, "late": int(led),

@@ -43,7 +43,7 @@ def windows(derived: Derived) -> list[Row]:
     `away` where that is all that it did."""
     return [
         {"n": n, "begin_ns": acting_stretch(fault).begin_ns, "end_ns": acting_stretch(fault).end_ns}
-        | {"away": _ended_broker(fault)}
+        | {"ended_broker": _ended_broker(fault)}
         for n, fault in enumerate(derived.faults)
     ]
 
@@ -55,7 +55,7 @@ def _ended_broker(fault: Row) -> int | None:
 
 def _unhealthy_versions(derived: Derived) -> list[Row]:
     """Versions of states in which a partition of the run had no leader or not its full ISR."""
-    ours = {part["p"]: part["replication"] for part in derived.partitions if part["ours"]}
+    ours = {part["p"]: part["replication"] for part in derived.partitions if part["in_run"]}
     return [
         span
         for span in derived.tables.get("state_spans", [])
@@ -101,9 +101,9 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
         healed_ns = fault["healed_ns"]
         if healed_ns is None or not known:
             continue
-        whole_ns = healthy_again_ns(bad, healed_ns)
-        until = whole_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
-        is_known = whole_ns is not None or until <= watched_ns
+        in_sync_ns = healthy_again_ns(bad, healed_ns)
+        until = in_sync_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
+        is_known = in_sync_ns is not None or until <= watched_ns
         alone = not any(
             acting_stretch(other).meets(Stretch(healed_ns, max(until, healed_ns + 1)))
             for m, other in enumerate(derived.faults)
@@ -114,9 +114,9 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
                 "n": n,
                 "fault": fault["fault"],
                 "targets": ",".join(targets_of(fault)),
-                "p": _last_p(derived, healed_ns, whole_ns or FOREVER_NS),
+                "p": _last_p(derived, healed_ns, in_sync_ns or FOREVER_NS),
                 "healed_ns": healed_ns,
-                "recovery_s": None if whole_ns is None else (whole_ns - healed_ns) / SECOND_NS,
+                "recovery_s": None if in_sync_ns is None else (in_sync_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
                 "judged": int(alone and is_known),
             }
@@ -124,12 +124,12 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
     return healings
 
 
-def _last_p(derived: Derived, healed_ns: int, whole_ns: int) -> int | None:
+def _last_p(derived: Derived, healed_ns: int, in_sync_ns: int) -> int | None:
     """The partition that was whole last."""
     late = [
-        (min(span["end_ns"], whole_ns), -span["p"])
+        (min(span["end_ns"], in_sync_ns), -span["p"])
         for span in _unhealthy_versions(derived)
-        if span["end_ns"] > healed_ns and span["begin_ns"] < whole_ns
+        if span["end_ns"] > healed_ns and span["begin_ns"] < in_sync_ns
     ]
     return -max(late)[1] if late else None
 
@@ -150,7 +150,7 @@ def trials(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
         if not _minority(fault, scenario):
             continue
         for part in derived.partitions:
-            if not part["ours"] or part["gone"] or part["replication"] < 2:
+            if not part["in_run"] or part["gone"] or part["replication"] < 2:
                 continue
             from_ns = window.begin_ns + grace_ns(scenario)
             to_ns = min(fault["end_ns"] or window.end_ns, load.end_ns)

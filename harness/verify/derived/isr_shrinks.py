@@ -24,20 +24,20 @@ def fallen_out(small: SmallEvidence, scenario: Scenario, calm: Stretch) -> Itera
         topic = small.topics.get(key[0])
         if topic is None or topic.name in moved or key in small.gone:
             continue
-        whole_ns, in_sync = None, 0
+        in_sync_ns, in_sync = None, 0
         for span in small.spans.get(p, []):
             if span.begin_ns >= calm.end_ns:
                 break
             in_sync = len(span.isr)
             if in_sync >= topic.replication_factor and span.end_ns > calm.begin_ns:
-                whole_ns = span.end_ns
-        if whole_ns is None:
+                in_sync_ns = span.end_ns
+        if in_sync_ns is None:
             continue
         place = f"{topic.name}-{key[1]}"
-        is_whole = whole_ns >= calm.end_ns
+        is_whole = in_sync_ns >= calm.end_ns
         yield {
-            "kind": KIND, "key": key, "from_ns": min(whole_ns, calm.end_ns),
-            "asked": f"All {topic.replication_factor} replicas of {place} were in sync",
-            "stands": None if is_whole else f"only {in_sync} were, with no fault at work",
+            "kind": KIND, "key": key, "from_ns": min(in_sync_ns, calm.end_ns),
+            "task": f"All {topic.replication_factor} replicas of {place} were in sync",
+            "shortfall": None if is_whole else f"only {in_sync} were, with no fault at work",
             "limit_s": scenario.recovery_deadline_s,
         }  # fmt: skip

@@ -45,8 +45,8 @@ def balance_rows(small: SmallEvidence, scenario: Scenario, last: dict[str, Row])
             yield {
                 "kind": KIND, "key": (state["topic_id"], state["partition"]),
                 "from_ns": max(state["at_ns"] for state in states),
-                "asked": f"{place} is to be led by broker {broker}, its first replica",
-                "stands": f"broker {state['leader']} leads" if state in away and waits else None,
+                "task": f"{place} is to be led by broker {broker}, its first replica",
+                "shortfall": f"broker {state['leader']} leads" if state in away and waits else None,
                 "limit_s": every_s + SLACK_S,
             }  # fmt: skip
 

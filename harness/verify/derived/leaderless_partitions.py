@@ -133,9 +133,9 @@ def _overtaken_row(
     place = f"{state['topic']}-{state['partition']}"
     return {
         "kind": PASSED_OVER, "p": p, "from_ns": part.begin_ns, "to_ns": part.end_ns,
-        "asked": f"Broker {departed} had left, and other partitions that it led had another leader,"
-        f" for which {place} had a replica in sync, too",
-        "stands": "nobody led it" if late else None, "limit_s": BEHIND_S, "late": int(late),
+        "task": f"Broker {departed} had left, other partitions that it led had another leader,"
+        f" and {place} had an eligible replica in sync, too",
+        "shortfall": "it had no leader" if late else None, "limit_s": BEHIND_S, "late": int(late),
     }  # fmt: skip
 
 
@@ -171,8 +171,8 @@ def _row(p: int, place: str, lasted_ns: int, broker: int, part: Stretch) -> Row:
     late = lasted_ns > LIMIT_S * SECOND_NS
     return {
         "kind": KIND, "p": p, "from_ns": part.begin_ns, "to_ns": part.end_ns,
-        "asked": f"Broker {broker} could have led {place}",
-        "stands": "nobody led it" if late else None, "limit_s": LIMIT_S, "late": int(late),
+        "task": f"Broker {broker} could have led {place}",
+        "shortfall": "it had no leader" if late else None, "limit_s": LIMIT_S, "late": int(late),
     }  # fmt: skip
 
 

@@ -165,7 +165,7 @@ def _delay_ms(path: str, small: SmallEvidence, scenario: Scenario) -> int:
 
 
 def _row(
-    what: str,
+    kind: str,
     p: int | None,
     broker: int | None,
     name: str | None,
@@ -173,5 +173,5 @@ def _row(
     limit_s: float,
 ) -> Row:
     return {
-        "what": what, "p": p, "broker": broker, "name": name, "age_s": age_s, "limit_s": limit_s,
+        "kind": kind, "p": p, "broker": broker, "name": name, "age_s": age_s, "limit_s": limit_s,
     }  # fmt: skip

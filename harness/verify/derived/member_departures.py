@@ -41,10 +41,10 @@ Events = dict[tuple[str, int], list[tuple[int, str, Who]]]
 def departure_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
 ) -> list[Row]:
-    """A row for each partition that a member gave back when it left, or had when it was killed
-    (`died`), with `taken_ns`, when somebody was given it next, and `limit_ns`, until when somebody
-    had to be. Left out is what any fault but those that let members join and leave (or die), or a
-    change of the group's coordinator, came upon."""
+    """A row for each partition that a member revoked when it left, or had when it was killed
+    (`died`). `reassigned_ns` is the next assignment of the partition, `limit_ns` the time by which
+    it was due. Departures during a change of the group's coordinator are left out, and so are those
+    during faults with effects other than the departures themselves."""
     if facts.runtime == IMPORTED:
         return []
     session_ns, given = session_timeout_ns(scenario), _events(run_dir, small)
@@ -109,12 +109,12 @@ def _row(
 ) -> Row:
     later = (ns for ns, what, _ in events if what == "assigned" and ns > wait.begin_ns)
     return {
-        "who": who[0],
+        "client": who[0],
         "grp": group,
         "p": p,
         "left_ns": wait.begin_ns,
         "limit_ns": wait.end_ns,
-        "taken_ns": min(later, default=None),
+        "reassigned_ns": min(later, default=None),
         "died": died,
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.topic_settings import cleanup_policy, setting
 from urteil.harness.verify.derived.state_spans import Span
-from urteil.harness.verify.derived.topic_changes import unclean_asked
+from urteil.harness.verify.derived.topic_changes import unclean_requested
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import NO_OFFSET
 
@@ -39,8 +39,8 @@ def part_row(
         "topic_id": key[0],
         "topic": topic.name if topic else _topic_name(logs, passes, spans),
         "partition": key[1],
-        "ours": int(topic is not None),
-        "loaded": int(topic is not None and topic.name in _workload_topics(scenario)),
+        "in_run": int(topic is not None),
+        "workload_topic": int(topic is not None and topic.name in _workload_topics(scenario)),
         "copies": int(topic is not None and topic.copies),
         "final_leader": leader,
         "has_log": int(led is not None),
@@ -51,8 +51,8 @@ def part_row(
         "replication": replication,
         "min_isr": min(int(setting(topic, scenario, "min.insync.replicas")), replication),
         "unclean_on": int(setting(topic, scenario, "unclean.leader.election.enable") == "true"),
-        "foreign_on": int("foreign_records" in scenario.permits),
-        "read_log": int(topic is not None and topic.config.get(LOG) == "reads"),
+        "foreign_permitted": int("foreign_records" in scenario.permits),
+        "reads_are_log": int(topic is not None and topic.config.get(LOG) == "reads"),
         "checksums_known": int(topic is None or LOG not in topic.config),
         "ends_known": int(topic is None or topic.config.get(ENDS) != "unknown"),
         "ends_known_ns": _last_end_fetch_ns(topic, passes),
@@ -62,7 +62,7 @@ def part_row(
         "last_epoch_ns": None,
         "agreed_end": NO_OFFSET,
         "lost_floor": None,
-        "spoilt_ns": None,
+        "losses_ns": None,
     }
 
 
@@ -73,9 +73,9 @@ def _workload_topics(scenario: Scenario) -> set[str]:
 
 def administrators_changes(part: Row, ops: list[Row]) -> Row:
     """What acts of administrators change of a partition's promises."""
-    asked = unclean_asked(ops, part["topic"], part["partition"])
+    asked = unclean_requested(ops, part["topic"], part["partition"])
     return {
-        "unclean_asked": int(asked),
+        "unclean_requested": int(asked),
         "unclean_on": int(part["unclean_on"] or asked),
     }
 
@@ -96,12 +96,12 @@ def segments(logs: list[Row], leader: int | None) -> Row:
     }
 
 
-def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
+def late_pass_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
     """Where the latest final pass began that left out the first records of a log, and no more.
 
     One of `begins`, the answered log starts: a reader may begin elsewhere. Null where
     none did, and where the logs do not decide: they begin at several places, or somebody deleted
-    records (a log's start is written to disk once a minute). `one_start` is where all logs begin
+    records (a log's start is written to disk once a minute). `common_start` is where all logs begin
     of which nothing was deleted or destroyed: there the partition began all the time.
     """
     starts = {row["log_start"] or 0 for row in logs}
@@ -110,7 +110,10 @@ def late_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) 
     latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
     is_late = sole and latest > min(starts)
     kept = sole and not part["gone"] and part["lost_floor"] is None
-    return {"late_begin": latest if is_late else None, "one_start": min(starts) if kept else None}
+    return {
+        "late_pass_begin": latest if is_late else None,
+        "common_start": min(starts) if kept else None,
+    }
 
 
 def _last_end_fetch_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:

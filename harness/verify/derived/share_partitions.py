@@ -62,8 +62,8 @@ def share_rows(
         columns = {
             "grp": name,
             "lock_ns": lock_ns,
-            "most": most,
-            "unseen": _unseen(acting, lock_ns) if is_calm else 0,
+            "delivery_limit": most,
+            "unseen_deliveries": _unseen(acting, lock_ns) if is_calm else 0,
             "drained_ns": drained_ns if is_calm else -1,
         }
         rows += [

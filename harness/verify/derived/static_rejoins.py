@@ -49,13 +49,13 @@ def rejoin_rows(
         given = [event for event in events.get(new, ()) if event[3] == "assigned"] if new else []
         if not had or had[-1][3] != "assigned" or not given:
             continue
-        back_ns, after, p, _ = given[0]
-        absence = Stretch(died_ns, back_ns)
+        rejoined_ns, after, p, _ = given[0]
+        absence = Stretch(died_ns, rejoined_ns)
         if (
-            back_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
+            rejoined_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
             or any(disturbance.meets(absence) for disturbance in disturbed)
             or any(
-                died_ns - session_ns < ns <= back_ns and not _is_replaced(small, kill, ns)
+                died_ns - session_ns < ns <= rejoined_ns and not _is_replaced(small, kill, ns)
                 for ns, kill in kills
                 if kill != client
             )
@@ -65,8 +65,8 @@ def rejoin_rows(
         ):
             continue
         rows.append(
-            {"n": len(rows), "who": client, "grp": old["group"], "p": p, "died_ns": died_ns}
-            | {"back_ns": back_ns, "before": had[-1][1], "after": after}
+            {"n": len(rows), "client": client, "grp": old["group"], "p": p, "died_ns": died_ns}
+            | {"rejoined_ns": rejoined_ns, "old_generation": had[-1][1], "new_generation": after}
         )
     return rows
 

@@ -35,28 +35,28 @@ class DerivedTable:
 DERIVED: dict[str, DerivedTable] = {
     "partitions": DerivedTable(
         "a partition, with its settings, its final leader and what permits losses in it",
-        "p:l topic_id:s topic:s partition:i ours:i loaded:i copies:i final_leader:i has_log:i "
-        "log_start:l log_end:l committed_end:l seen_end:l late_begin:l one_start:l "
-        "replication:i min_isr:i unclean_on:i unclean_asked:i foreign_on:i compacted:i "
-        "deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
-        "spoilt_ns:l flushed_ns:l read_log:i checksums_known:i ends_known:i ends_known_ns:l "
+        "p:l topic_id:s topic:s partition:i in_run:i workload_topic:i copies:i final_leader:i "
+        "has_log:i log_start:l log_end:l committed_end:l seen_end:l late_pass_begin:l "
+        "common_start:l replication:i min_isr:i unclean_on:i unclean_requested:i foreign_permitted:i "
+        "compacted:i deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
+        "losses_ns:l flushed_ns:l reads_are_log:i checksums_known:i ends_known:i ends_known_ns:l "
         "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_configured:i "
         "dirty_ratio:d retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l "
-        "future_ms:l clock_moved:i trimmed:i cut_to:l deleted_to:l deleted_ns:l late_ns:l "
+        "future_ms:l clock_moved:i trimmed:i cut_end:l deleted_to:l deleted_ns:l late_ns:l "
         "segment_ms:l segment_bytes:l short_ns:l short_segment_ns:l short_from_ns:l "
         "short_until_ns:l max_start:l active_base:l last_base:l ends_ns:l calm_ns:l",
         columns_made_of={
             "lost_floor": ("faults",),
-            "spoilt_ns": ("admin_ops", "faults", "states"),
+            "losses_ns": ("admin_ops", "faults", "states"),
             "unclean_on": ("admin_ops", "states"),
-            "unclean_asked": ("admin_ops",),
+            "unclean_requested": ("admin_ops",),
             "flushed_ns": ("faults", "states"),
             "calm_ns": ("faults",),
             "clock_moved": ("faults",),
             "trimmed": ("admin_ops",),
-            "cut_to": ("admin_ops",),
+            "cut_end": ("admin_ops",),
             "deleted_to": ("admin_ops",),
-            "late_begin": ("admin_ops",),
+            "late_pass_begin": ("admin_ops",),
             "sent_times": ("admin_ops",),
             "max_bytes": ("admin_ops",),
             "past_ms": ("admin_ops",),
@@ -71,8 +71,8 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "answers": DerivedTable(
         "a broker's response to a question about offsets",
-        "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s asked_ms:l "
-        "asked_epoch:l led_epoch:l found_ms:l offset:l leader_epoch:i error:s",
+        "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s requested_ms:l "
+        "requested_epoch:l current_epoch:l answered_ms:l offset:l leader_epoch:i error:s",
         made_of=("offset_answers",),
     ),
     "cover": DerivedTable(
@@ -80,7 +80,7 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l lo:l hi:l copies:i mask_ru:l mask_rc:l",
         made_of=("logs", "passes"),
     ),
-    "stretches": DerivedTable(
+    "read_ranges": DerivedTable(
         "a range of offsets that complete final passes cover, of a partition without logs",
         "p:l lo:l hi:l",
     ),
@@ -97,7 +97,8 @@ DERIVED: dict[str, DerivedTable] = {
         "a version of a partition's state, with its begin and end",
         "p:l version:i begin_ns:l end_ns:l leader:i leader_epoch:i controller_epoch:i "
         "isr:s isr_size:i prev_version:i prev_leader:i prev_leader_epoch:i "
-        "prev_controller_epoch:i prev_isr:s prev_elr:s path:s blind_ns:l min_isr:i strangers:s",
+        "prev_controller_epoch:i prev_isr:s prev_elr:s path:s uninformed_ns:l min_isr:i "
+        "foreign_isr:s",
         made_of=("states",),
         columns_made_of={"min_isr": ("admin_ops",)},
     ),
@@ -114,7 +115,7 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "windows": DerivedTable(
         "a fault, with the time in which it may have effects",
-        "n:i begin_ns:l end_ns:l away:i",
+        "n:i begin_ns:l end_ns:l ended_broker:i",
     ),
     "damaged": DerivedTable(
         "a client whose journal is incomplete",
@@ -140,12 +141,12 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "txn_p": DerivedTable(
         "a transaction, with its times and its fate",
-        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l asked:i outcome:s "
-        "fate:s fenced_ns:l cut_short:i late:i grp:s",
+        "client:s session:i txn:l tid:s begin_ns:l commit_ns:l end_ns:l as_requested:i outcome:s "
+        "fate:s fenced_ns:l early_abort:i late:i grp:s",
     ),
     "group_positions": DerivedTable(
         "a group's last committed offset in a partition",
-        "grp:s p:l position:l asked_ns:l",
+        "grp:s p:l position:l fetched_ns:l",
     ),
     "cycles": DerivedTable(
         "a cycle of transactions, with its edges",
@@ -164,7 +165,7 @@ DERIVED: dict[str, DerivedTable] = {
     "commit_breaks": DerivedTable(
         "a violation of the order of commits and their reads",
         "kind:s p:l grp:s client:s session:i at_ns:l until_ns:l answered:l acknowledged:l "
-        "deposed:i",
+        "former_coordinator:i",
         made_of=("commits", "commit_reads", "states", "assignments", "reads", "polls", "admin_ops"),
     ),
     "mirrors": DerivedTable(
@@ -183,11 +184,11 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "progress_after_faults": DerivedTable(
         "a healed fault and a partition that must make progress after it",
-        "p:l fault:s targets:s whole_ns:l from_ns:l to_ns:l",
+        "p:l fault:s targets:s in_sync_ns:l from_ns:l to_ns:l",
     ),
     "transaction_progress": DerivedTable(
         "an interval in which the transactions of a group must not all fail",
-        "grp:s from_ns:l to_ns:l tried:i ended:i clients:i",
+        "grp:s from_ns:l to_ns:l failed:i succeeded:i clients:i",
         made_of=("faults", "states", "txns"),
     ),
     "progress_without_faults": DerivedTable(
@@ -202,38 +203,38 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "undisturbed_intervals": DerivedTable(
         "an undisturbed interval of a group or reader in a partition",
-        "n:i who:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l moved:i lately:i "
-        "live:i tried:i committed:i",
+        "n:i name:s kind:s p:l from_ns:l to_ns:l bound_ns:l reached:l progressed:i "
+        "recent_progress:i polled:i commit_attempts:i successful_commits:i",
         made_of=("polls", "passes", "commits", "clients", "assignments", "faults", "states"),
     ),
-    "calm_reads": DerivedTable(
+    "prompt_reads": DerivedTable(
         "an interval in which nothing delays a reader's fetches of a partition",
-        "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
+        "client:s session:i p:l from_ns:l to_ns:l late_ns:l min_count:i",
         made_of=("clients", "faults", "states", "admin_ops", "samples"),
     ),
-    "calm_sends": DerivedTable(
+    "prompt_sends": DerivedTable(
         "an interval in which nothing delays the acknowledgements of a producer in a partition",
-        "client:s session:i p:l from_ns:l to_ns:l late_ns:l least:i",
+        "client:s session:i p:l from_ns:l to_ns:l late_ns:l min_count:i",
         made_of=("clients", "faults", "states", "admin_ops", "samples"),
     ),
     "evictions": DerivedTable(
         "a member that was removed from its group although it polled",
-        "n:i who:s p:l times:i from_ns:l to_ns:l leader:i",
+        "n:i client:s p:l evictions:i from_ns:l to_ns:l leader:i",
         made_of=("polls", "assignments", "clients", "faults", "states"),
     ),
     "member_departures": DerivedTable(
         "a partition of a member that left its group, or died",
-        "n:i who:s grp:s p:l left_ns:l limit_ns:l taken_ns:l died:i",
+        "n:i client:s grp:s p:l left_ns:l limit_ns:l reassigned_ns:l died:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
     "static_rejoins": DerivedTable(
         "a static member that returned within its session timeout",
-        "n:i who:s grp:s p:l died_ns:l back_ns:l before:i after:i",
+        "n:i client:s grp:s p:l died_ns:l rejoined_ns:l old_generation:i new_generation:i",
         made_of=("assignments", "clients", "faults", "states", "admin_ops"),
     ),
     "share_partitions": DerivedTable(
         "a share group and a partition that it consumes, with the group's settings",
-        "grp:s p:l lock_ns:l most:i unseen:i drained_ns:l",
+        "grp:s p:l lock_ns:l delivery_limit:i unseen_deliveries:i drained_ns:l",
         made_of=("deliveries", "polls", "faults"),
     ),
     "quota_limits": DerivedTable(
@@ -248,7 +249,7 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "leftover_logs": DerivedTable(
         "a log that should not be on a broker's disk any more",
-        "what:s p:l broker:i name:s age_s:d limit_s:d late:i",
+        "kind:s p:l broker:i name:s age_s:d limit_s:d late:i",
         made_of=("faults", "states", "logs", "samples"),
     ),
     "broker_exits": DerivedTable(
@@ -258,12 +259,12 @@ DERIVED: dict[str, DerivedTable] = {
     ),
     "acknowledged_changes": DerivedTable(
         "an acknowledged change of a topic, a setting or a quota, and what stands in its place",
-        "kind:s at_ns:l until_ns:l asked:s stands:s undone:i",
+        "kind:s at_ns:l until_ns:l change:s actual:s undone:i",
         made_of=("states", "admin_ops"),
     ),
     "cluster_tasks": DerivedTable(
         "a requested or automatic administrative task, with its deadline",
-        "kind:s p:l from_ns:l to_ns:l asked:s stands:s limit_s:d late:i",
+        "kind:s p:l from_ns:l to_ns:l task:s shortfall:s limit_s:d late:i",
         made_of=("faults", "states", "admin_ops"),
     ),
 }
@@ -296,7 +297,7 @@ class Derived:
     @property
     def logless(self) -> bool:
         """Whether a partition of the run's own topics left no log of its final leader."""
-        return any(part["ours"] and not part["has_log"] for part in self.partitions)
+        return any(part["in_run"] and not part["has_log"] for part in self.partitions)
 
     def arrow(self, name: str) -> pa.Table:
         """One derived table with all its columns."""

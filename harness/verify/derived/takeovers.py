@@ -64,7 +64,7 @@ def takeover_rows(
     for who, p, office, at_ns in lost_offices:
         polls = beats[who].polls if who in beats else []
         if any(at_ns - stall_ns < poll <= at_ns for poll in polls):  # else it left by itself
-            row = {"who": who[0], "p": p, "times": 1, "leader": office.leader}
+            row = {"client": who[0], "p": p, "evictions": 1, "leader": office.leader}
             rows.setdefault(who, row | {"from_ns": office.begin_ns, "to_ns": at_ns})
     return list(rows.values())
 

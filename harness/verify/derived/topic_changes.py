@@ -19,7 +19,7 @@ _HARMLESS = ENDS_NODES | {Effect.CHANGES_MIN_ISR}
 """Effects of faults that keep no setting from a live broker; a broker that starts reads it."""
 
 
-def unclean_asked(ops: Sequence[Row], topic: str, partition: int) -> bool:
+def unclean_requested(ops: Sequence[Row], topic: str, partition: int) -> bool:
     """Whether somebody asked for an unclean election of the partition, or allowed them for its
     topic. Also when the outcome is not known: it may have been done."""
     subjects = {topic, f"{topic}-{partition}"}

@@ -29,10 +29,14 @@ REPEATED_NS = 900 * MS_NS
 
 
 def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[Row]:
-    """Rows of `txn_p`: a transaction with its fate, when its producer was shut out (`fenced_ns`),
-    whether that was before its time (`cut_short`; 2: nobody knew its transactional id), whether the
-    end of an earlier one may have arrived in it (`late`, KAFKA-17754), and whose positions it moved
-    (`grp`)."""
+    """Rows of `txn_p`: a transaction with its fate.
+
+    `fenced_ns` is when another producer fenced its producer. `early_abort` is CUT_SHORT where the
+    coordinator aborted it before its timeout, and FORGOTTEN where the coordinator did not know the
+    transactional id. `late` is 1 where the EndTxn of an earlier transaction may have ended this one
+    (KAFKA-17754). `grp` is the group whose offsets it committed. `as_requested` is 1 where it ended
+    as its client requested, without an error.
+    """
     txns = evidence.rows(run_dir, "txns")
     groups = _groups(run_dir) if txns else {}
     inits = _inits(txns)
@@ -48,11 +52,13 @@ def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[R
             "begin_ns": txn["begin_ns"],
             "commit_ns": txn["commit_invoke_ns"],
             "end_ns": txn["end_ns"],
-            "asked": int(txn["outcome"] in ("committed", "aborted") and txn["error"] is None),
+            "as_requested": int(
+                txn["outcome"] in ("committed", "aborted") and txn["error"] is None
+            ),
             "outcome": txn["outcome"],
             "fate": _fate(txn),
             "fenced_ns": _fenced_ns(txn, inits[txn["transactional_id"]]),
-            "cut_short": short.get(_key(txn), 0),
+            "early_abort": short.get(_key(txn), 0),
             "late": int(txn["late_end_ns"] is not None or _key(txn) in late),
             "grp": groups.get(_key(txn), groups.get((*_key(txn)[:2], None))),
         }
@@ -90,7 +96,7 @@ def stand_rows(
             commit = (row["invoke_ns"], row["offset"] or 0)
             last[key] = max(last.get(key, commit), commit)
     return [
-        {"grp": grp, "p": p, "position": position, "asked_ns": asked_ns}
+        {"grp": grp, "p": p, "position": position, "fetched_ns": asked_ns}
         for (grp, p), (asked_ns, position) in sorted(last.items())
     ]
 

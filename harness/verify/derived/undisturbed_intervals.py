@@ -316,18 +316,18 @@ def _row(
     late_ns = calm.end_ns - bound_ns
     tried = [ok for at_ns, ok in unit.commits if late_ns < at_ns <= calm.end_ns]
     return {
-        "who": unit.name,
+        "name": unit.name,
         "kind": unit.kind,
         "p": p,
         "from_ns": calm.begin_ns,
         "to_ns": calm.end_ns,
         "bound_ns": bound_ns,
         "reached": max(reached, unit.committed.get(p, 0)),
-        "moved": int(last_ns >= calm.begin_ns),
-        "lately": int(last_ns > late_ns),
-        "tried": len(tried),
-        "committed": sum(tried),
-        "live": int(_polled_throughout(unit, calm, bound_ns // 2, beats, asleep)),
+        "progressed": int(last_ns >= calm.begin_ns),
+        "recent_progress": int(last_ns > late_ns),
+        "commit_attempts": len(tried),
+        "successful_commits": sum(tried),
+        "polled": int(_polled_throughout(unit, calm, bound_ns // 2, beats, asleep)),
     }
 
 

@@ -62,7 +62,7 @@ def writable_rows(
     counts_wall_clock = target_kind(facts.target) != URTEIL
     rows = []
     for part in partitions:
-        if not part["ours"] or part["gone"]:
+        if not part["in_run"] or part["gone"]:
             continue
         for span in small.spans.get(part["p"], []):
             if span.leader < 0 or len(span.isr) < part["min_isr"]:

@@ -14,7 +14,7 @@ from urteil.harness.permitted_deviations import Permit
 from urteil.harness.verify.guarantees.base import Excuse, only_where
 
 LOST_RECORDS = (Permit.UNCLEAN_ELECTION, Permit.LOST_DISKS)
-"""Permits under which a partition may lose committed records (`partitions.spoilt_ns`)."""
+"""Permits under which a partition may lose committed records (`partitions.losses_ns`)."""
 
 ACKS_ZERO = Excuse(
     when="violation.acks = 0 AND violation.n_reads = 0",
@@ -70,16 +70,16 @@ def losable(off: str = "violation.off") -> tuple[Excuse, ...]:
 
 
 def _losses(shown_ns: str) -> tuple[Excuse, ...]:
-    known = f"COALESCE({shown_ns} < violation.spoilt_ns, TRUE)"
+    known = f"COALESCE({shown_ns} < violation.losses_ns, TRUE)"
     return tuple(
-        replace(excuse, reads=(*excuse.reads, "partitions.spoilt_ns"))
+        replace(excuse, reads=(*excuse.reads, "partitions.losses_ns"))
         for excuse in only_where(known, (unclean_election(), lost_disks()))
     )
 
 
 LOSSES = _losses("violation.at_ns")
 """Losses by an unclean election or a disk: the record was known (`at_ns`) before all replicas knew
-of the loss (`spoilt_ns`)."""
+of the loss (`losses_ns`)."""
 
 LOSSES_SHOWN = _losses("violation.known_ns")
 """The same if `at_ns` is the time at which the loss was observed, and `known_ns` the time of the

@@ -13,7 +13,7 @@ from urteil.harness.verify.guarantees.base import DERIVED, Explain, Guarantee, O
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    return f"{row['asked']}, but {row['stands']}."
+    return f"{row['task']}, but {row['shortfall']}."
 
 
 def task_guarantee(
@@ -49,10 +49,10 @@ def task_guarantee(
         violations=f"""
 SELECT kind AS sub_kind, p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns,
   to_ns AS until_ns, (to_ns - from_ns) / 1e9 AS recovery_s,
-  limit_s AS deadline_s, asked, stands
+  limit_s AS deadline_s, task, shortfall
 FROM cluster_tasks WHERE late = 1 AND kind IN ({kinds})""",
         explain=explain,
-        tie="finding.asked",
+        tie="finding.task",
         compares_times=True,
         host_load_excuses=True,
         needs=("states",),

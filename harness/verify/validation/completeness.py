@@ -30,7 +30,7 @@ def gaps(run_dir: Path, facts: RunFacts, derived: Derived) -> Iterator[str]:
             yield from _missing_logs(run_dir, derived)
     yield from _incomplete_passes(run_dir, facts, derived)
     for part in derived.partitions:
-        if part["ours"]:
+        if part["in_run"]:
             yield from _disagreeing_logs(part, derived)
             yield from _uncovered_log(part, derived)
             yield from _early_end(part)
@@ -59,9 +59,9 @@ def _skipped_versions(spans: Iterable[Row]) -> Iterator[str]:
 def _unassigned_brokers(spans: Iterable[Row]) -> Iterator[str]:
     """Partitions whose first ISR has brokers that are not replicas."""
     for row in spans:
-        if row["strangers"] is not None and row["prev_version"] is None:
+        if row["foreign_isr"] is not None and row["prev_version"] is None:
             yield (
-                f"{row['path']}: brokers {row['strangers']} are in the first ISR and never were "
+                f"{row['path']}: brokers {row['foreign_isr']} are in the first ISR and never were "
                 "replicas (evidence/states)"
             )
 
@@ -75,7 +75,7 @@ def _missing_logs(run_dir: Path, derived: Derived) -> Iterator[str]:
     for row in derived.tables["logs_p"]:
         logs[row["p"]].add(row["broker"])
     for part in derived.partitions:
-        if not part["ours"] or part["gone"]:
+        if not part["in_run"] or part["gone"]:
             continue
         name = f"{part['topic']}-{part['partition']}"
         replicas = assigned.get((part["topic_id"], part["partition"]))
@@ -95,7 +95,7 @@ def _incomplete_passes(run_dir: Path, facts: RunFacts, derived: Derived) -> Iter
     ours = [
         part
         for part in derived.partitions
-        if part["ours"] and not (part["gone"] and part["topic"] in deleted)
+        if part["in_run"] and not (part["gone"] and part["topic"] in deleted)
     ]
     for name in derived.short:
         yield f"a final pass over {name} stopped before its end"

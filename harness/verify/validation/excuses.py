@@ -18,7 +18,7 @@ def may_be_excused(guarantee_result: GuaranteeResult, partitions: Sequence[Row])
     times: by `acks` of its record, or by what was lost in its partition."""
     guarantee = GUARANTEES[guarantee_result.name]
     spoilt = {
-        (part["topic"], part["partition"]) for part in partitions if part["spoilt_ns"] is not None
+        (part["topic"], part["partition"]) for part in partitions if part["losses_ns"] is not None
     }
     broken = [finding for finding in guarantee_result.findings if finding.permitted is None]
     lost_elsewhere = bool(spoilt) and guarantee.copies_lost_elsewhere

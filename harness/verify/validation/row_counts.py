@@ -19,7 +19,7 @@ from urteil.harness.verify.validation.report import ValidationReport
 
 _PLACELESS = """(sends.outcome IN ('info', 'fail') AND sends.partition IS NULL
   AND sends.partition_intended IS NULL
-  AND sends.topic_id IN (SELECT partitions.topic_id FROM partitions WHERE partitions.ours = 1))"""
+  AND sends.topic_id IN (SELECT partitions.topic_id FROM partitions WHERE partitions.in_run = 1))"""
 """Unacknowledged sends of which only the topic is known."""
 
 
@@ -103,7 +103,7 @@ COUNTS = (
         flaw=_STRAY,
         source=f"""sends LEFT JOIN partitions ON sends.topic_id = partitions.topic_id
   AND COALESCE(sends.partition, sends.partition_intended) = partitions.partition
-WHERE (partitions.p IS NULL OR (partitions.ours = 0 AND partitions.gone = 0))
+WHERE (partitions.p IS NULL OR (partitions.in_run = 0 AND partitions.gone = 0))
   AND NOT COALESCE({_PLACELESS}, FALSE)""",
         table="sends",
         damages="sends",
@@ -121,7 +121,7 @@ WHERE (partitions.p IS NULL OR (partitions.ours = 0 AND partitions.gone = 0))
         flaw=_STRAY,
         source="""reads LEFT JOIN partitions ON reads.topic_id = partitions.topic_id
   AND reads.partition = partitions.partition WHERE partitions.p IS NULL
-    OR (partitions.ours = 0 AND partitions.gone = 0)""",
+    OR (partitions.in_run = 0 AND partitions.gone = 0)""",
         table="reads",
         damages="reads",
     ),

@@ -20,7 +20,7 @@ SELECT records.sent_p AS p, COUNT(*) AS n, COUNT(records.ack_off) AS placed,
   MIN(records.ack_off) AS first_off
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p {OF_COMMIT}
 LEFT JOIN unplaced ON unplaced.value_id = records.value_id AND unplaced.passed = 1
-WHERE records.sent = 1 AND partitions.ours = 1 AND partitions.has_log = 0
+WHERE records.sent = 1 AND partitions.in_run = 1 AND partitions.has_log = 0
   AND partitions.compacted = 0 AND records.acks <> 0 AND records.n_reads = 0 AND records.asked = 0
   AND unplaced.value_id IS NULL AND {DUE} AND NOT COALESCE(partitions.ends_known = 1 AND {BEYOND},
       FALSE)

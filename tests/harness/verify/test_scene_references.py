@@ -156,7 +156,7 @@ def test_reordered_copy_is_permitted_by_losses_of_its_own_partitions(
 ) -> None:
     scene = Scene(0, Random(0), Random(0))
     for n, name in enumerate(("input", "output", "another")):
-        scene.part(n, copies=int(n == 1), spoilt_ns=4 * S if name == spoilt else None)
+        scene.part(n, copies=int(n == 1), losses_ns=4 * S if name == spoilt else None)
     scene.add("settings", in_flight=1, ordered=1)
     for offset, copy in ((0, 3), (1, 2)):
         scene.send(0, offset, f"v{offset}", S, key="a")
@@ -169,10 +169,10 @@ def test_reordered_copy_is_permitted_by_losses_of_its_own_partitions(
 @pytest.mark.parametrize(
     ("columns", "is_permitted"),
     [
-        ({"ours": 1, "loaded": 1}, True),
-        ({"ours": 1, "copies": 1}, True),
-        ({"ours": 0}, True),
-        ({"ours": 1, "loaded": 0}, False),
+        ({"in_run": 1, "workload_topic": 1}, True),
+        ({"in_run": 1, "copies": 1}, True),
+        ({"in_run": 0}, True),
+        ({"in_run": 1, "workload_topic": 0}, False),
     ],
 )
 def test_losses_of_application_inputs_permit_wrong_results(
@@ -180,7 +180,7 @@ def test_losses_of_application_inputs_permit_wrong_results(
 ) -> None:
     """Its inputs and outputs, and internal topics: not another topic of the run."""
     scene = Scene(0, Random(0), Random(0))
-    scene.part(spoilt_ns=4 * S, **columns)
+    scene.part(losses_ns=4 * S, **columns)
     scene.add("settings", in_flight=1, ordered=0, promise="exactly-once")
     scene.add("expected_outputs", sink="s", key="a", value="1", mode="latest", due=1)
     (row,) = judge.permissions(GUARANTEES["wrong_result"], scene.tables)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from urteil.harness.verify.derived.topic_changes import lowest_min_isr, unclean_asked
+from urteil.harness.verify.derived.topic_changes import lowest_min_isr, unclean_requested
 
 S = 1_000_000_000
 
@@ -35,7 +35,7 @@ def config(subject: str, name: str, value: str | None) -> dict[str, Any]:
     ],
 )
 def test_unclean_elections_belong_to_the_partition(ops: list[dict[str, Any]], asked: bool) -> None:
-    assert unclean_asked(ops, "t", 1) is asked
+    assert unclean_requested(ops, "t", 1) is asked
 
 
 def set_to(value: str | None, at_s: int, outcome: str = "ok") -> dict[str, Any]:

@@ -14,7 +14,7 @@ SELECT mirrors.p AS mirror_p, records.sent_p AS p, records.value_id, records.cli
   records.invoke_ns, records.complete_ns, records.first_slot % {SLOT} AS off,
   copies.first_slot DIV {SLOT} AS copy_p, copies.first_slot % {SLOT} AS copy_off,
   copies.last_slot DIV {SLOT} AS last_copy_p, copies.last_slot % {SLOT} AS last_copy_off,
-  CASE WHEN partitions.spoilt_ns IS NULL AND copy_partitions.spoilt_ns IS NULL THEN 0
+  CASE WHEN partitions.losses_ns IS NULL AND copy_partitions.losses_ns IS NULL THEN 0
        ELSE 1 END AS spoilt
 FROM mirrors JOIN records ON records.sent_p = mirrors.source_p
 JOIN partitions ON partitions.p = mirrors.source_p JOIN partitions copy_partitions
@@ -28,7 +28,7 @@ WHERE records.sent = 1 AND records.n_slots = 1 AND records.log_slots = 1
 SPOILT = Excuse(
     when="violation.spoilt = 1",
     reason="an unclean election or a lost disk may have destroyed records or copies",
-    reads=("partitions.spoilt_ns",),
+    reads=("partitions.losses_ns",),
     permits=LOST_RECORDS,
 )
 

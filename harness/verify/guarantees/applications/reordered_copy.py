@@ -29,7 +29,7 @@ SELECT records.value_id, records.client, records.sent_p AS p, records.sent_key, 
 FROM records JOIN partitions ON partitions.p = records.sent_p JOIN records copies
   ON copies.value_id = 'copy/' || records.value_id
 WHERE records.sent = 1 AND records.n_slots = 1 AND records.log_slots = 1
-  AND records.sent_key IS NOT NULL AND partitions.ours = 1 AND partitions.copies = 0
+  AND records.sent_key IS NOT NULL AND partitions.in_run = 1 AND partitions.copies = 0
   AND copies.first_slot IS NOT NULL AND (SELECT MAX(ordered) FROM settings) = 1
 UNION ALL
 SELECT records.value_id, records.client, records.sent_p, records.sent_key, records.first_slot,
@@ -78,7 +78,7 @@ def _first_copies(history: SmallHistory, partition: Partition, send: Row) -> lis
     the lab's copiers, which commit."""
     reordered = []
     copies = places_of(history.records_of[f"copy/{send.value_id}"])
-    is_input = partition.part.ours and not partition.part.copies
+    is_input = partition.part.in_run and not partition.part.copies
     if history.run_settings.get("ordered") and is_input and copies:
         reordered.append(copies[0])
     made: list[Place] = []
@@ -118,7 +118,7 @@ GUARANTEE = Guarantee(
 SELECT 'order' AS sub_kind, neighbours.p, first_slot % {SLOT} AS off, invoke_ns AS at_ns,
   complete_ns AS until_ns, value_id, client, prev_value_id,
   copy_slot % {SLOT} AS copy_off, prev_copy_slot % {SLOT} AS prev_copy_off,
-  CASE WHEN LEAST(invoke_ns, prev_ns) < partitions.spoilt_ns
+  CASE WHEN LEAST(invoke_ns, prev_ns) < partitions.losses_ns
     OR LEAST(invoke_ns, prev_ns) < {SPOILT_NS} THEN 1 ELSE 0 END AS spoilt
 FROM ({_NEIGHBOURS}) neighbours JOIN partitions ON partitions.p = neighbours.p
 WHERE copy_slot < prev_copy_slot""",
@@ -135,7 +135,7 @@ WHERE copy_slot < prev_copy_slot""",
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("records", "partitions", "settings", "txn_p", "partitions.spoilt_ns"),
+    reads=("records", "partitions", "settings", "txn_p", "partitions.losses_ns"),
     rests_on=(*RECORDS, "txns"),
     subjects=("partitions.copies", "txn_p"),
     reference=_reference,

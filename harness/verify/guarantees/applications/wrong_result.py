@@ -15,8 +15,8 @@ from urteil.harness.verify.guarantees.losses import LOST_RECORDS
 from urteil.harness.verify.plurals import times
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
-_SPOILT = """EXISTS (SELECT 1 FROM partitions WHERE spoilt_ns IS NOT NULL
-    AND (loaded = 1 OR copies = 1 OR ours = 0))"""
+_SPOILT = """EXISTS (SELECT 1 FROM partitions WHERE losses_ns IS NOT NULL
+    AND (workload_topic = 1 OR copies = 1 OR in_run = 0))"""
 """Whether a topic of the workload, an output or an internal topic, such as that of offsets, lost
 records. A result does not say on which records it rests."""
 
@@ -144,7 +144,7 @@ GUARANTEE = Guarantee(
         Excuse(
             when="violation.promised = 'spoiled'",
             reason="an unclean election or a lost disk may have destroyed inputs or offsets",
-            reads=("partitions.spoilt_ns",),
+            reads=("partitions.losses_ns",),
             permits=LOST_RECORDS,
         ),
     ),

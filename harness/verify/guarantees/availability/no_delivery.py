@@ -16,12 +16,12 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_STILL = "intervals.live = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
+_STILL = "intervals.polled = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
-        f"{row['who']} received no record of {row['topic']}-{row['partition']} at the end of "
+        f"{row['name']} received no record of {row['topic']}-{row['partition']} at the end of "
         f"{float(row['calm_s']):.1f} s in which no fault acted, although {row['waiting']} "
         f"acknowledged records waited from {place(row)} on and its clients polled."
     )
@@ -39,9 +39,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 if (send.offset, send.value_id) in partition.log_slots
                 if send.offset >= still.reached
             ]
-            if still.live and not still.lately and since_ns >= still.from_ns and waiting:
+            if still.polled and not still.recent_progress and since_ns >= still.from_ns and waiting:
                 kind = f"{still.kind} stands still"
-                yield partition.violation(kind, min(waiting), None, still.who, still.to_ns)
+                yield partition.violation(kind, min(waiting), None, still.name, still.to_ns)
 
 
 GUARANTEE = Guarantee(
@@ -72,21 +72,21 @@ GUARANTEE = Guarantee(
     ),
     occasion=Occasion.LIVE_READERS,
     opportunities=f"""
-SELECT COUNT(*) AS n FROM undisturbed_intervals intervals WHERE intervals.moved = 1
+SELECT COUNT(*) AS n FROM undisturbed_intervals intervals WHERE intervals.progressed = 1
   OR ({_STILL})""",
     violations=f"""
 SELECT intervals.kind || ' stands still' AS sub_kind, intervals.p, MIN(records.ack_off) AS off,
-  intervals.to_ns - intervals.bound_ns AS at_ns, intervals.to_ns AS until_ns, intervals.who,
+  intervals.to_ns - intervals.bound_ns AS at_ns, intervals.to_ns AS until_ns, intervals.name,
   intervals.reached, COUNT(*) AS waiting,
   CAST(intervals.to_ns - intervals.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
 FROM undisturbed_intervals intervals JOIN records ON records.sent_p = intervals.p
-WHERE {_STILL} AND intervals.lately = 0 AND records.outcome = 'ok' AND records.acks = -1
+WHERE {_STILL} AND intervals.recent_progress = 0 AND records.outcome = 'ok' AND records.acks = -1
   AND records.at_ack = 1 AND records.ack_off >= intervals.reached
   AND records.complete_ns <= intervals.to_ns - intervals.bound_ns
-GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, intervals.who,
+GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, intervals.name,
   intervals.reached, intervals.from_ns""",
     explain=_explain,
-    tie="finding.who",
+    tie="finding.name",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
@@ -97,5 +97,5 @@ GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, inter
     ),
     subjects=("undisturbed_intervals",),
     reference=_reference,
-    reference_subject="CONCAT_WS('/', violation.who, violation.until_ns)",
+    reference_subject="CONCAT_WS('/', violation.name, violation.until_ns)",
 )

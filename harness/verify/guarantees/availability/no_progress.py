@@ -47,9 +47,9 @@ FROM (SELECT progress.*, COALESCE(acked_ticks.n, 0) AS beats,
              THEN COALESCE(waiting_clients.waiting, 0) ELSE 0 END
           AS waiting
       FROM progress_after_faults progress JOIN {_BEGUN} first_acks ON first_acks.p = progress.p
-        AND first_acks.first_ns < progress.whole_ns
+        AND first_acks.first_ns < progress.in_sync_ns
       LEFT JOIN (SELECT progress.p, COUNT(*) AS n FROM progress_after_faults progress JOIN ticks
-                   ON ticks.p = progress.p AND ticks.last_ns >= progress.whole_ns
+                   ON ticks.p = progress.p AND ticks.last_ns >= progress.in_sync_ns
                      AND ticks.first_ns <= progress.to_ns
                  GROUP BY progress.p) acked_ticks ON acked_ticks.p = progress.p
       LEFT JOIN (SELECT progress.p, COUNT(DISTINCT records.client) AS waiting
@@ -139,9 +139,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 if begin_ns <= until_ns and end_ns >= due.from_ns and until_ns >= due.from_ns
                 if plain.get((send.client, send.session), -1) >= due.to_ns
             }
-            has_ack = any(due.whole_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
-            if first_ns < due.whole_ns and len(senders) > 1 and not has_ack:
-                yield partition.violation("not resumed", None, None, due.fault, due.whole_ns)
+            has_ack = any(due.in_sync_ns <= at_ns <= due.to_ns for at_ns in acks_ns)
+            if first_ns < due.in_sync_ns and len(senders) > 1 and not has_ack:
+                yield partition.violation("not resumed", None, None, due.fault, due.in_sync_ns)
         for due in partition.derived_rows("progress_without_faults"):
             since_ns = max([due.from_ns, *(at_ns for at_ns in acks_ns if at_ns <= due.to_ns)])
             limit_ns = since_ns + due.bound_ns
@@ -155,7 +155,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 yield partition.violation("stopped", None, None, since_ns)
     for due in history.derived_rows("transaction_progress"):
         least = 3 if due.clients > 1 else 6
-        if not due.ended and due.tried >= least:
+        if not due.succeeded and due.failed >= least:
             subject = subject_text(due.from_ns, due.grp)
             yield Violation("transactions stopped", subject=subject)
 
@@ -213,9 +213,9 @@ WHERE NOT EXISTS (SELECT 1 FROM ticks WHERE ticks.p = attempts.p
                     AND ticks.last_ns >= attempts.from_ns
                   AND ticks.first_ns <= attempts.to_ns)
 UNION ALL
-SELECT 'not resumed', resumptions.p, CAST(NULL AS BIGINT), resumptions.whole_ns, resumptions.to_ns,
-  resumptions.fault, resumptions.targets,
-  CAST(resumptions.to_ns - resumptions.whole_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
+SELECT 'not resumed', resumptions.p, CAST(NULL AS BIGINT), resumptions.in_sync_ns,
+  resumptions.to_ns, resumptions.fault, resumptions.targets,
+  CAST(resumptions.to_ns - resumptions.in_sync_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE),
   resumptions.waiting, NULL
 {_RESUMED} AND resumptions.beats = 0
 UNION ALL
@@ -225,8 +225,8 @@ SELECT 'stopped', standstills.p, CAST(NULL AS BIGINT), standstills.since_ns, sta
   standstills.waiting, NULL {_STOPPED}
 UNION ALL
 SELECT 'transactions stopped', CAST(NULL AS INT), NULL, from_ns, to_ns, NULL, NULL,
-  CAST(to_ns - from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(tried AS BIGINT), grp
-FROM transaction_progress WHERE ended = 0 AND tried > 2 AND (clients > 1 OR tried > 5)""",
+  CAST(to_ns - from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE), CAST(failed AS BIGINT), grp
+FROM transaction_progress WHERE succeeded = 0 AND failed > 2 AND (clients > 1 OR failed > 5)""",
     explain=_explain,
     tie="finding.fault, finding.targets, finding.grp",
     compares_times=True,

@@ -30,20 +30,20 @@ SELECT records.client, records.session, records.sent_p, records.invoke_ns, recor
     PARTITION BY records.client, records.session, records.sent_p
     ORDER BY records.complete_ns, records.invoke_ns), records.invoke_ns)) AS wait_ns
 FROM records
-JOIN (SELECT DISTINCT calm_sends.client, calm_sends.session FROM calm_sends) producers
+JOIN (SELECT DISTINCT prompt_sends.client, prompt_sends.session FROM prompt_sends) producers
   ON producers.client = records.client AND producers.session = records.session
 WHERE records.outcome = 'ok' AND records.acks = -1 AND records.txn IS NULL"""
 """The wait of each record, from its send or from the previous acknowledgement in its partition: a
 producer with a backlog sends late."""
 
 _MOMENTS = f"""
-SELECT calm_sends.client, calm_sends.session, calm_sends.least, calm_sends.late_ns,
+SELECT prompt_sends.client, prompt_sends.session, prompt_sends.min_count, prompt_sends.late_ns,
   MAX(waits.wait_ns) AS wait_ns, MIN(waits.complete_ns) AS at_ns,
   MAX(waits.complete_ns) AS until_ns
-FROM calm_sends JOIN ({_WAITS}) waits ON waits.client = calm_sends.client
-  AND waits.session = calm_sends.session AND waits.sent_p = calm_sends.p
-  AND waits.invoke_ns >= calm_sends.from_ns AND waits.complete_ns <= calm_sends.to_ns
-GROUP BY calm_sends.client, calm_sends.session, calm_sends.least, calm_sends.late_ns,
+FROM prompt_sends JOIN ({_WAITS}) waits ON waits.client = prompt_sends.client
+  AND waits.session = prompt_sends.session AND waits.sent_p = prompt_sends.p
+  AND waits.invoke_ns >= prompt_sends.from_ns AND waits.complete_ns <= prompt_sends.to_ns
+GROUP BY prompt_sends.client, prompt_sends.session, prompt_sends.min_count, prompt_sends.late_ns,
   waits.complete_ns DIV {_TICK_NS}"""
 """Moments with acknowledgements, each with the longest wait that ended in it."""
 
@@ -57,18 +57,18 @@ FROM ({_MOMENTS}) moments"""
 _CALM = f"""
 SELECT ranked.*, MAX(CASE WHEN 2 * ranked.place <= ranked.n + 1 THEN ranked.wait_ns END)
   OVER (PARTITION BY ranked.client, ranked.session) AS median_ns
-FROM ({_RANKED}) ranked WHERE ranked.n >= ranked.least"""
+FROM ({_RANKED}) ranked WHERE ranked.n >= ranked.min_count"""
 
 _LATE = f"calm.wait_ns >= GREATEST(calm.late_ns, {_TIMES} * calm.median_ns)"
 
 _PRODUCERS = f"""
-SELECT calm.client, calm.session, calm.least, COUNT(*) AS n,
+SELECT calm.client, calm.session, calm.min_count, COUNT(*) AS n,
   SUM(CASE WHEN {_LATE} THEN 1 ELSE 0 END) AS late,
   MAX(calm.median_ns) AS median_ns, MAX(calm.wait_ns) AS wait_ns,
   MIN(CASE WHEN {_LATE} THEN calm.wait_ns END) AS least_ns,
   MIN(CASE WHEN {_LATE} THEN calm.at_ns END) AS at_ns,
   MAX(CASE WHEN {_LATE} THEN calm.until_ns END) AS until_ns
-FROM ({_CALM}) calm GROUP BY calm.client, calm.session, calm.least"""
+FROM ({_CALM}) calm GROUP BY calm.client, calm.session, calm.min_count"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -88,7 +88,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         for send in partition.sends:
             if (send.outcome, send.acks, send.txn) == ("ok", -1, None):
                 acked[send.client, send.session].append(send)
-        for calm in partition.derived_rows("calm_sends"):
+        for calm in partition.derived_rows("prompt_sends"):
             producer = calm.client, calm.session
             limits[producer] = calm
             sends = sorted(acked[producer], key=lambda send: (send.complete_ns, send.invoke_ns))
@@ -102,8 +102,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for producer, waits in moments.items():
         took = sorted(waits.values())
         late_ns = max(limits[producer].late_ns, _TIMES * took[(len(took) - 1) // 2])
-        late, least = sum(wait_ns >= late_ns for wait_ns in took), limits[producer].least
-        if len(took) >= least and late * _MOST > len(took) and late * _FEW >= least:
+        late, min_count = sum(wait_ns >= late_ns for wait_ns in took), limits[producer].min_count
+        if len(took) >= min_count and late * _MOST > len(took) and late * _FEW >= min_count:
             yield Violation("late", subject=subject_text(*producer))
 
 
@@ -136,15 +136,15 @@ SELECT 'late' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   producers.n AS moments, producers.late, producers.median_ns DIV 1000000 AS median_ms,
   producers.least_ns DIV 1000000 AS least_ms, producers.wait_ns DIV 1000000 AS wait_ms
 FROM ({_PRODUCERS}) producers WHERE producers.late * {_MOST} > producers.n
-  AND producers.late * {_FEW} >= producers.least""",
+  AND producers.late * {_FEW} >= producers.min_count""",
     explain=_explain,
     tie="finding.client, finding.session",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends",),
-    reads=("records", "calm_sends"),
+    reads=("records", "prompt_sends"),
     rests_on=("sends", "clients", "faults", "states", "samples"),
-    subjects=("calm_sends",),
+    subjects=("prompt_sends",),
     reference=_reference,
     reference_subject="CONCAT_WS('/', violation.client, violation.session)",
 )

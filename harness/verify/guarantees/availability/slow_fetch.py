@@ -34,15 +34,16 @@ WHERE polls.outcome = 'ok'"""
 """Polls with records of a partition, each with the time of the previous poll."""
 
 _AGES = f"""
-SELECT calm_reads.client, calm_reads.session, calm_reads.late_ns, calm_reads.least, steps.poll,
-  MAX(steps.complete_ns) AS at_ns, MAX(steps.complete_ns - records.complete_ns) AS age_ns
-FROM calm_reads JOIN ({_STEPS}) steps ON steps.client = calm_reads.client
-  AND steps.session = calm_reads.session AND steps.p = calm_reads.p
-  AND steps.before_ns >= calm_reads.from_ns AND steps.complete_ns <= calm_reads.to_ns
+SELECT prompt_reads.client, prompt_reads.session, prompt_reads.late_ns, prompt_reads.min_count,
+  steps.poll, MAX(steps.complete_ns) AS at_ns,
+  MAX(steps.complete_ns - records.complete_ns) AS age_ns
+FROM prompt_reads JOIN ({_STEPS}) steps ON steps.client = prompt_reads.client
+  AND steps.session = prompt_reads.session AND steps.p = prompt_reads.p
+  AND steps.before_ns >= prompt_reads.from_ns AND steps.complete_ns <= prompt_reads.to_ns
 JOIN records ON records.p = steps.p AND records.ack_off = steps.position_before
 WHERE steps.event IS NULL AND records.acks = -1 AND records.txn IS NULL
   AND records.complete_ns > steps.before_ns
-GROUP BY calm_reads.client, calm_reads.session, calm_reads.late_ns, calm_reads.least,
+GROUP BY prompt_reads.client, prompt_reads.session, prompt_reads.late_ns, prompt_reads.min_count,
   steps.poll"""
 """Polls of readers that had received everything, with the age of the oldest record in each."""
 
@@ -51,8 +52,9 @@ SELECT ages.client, ages.session, COUNT(*) AS n,
   SUM(CASE WHEN ages.age_ns >= ages.late_ns THEN 1 ELSE 0 END) AS late,
   MIN(CASE WHEN ages.age_ns >= ages.late_ns THEN ages.at_ns END) AS at_ns,
   MAX(CASE WHEN ages.age_ns >= ages.late_ns THEN ages.at_ns END) AS until_ns,
-  MAX(ages.age_ns) AS age_ns, MAX(ages.late_ns) AS late_ns, ages.least
-FROM ({_AGES}) ages GROUP BY ages.client, ages.session, ages.least HAVING COUNT(*) >= ages.least"""
+  MAX(ages.age_ns) AS age_ns, MAX(ages.late_ns) AS late_ns, ages.min_count
+FROM ({_AGES}) ages GROUP BY ages.client, ages.session, ages.min_count
+HAVING COUNT(*) >= ages.min_count"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -73,7 +75,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             for send in partition.sends
             if send.outcome == "ok" and send.acks == -1 and send.txn is None
         }
-        for calm in partition.derived_rows("calm_reads"):
+        for calm in partition.derived_rows("prompt_reads"):
             reader = calm.client, calm.session
             limits[reader] = calm
             polls = sorted(
@@ -88,10 +90,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                     age_ns = poll.complete_ns - at_ns
                     ages[reader][poll.poll] = max(age_ns, ages[reader].get(poll.poll, age_ns))
     for reader, by_poll in ages.items():
-        late_ns, least = limits[reader].late_ns, limits[reader].least
+        late_ns, min_count = limits[reader].late_ns, limits[reader].min_count
         late = sum(age_ns >= late_ns for age_ns in by_poll.values())
-        is_many = late * _MOST > len(by_poll) and late * _FEW >= least
-        if len(by_poll) >= least and is_many:
+        is_many = late * _MOST > len(by_poll) and late * _FEW >= min_count
+        if len(by_poll) >= min_count and is_many:
             yield Violation("waited out", subject=subject_text(*reader))
 
 
@@ -128,15 +130,15 @@ SELECT 'waited out' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS
   readers.at_ns, readers.until_ns, readers.client, readers.session, readers.n AS polls,
   readers.late, readers.late_ns DIV 1000000 AS late_ms, readers.age_ns DIV 1000000 AS age_ms
 FROM ({_READERS}) readers WHERE readers.late * {_MOST} > readers.n
-  AND readers.late * {_FEW} >= readers.least""",
+  AND readers.late * {_FEW} >= readers.min_count""",
     explain=_explain,
     tie="finding.client, finding.session",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),
-    reads=("records", "partitions", "polls", "calm_reads"),
+    reads=("records", "partitions", "polls", "prompt_reads"),
     rests_on=("sends", "polls", "clients", "faults", "states", "samples"),
-    subjects=("calm_reads",),
+    subjects=("prompt_reads",),
     reference=_reference,
     reference_subject="CONCAT_WS('/', violation.client, violation.session)",
 )

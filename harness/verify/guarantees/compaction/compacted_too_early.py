@@ -22,7 +22,7 @@ LEFT JOIN (SELECT partitions.p, CASE WHEN MIN(replicas.segment_base) < MAX(repli
              THEN MAX(replicas.segment_base) END AS base FROM replicas
            JOIN partitions ON partitions.topic_id = replicas.topic_id
              AND partitions.partition = replicas.partition
-           WHERE partitions.compacted = 1 AND partitions.ours = 1
+           WHERE partitions.compacted = 1 AND partitions.in_run = 1
              GROUP BY partitions.p) active_segments
   ON active_segments.p = keyed.p
 """

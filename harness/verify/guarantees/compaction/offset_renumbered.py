@@ -16,7 +16,7 @@ from urteil.harness.verify.reference import SmallHistory, Violation, acknowledge
 
 _JUDGED = """
 FROM records JOIN partitions ON partitions.p = records.sent_p
-WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.in_run = 1
   AND records.shown_slot IS NOT NULL
 """
 _ACKED = "records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NOT NULL"
@@ -77,7 +77,7 @@ SELECT 'renumbered' AS sub_kind, records.p,
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
 LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.from_ns
   AND records.invoke_ns < floors.to_ns
-WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.ours = 1
+WHERE records.sent = 1 AND partitions.compacted = 1 AND partitions.in_run = 1
   AND records.shown_slot IS NOT NULL AND (records.shown_slot <> records.shown_last
       OR ({_ACKED} AND records.shown_slot % {SLOT} <> records.ack_off))
 UNION ALL
@@ -85,7 +85,7 @@ SELECT 'reordered', partitions.p, replicas.offset, NULL, NULL, replicas.value_id
   MAX(replicas.batch_base), partitions.unclean_on, partitions.unclean_floor, 0, 1, NULL
 FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
   AND partitions.partition = replicas.partition
-WHERE partitions.compacted = 1 AND partitions.ours = 1 AND replicas.offset < replicas.batch_base
+WHERE partitions.compacted = 1 AND partitions.in_run = 1 AND replicas.offset < replicas.batch_base
 GROUP BY partitions.p, replicas.offset, replicas.value_id, partitions.unclean_on,
   partitions.unclean_floor""",
     excuses=(RETRIED, REUSED_OFFSET, unclean_election(), lost_disks()),

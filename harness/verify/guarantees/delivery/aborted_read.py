@@ -179,14 +179,14 @@ SELECT CASE WHEN records.n_reads > 0 THEN 'read' ELSE 'on disk' END AS sub_kind,
 UNION ALL
 SELECT 'aborted transaction', marked.p, marked.off, MIN(records.invoke_ns),
   MIN(reads.read_ns), marked.value_id, MIN(reads.client), 'an abort marker', COUNT(*), 0,
-  MAX(CASE WHEN COALESCE(transactions.begin_ns, records.invoke_ns, partitions.spoilt_ns
-                         - 1) < partitions.spoilt_ns
+  MAX(CASE WHEN COALESCE(transactions.begin_ns, records.invoke_ns, partitions.losses_ns
+                         - 1) < partitions.losses_ns
     THEN 1 ELSE 0 END) {_ABORTED}
   GROUP BY marked.p, marked.off, marked.value_id
 UNION ALL
 SELECT 'aborted by its client', partitions.p, reads.offset, MIN(records.invoke_ns),
   MIN(reads.read_ns), reads.value_id, MIN(reads.client), 'an abort', COUNT(*), 0,
-  MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END) {_UNMARKED}
+  MAX(CASE WHEN transactions.begin_ns < partitions.losses_ns THEN 1 ELSE 0 END) {_UNMARKED}
   GROUP BY partitions.p, reads.offset, reads.value_id""",
     excuses=(SPOILED,),
     explain=_explain,
@@ -200,7 +200,7 @@ SELECT 'aborted by its client', partitions.p, reads.offset, MIN(records.invoke_n
         "clients",
         "reads",
         "replicas",
-        "partitions.spoilt_ns",
+        "partitions.losses_ns",
     ),
     rests_on=("sends", "reads", "replicas", "clients", "txns"),
     reference=_reference,

@@ -110,7 +110,7 @@ GROUP BY known_losses.knowledge, known_losses.p, known_losses.off, known_losses.
             "ticks",
             "partitions",
         ),
-        *("floors", "reads", "partitions.flushed_ns", "partitions.spoilt_ns"),
+        *("floors", "reads", "partitions.flushed_ns", "partitions.losses_ns"),
     ),
     reference=_reference,
 )

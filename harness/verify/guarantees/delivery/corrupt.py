@@ -20,9 +20,9 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 _RETIMED = f"""
 (SELECT observations.value_id, observations.p, observations.off,
    MIN(observations.read_ns) AS read_ns, SUM(observations.served) AS served,
-   SUM(1 - observations.served) AS stored, observations.foreign_on
+   SUM(1 - observations.served) AS stored, observations.foreign_permitted
  FROM (SELECT records.value_id, partitions.p, copies.off, copies.read_ns, copies.served,
-         partitions.foreign_on, copies.timestamp_ms, copies.intact,
+         partitions.foreign_permitted, copies.timestamp_ms, copies.intact,
          CASE WHEN records.outcome = 'ok' AND records.attempts > 1
            THEN MAX(CASE WHEN copies.served = 0
                          THEN copies.timestamp_ms END) OVER (PARTITION BY records.value_id)
@@ -44,7 +44,7 @@ _RETIMED = f"""
    AND observations.value_id NOT IN (SELECT value_id FROM ({TIMED}) timed_copies)
    AND (SELECT COUNT(*) FROM irregular_values WHERE rekeyed = 1) * 2
      < (SELECT COUNT(*) FROM sends)
- GROUP BY observations.value_id, observations.p, observations.off, observations.foreign_on)
+ GROUP BY observations.value_id, observations.p, observations.off, observations.foreign_permitted)
 """
 """Reads and records of the final leader with another timestamp than their send's; `intact` does not
 cover timestamps. The acknowledgement of a duplicate carries the timestamp of its batch, and clients
@@ -198,13 +198,13 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT CASE WHEN slots.broken_read > 0 THEN 'served' ELSE 'on disk' END AS sub_kind, slots.p,
   slots.off, slots.read_ns AS at_ns, slots.read_ns AS until_ns, slots.value_id, slots.broken_read,
-  slots.broken_disk, partitions.foreign_on, CAST(NULL AS BIGINT) AS told,
+  slots.broken_disk, partitions.foreign_permitted, CAST(NULL AS BIGINT) AS told,
   CAST(NULL AS BIGINT) AS bound, CAST(NULL AS STRING) AS client, 0 AS hurt
 FROM slots JOIN partitions ON partitions.p = slots.p WHERE slots.broken_read > 0
   OR slots.broken_disk > 0
 UNION ALL
 SELECT CASE WHEN served > 0 THEN 'served' ELSE 'on disk' END, p, off, read_ns, read_ns,
-  value_id, served, stored, foreign_on, NULL, NULL, NULL, 0
+  value_id, served, stored, foreign_permitted, NULL, NULL, NULL, 0
 FROM {_RETIMED} retimed_records
 UNION ALL
 SELECT 'too large', p, off, NULL, NULL, value_id, 0, 0, 0, size, max_bytes, NULL, 0
@@ -227,7 +227,7 @@ FROM {_BATCHES} broken_batches""",
         ),
         Excuse(
             when="violation.sub_kind <> 'batch' AND violation.value_id IS NULL "
-            "AND violation.foreign_on = 1",
+            "AND violation.foreign_permitted = 1",
             reason="others write to this topic: a record that names no send of this run may be "
             "theirs",
         ),

@@ -118,7 +118,7 @@ FROM irregular_values WHERE sent = 1 AND (log_slots > 1 OR seen_slots > 1)
 UNION ALL
 SELECT 'read', twice.p, twice.off, records.invoke_ns, records.complete_ns, records.value_id,
   records.client, records.session, records.idempotent, twice.last_off, twice.times, twice.p,
-  CASE WHEN records.invoke_ns < partitions.spoilt_ns THEN 1 ELSE 0 END
+  CASE WHEN records.invoke_ns < partitions.losses_ns THEN 1 ELSE 0 END
 FROM ({_READ_TWICE}) twice JOIN irregular_values records ON records.value_id = twice.value_id
 JOIN partitions ON partitions.p = twice.p
 UNION ALL
@@ -131,7 +131,7 @@ WHERE records.sent = 1 AND slots.n_final > bit_count(slots.seen)""",
     excused_by_times=True,
     reads=(
         *("slots", "records", "irregular_values", "record_counts", "partitions"),
-        "partitions.spoilt_ns",
+        "partitions.losses_ns",
     ),
     rests_on=("sends", "reads", "replicas"),
     reference=_reference,

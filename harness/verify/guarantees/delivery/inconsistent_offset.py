@@ -61,7 +61,7 @@ SELECT CASE WHEN MAX(CASE WHEN slots.acked_all > 0 THEN 1 ELSE 0 END) = 1
   MIN(CASE WHEN slots.n_reads > 0 OR slots.on_leader = 1 THEN 1 ELSE 0 END) AS all_shown,
   MAX(partitions.unclean_on) AS unclean_on,
   MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
-  MAX(partitions.spoilt_ns) AS spoilt_ns, COALESCE(MAX(CASE WHEN slots.on_leader = 0
+  MAX(partitions.losses_ns) AS losses_ns, COALESCE(MAX(CASE WHEN slots.on_leader = 0
     THEN COALESCE(slots.read_ns, records.complete_ns) END), {FOREVER_NS}) AS known_ns
 FROM slots JOIN shared ON shared.slot = slots.slot JOIN partitions ON partitions.p = slots.p
 LEFT JOIN irregular_values records ON records.value_id = slots.value_id

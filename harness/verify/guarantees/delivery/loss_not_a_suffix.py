@@ -44,8 +44,8 @@ def _least_loss(partition: Partition, send: Row) -> int:
     earlier one that the answering broker did not know yet."""
     for span in partition.derived_rows("floors"):
         if span.from_ns <= send.invoke_ns < span.to_ns:
-            spoilt_ns = partition.part.spoilt_ns or 0
-            if send.node != span.leader and send.invoke_ns < spoilt_ns:
+            losses_ns = partition.part.losses_ns or 0
+            if send.node != span.leader and send.invoke_ns < losses_ns:
                 return int(partition.part.unclean_floor)
             return int(span.unclean_floor or 0)
     return 0
@@ -97,7 +97,7 @@ WHERE losses.unclean_on = 1 AND losses.acks = -1 AND losses.log_slots = 0
             "floors",
         ),
         *("partitions.flushed_ns", "partitions.lost_floor"),
-        *("partitions.spoilt_ns", "partitions.unclean_on"),
+        *("partitions.losses_ns", "partitions.unclean_on"),
     ),
     reference=_reference,
 )

@@ -35,7 +35,7 @@ WHERE records.sent = 1 AND partitions.compacted = 0
 """
 
 UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> floors.leader
-  AND {0}.invoke_ns < {0}.spoilt_ns
+  AND {0}.invoke_ns < {0}.losses_ns
   THEN {0}.least_floor ELSE COALESCE(floors.unclean_floor, 0) END"""
 """The first offset that an unclean election may have lost: an election after the send, or an
 earlier one that the answering broker did not know yet."""
@@ -68,7 +68,7 @@ FROM (SELECT records.*, unplaced.low_off, unplaced.high_off,
           records.first_slot % {SLOT})
           AS off, partitions.unclean_on,
         partitions.has_log, partitions.final_leader, partitions.log_start,
-        partitions.unclean_floor AS least_floor, partitions.spoilt_ns, partitions.flushed_ns
+        partitions.unclean_floor AS least_floor, partitions.losses_ns, partitions.flushed_ns
         {_ODD}
         AND ((partitions.has_log = 1 AND records.log_slots = 0)
              OR (partitions.has_log = 1 AND records.unserved = 1)
@@ -210,7 +210,7 @@ GUARANTEE = Guarantee(
             "partitions",
             "floors",
         ),
-        *("partitions.flushed_ns", "partitions.spoilt_ns"),
+        *("partitions.flushed_ns", "partitions.losses_ns"),
     ),
     reference=_reference,
     reference_covers=("prefix", "middle", "tail", "not served"),

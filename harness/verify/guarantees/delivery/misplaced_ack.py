@@ -153,11 +153,11 @@ SELECT 'elsewhere' AS sub_kind, records.p, records.ack_off AS off, records.invok
   floors.lost_floor, CAST(NULL AS BIGINT) AS told_ms, CAST(NULL AS BIGINT) AS found_ms,
   CASE WHEN records.idempotent = 0 AND COALESCE(records.attempts, 2) > 1
     AND (partitions.compacted = 1 OR records.ack_off < partitions.log_start) THEN 1
-    WHEN records.idempotent = 0 AND partitions.has_log = 0 AND stretches.p IS NULL THEN 1
+    WHEN records.idempotent = 0 AND partitions.has_log = 0 AND read_ranges.p IS NULL THEN 1
     ELSE 0 END AS again, partitions.has_log, 0 AS is_deleted
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
-LEFT JOIN stretches ON stretches.p = records.sent_p AND records.ack_off >= stretches.lo
-  AND records.ack_off < stretches.hi
+LEFT JOIN read_ranges ON read_ranges.p = records.sent_p AND records.ack_off >= read_ranges.lo
+  AND records.ack_off < read_ranges.hi
 LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.from_ns
   AND records.invoke_ns < floors.to_ns
 {_WHERE} AND records.at_ack = 0
@@ -190,7 +190,7 @@ FROM ({TIMED}) timed_copies JOIN irregular_values records
         "irregular_values",
         "record_counts",
         "partitions",
-        "stretches",
+        "read_ranges",
         "floors",
         "reads",
         "replicas",

@@ -35,7 +35,7 @@ FROM (SELECT partitions.p, reads.offset AS off, reads.read_ns AS at_ns,
         AND reads.poll < failed_polls.poll
       WHERE resets.event = 'reset') last_reads
 JOIN partitions ON partitions.p = last_reads.p
-WHERE last_reads.n = 1 AND last_reads.off + 1 >= partitions.one_start AND last_reads.off
+WHERE last_reads.n = 1 AND last_reads.off + 1 >= partitions.common_start AND last_reads.off
   + 1 <= partitions.log_end
   AND NOT EXISTS (SELECT 1 FROM assignments WHERE assignments.client = last_reads.client
                     AND assignments.session = last_reads.session
@@ -50,7 +50,7 @@ position. The offsets after it are in the final log, whose start is unchanged si
 _OF_READS = f"""
 SELECT 'reads' AS sub_kind, gaps.p, gaps.off, gaps.prev_read_ns AS at_ns, gaps.read_ns AS until_ns,
   gaps.client, gaps.session, gaps.poll, gaps.value_id, gaps.prev_off, partitions.unclean_on,
-  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+  partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns
 FROM gaps JOIN partitions ON partitions.p = gaps.p WHERE gaps.off <= gaps.prev_off AND {NO_EVENT}"""
 """Reads at or below the previous offset of their consumer."""
 
@@ -59,11 +59,11 @@ SELECT 'position', successive_polls.p, successive_polls.position_before, success
   successive_polls.invoke_ns, successive_polls.client, successive_polls.session,
   successive_polls.poll, CAST(NULL AS STRING), successive_polls.prev_after,
   successive_polls.unclean_on, successive_polls.unclean_floor, successive_polls.lost_floor,
-  successive_polls.spoilt_ns
+  successive_polls.losses_ns
 FROM (SELECT polls.client, polls.session, polls.poll, polls.position_before, polls.invoke_ns,
         polls.complete_ns,
         polls.event, partitions.p, partitions.unclean_on, partitions.unclean_floor,
-        partitions.lost_floor, partitions.spoilt_ns, LAG(polls.position_after) OVER w AS prev_after,
+        partitions.lost_floor, partitions.losses_ns, LAG(polls.position_after) OVER w AS prev_after,
         LAG(polls.event) OVER w AS prev_event, LAG(polls.complete_ns) OVER w AS prev_ns,
         LAG(polls.poll) OVER w AS prev_poll
       FROM polls JOIN partitions ON polls.topic_id = partitions.topic_id
@@ -101,7 +101,7 @@ _OUT_OF_RANGE = f"""
 SELECT 'out of range', moved_readers.p, moved_readers.off, moved_readers.at_ns,
   moved_readers.until_ns, moved_readers.client, moved_readers.session, moved_readers.poll,
   moved_readers.value_id, CAST(NULL AS BIGINT), partitions.unclean_on, partitions.unclean_floor,
-  partitions.lost_floor, partitions.spoilt_ns
+  partitions.lost_floor, partitions.losses_ns
 FROM ({_SENT_AWAY}) moved_readers JOIN partitions ON partitions.p = moved_readers.p"""
 """Consumers that an out-of-range error within the log sent elsewhere."""
 

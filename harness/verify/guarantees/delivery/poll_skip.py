@@ -105,7 +105,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in history.partitions:
         due = [row.offset for row in partition.log if _is_due(history, row)]
         part = history.parts_at.get((partition.topic, partition.partition))
-        if part is not None and part.read_log:
+        if part is not None and part.reads_are_log:
             due = [read.offset for read in partition.reads]
         if partition.is_compacted:
             due = [offset for offset, _ in kept_records(partition)]
@@ -197,7 +197,7 @@ GUARANTEE = Guarantee(
     ),
     opportunities="""SELECT COUNT(*) AS n FROM reads JOIN partitions
   ON reads.topic_id = partitions.topic_id AND reads.partition = partitions.partition
-    WHERE partitions.has_log + partitions.read_log > 0""",
+    WHERE partitions.has_log + partitions.reads_are_log > 0""",
     violations=f"""
 WITH fronts AS (
   SELECT p, bucket, MAX(last_slot) OVER (PARTITION BY p ORDER BY bucket
@@ -212,7 +212,7 @@ SELECT 'gap' AS sub_kind, skips.p, skips.skipped % {SLOT} AS off,
   COALESCE(skips.prev_read_ns, skips.read_ns) AS at_ns, skips.read_ns AS until_ns,
   skips.client, skips.session, skips.pass, skips.poll, skips.prev_off, skips.off AS next_off,
   skips.value_id AS next_value_id, skips.prev_read_ns, partitions.unclean_on,
-  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+  partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns
 FROM (SELECT gaps.p, gaps.client, gaps.session, gaps.pass, gaps.poll, gaps.prev_off, gaps.off,
         gaps.value_id, gaps.read_ns,
         gaps.prev_read_ns, MIN(COALESCE(predecessors.before_slot, fronts.prior)) AS skipped
@@ -229,7 +229,7 @@ SELECT 'after a rebalance', resumptions.p, MIN(due_records.off), MIN(resumptions
   MIN(resumptions.read_ns), resumptions.client, resumptions.session, resumptions.pass,
   resumptions.poll, resumptions.prev_off, resumptions.off, resumptions.value_id,
   MIN(resumptions.prev_read_ns), MIN(partitions.unclean_on), MIN(partitions.unclean_floor),
-  MIN(partitions.lost_floor), MIN(partitions.spoilt_ns)
+  MIN(partitions.lost_floor), MIN(partitions.losses_ns)
 FROM ({_RESUMED}) resumptions JOIN partitions ON partitions.p = resumptions.p
 JOIN {DUE} due_records ON due_records.p = resumptions.p AND due_records.off > resumptions.prev_off
   AND due_records.off < resumptions.off

@@ -19,7 +19,7 @@ _SLOT = f"""COALESCE(CASE WHEN partitions.compacted = 1 OR records.ack_off < par
 _JUDGED = """
 FROM records JOIN partitions ON partitions.p = records.sent_p WHERE records.sent = 1
   AND records.outcome = 'ok'
-  AND (records.log_slots > 0 OR (partitions.read_log = 1 AND records.asked = 0
+  AND (records.log_slots > 0 OR (partitions.reads_are_log = 1 AND records.asked = 0
                                  AND records.ack_off IS NOT NULL))
 """
 """Without logs, the offsets of records that no consumer read are those of acknowledgements."""
@@ -28,7 +28,7 @@ FROM records JOIN partitions ON partitions.p = records.sent_p {OF_COMMIT}
 WHERE records.sent = 1 AND (records.outcome = 'ok' OR records.outcome = 'info'
                             AND known_commits.txn IS NOT NULL)
   AND COALESCE(records.first_slot DIV {SLOT}, records.sent_p) = records.sent_p
-  AND (records.log_slots > 0 OR (partitions.read_log = 1 AND records.asked = 0
+  AND (records.log_slots > 0 OR (partitions.reads_are_log = 1 AND records.asked = 0
                                  AND records.ack_off IS NOT NULL))
 """
 """These, and records of unknown outcome in transactions that were certainly committed. A record

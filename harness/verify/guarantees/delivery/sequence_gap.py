@@ -187,7 +187,7 @@ WHERE sequences.pepoch < sequences.prev_epoch
       AND NOT (sequences.prev_seq = {_LAST} AND sequences.seq = 0))
 UNION ALL
 SELECT 'refused', records.sent_p, NULL, records.invoke_ns, records.complete_ns, records.value_id,
-  NULL, NULL, NULL, NULL, NULL, records.client, CASE WHEN partitions.spoilt_ns IS NOT NULL
+  NULL, NULL, NULL, NULL, NULL, records.client, CASE WHEN partitions.losses_ns IS NOT NULL
       AND lost_sends.op < records.op THEN 1 ELSE 0 END,
   COALESCE(leaderships.led, 1)
 {_REFUSED}
@@ -211,7 +211,7 @@ SELECT 'shared id', MIN(answers.p), NULL, MIN(answers.invoke_ns), MAX(answers.co
     needs=("replicas", "logs"),
     reads=(
         *("slots", "irregular_values", "partitions", "answers"),
-        *("state_spans", "sends", "partitions.spoilt_ns"),
+        *("state_spans", "sends", "partitions.losses_ns"),
     ),
     rests_on=("replicas", "logs", "sends", "clients", "offset_answers", "states"),
     reference=_reference,

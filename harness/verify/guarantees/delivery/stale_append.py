@@ -61,10 +61,10 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'real-time order' AS sub_kind, appends.p, appends.off, appends.at_ns, appends.until_ns,
   appends.value_id, appends.done_off, partitions.unclean_on, partitions.unclean_floor,
-  partitions.lost_floor, partitions.spoilt_ns,
+  partitions.lost_floor, partitions.losses_ns,
   CASE WHEN appends.lately_off > appends.off THEN appends.at_ns END AS known_ns
 FROM (SELECT events.*, MAX(events.acked_off) OVER w AS done_off,
-        MAX(CASE WHEN events.t >= partitions.spoilt_ns
+        MAX(CASE WHEN events.t >= partitions.losses_ns
                  THEN events.acked_off END) OVER w AS lately_off
       FROM (SELECT records.sent_p AS p, records.invoke_ns AS t, 0 AS kind,
               CAST(NULL AS BIGINT) AS acked_off,

@@ -30,13 +30,13 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "told too late":
         return (
             f"Broker {row['node']} reported that {row['topic']}-{row['partition']} begins at "
-            f"{row['late_begin']}, although every replica's log still begins at {row['off']}."
+            f"{row['late_pass_begin']}, although every replica's log still begins at {row['off']}."
         )
     acknowledged = f"{row['value_id']} was acknowledged at {place(row)}"
     if row["sub_kind"] == "before the begin":
         return (
             f"{acknowledged} and lies in the final leader's log, but a final pass received "
-            f"{row['late_begin']} as the partition's log start."
+            f"{row['late_pass_begin']} as the partition's log start."
         )
     return f"{acknowledged}, but no final pass received an end beyond {row['seen_end']}."
 
@@ -82,35 +82,37 @@ GUARANTEE = Guarantee(
     ),
     opportunities=count_records(_JUDGED),
     violations=f"""
-SELECT CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN 'before the begin'
+SELECT CASE WHEN unseen_records.ack_off < unseen_records.late_pass_begin THEN 'before the begin'
     ELSE 'beyond the end' END AS sub_kind, unseen_records.p, unseen_records.ack_off AS off,
     unseen_records.invoke_ns AS at_ns, unseen_records.complete_ns AS until_ns,
     unseen_records.value_id, unseen_records.client, unseen_records.acks, unseen_records.seen_end,
-    unseen_records.late_begin, unseen_records.unclean_on, unseen_records.n_reads,
-    CASE WHEN unseen_records.ack_off < unseen_records.late_begin THEN unseen_records.log_slots
+    unseen_records.late_pass_begin, unseen_records.unclean_on, unseen_records.n_reads,
+    CASE WHEN unseen_records.ack_off < unseen_records.late_pass_begin THEN unseen_records.log_slots
          ELSE 0 END AS log_slots,
   COALESCE(floors.any_floor, 0) AS any_floor,
   {UNCLEAN_FLOOR.format("unseen_records")} AS unclean_floor, floors.lost_floor,
   CAST(NULL AS INT) AS node
-FROM (SELECT records.*, partitions.seen_end, partitions.late_begin, partitions.unclean_on,
+FROM (SELECT records.*, partitions.seen_end, partitions.late_pass_begin, partitions.unclean_on,
         partitions.unclean_floor AS least_floor,
-        partitions.spoilt_ns {_JUDGED.replace("FROM records", "FROM irregular_values records")}
+        partitions.losses_ns {_JUDGED.replace("FROM records", "FROM irregular_values records")}
         AND ({BEYOND}
-          OR (records.ack_off < partitions.late_begin AND records.log_slots > 0))) unseen_records
+          OR (records.ack_off < partitions.late_pass_begin
+            AND records.log_slots > 0))) unseen_records
 LEFT JOIN floors ON floors.p = unseen_records.p AND unseen_records.invoke_ns >= floors.from_ns
   AND unseen_records.invoke_ns < floors.to_ns
 UNION ALL
-SELECT 'told too late', answers.p, partitions.one_start, MIN(answers.invoke_ns),
+SELECT 'told too late', answers.p, partitions.common_start, MIN(answers.invoke_ns),
   MIN(answers.complete_ns), NULL, NULL, NULL, NULL, answers.offset, 0, 0, 1, 0, 0, NULL,
   answers.node
 FROM answers JOIN partitions ON partitions.p = answers.p
-WHERE answers.kind = 'earliest' AND answers.error IS NULL AND answers.offset > partitions.one_start
-  AND partitions.compacted = 0 AND partitions.log_end > partitions.one_start AND partitions.ours = 1
-  AND answers.offset <> COALESCE(partitions.late_begin, -1)
-GROUP BY answers.p, partitions.one_start, answers.offset, answers.node""",
+WHERE answers.kind = 'earliest' AND answers.error IS NULL
+  AND answers.offset > partitions.common_start AND partitions.compacted = 0
+  AND partitions.log_end > partitions.common_start AND partitions.in_run = 1
+  AND answers.offset <> COALESCE(partitions.late_pass_begin, -1)
+GROUP BY answers.p, partitions.common_start, answers.offset, answers.node""",
     excuses=LOSABLE,
     explain=_explain,
-    tie="finding.value_id, finding.late_begin, finding.node",
+    tie="finding.value_id, finding.late_pass_begin, finding.node",
     excused_by_times=True,
     needs=("sends", "passes"),
     reads=(
@@ -119,8 +121,8 @@ GROUP BY answers.p, partitions.one_start, answers.offset, answers.node""",
         "partitions",
         "answers",
         "floors",
-        "partitions.late_begin",
-        "partitions.spoilt_ns",
+        "partitions.late_pass_begin",
+        "partitions.losses_ns",
     ),
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
     subjects=("partitions.ends_known", "answers"),

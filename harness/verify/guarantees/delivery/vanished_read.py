@@ -61,7 +61,7 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN slots.seen = 0 THEN 'gone' ELSE 'between passes' END AS sub_kind, slots.p,
   slots.off, slots.read_ns AS at_ns, slots.read_ns AS until_ns, slots.value_id, slots.n_reads,
   bit_count(slots.seen & slots.mask) AS passes_with, bit_count(slots.mask) AS passes_over,
-  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns
 {_JUDGED} AND (slots.seen & slots.mask) <> slots.mask
   AND (partitions.has_log = 1 OR NOT EXISTS (SELECT 1 FROM irregular_values records
     LEFT JOIN txn_p transactions ON transactions.client = records.client

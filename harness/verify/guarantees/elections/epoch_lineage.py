@@ -31,17 +31,17 @@ _USED = """
 """The epochs that each log knows, each with its start and the start of the next one there."""
 
 _EPOCH_ANSWERS = """
-(SELECT answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
+(SELECT answers.p, answers.node, answers.requested_epoch, answers.offset, answers.invoke_ns,
    answers.complete_ns, MIN(next_epochs.start) AS next_start
  FROM answers JOIN partitions ON partitions.p = answers.p AND partitions.compacted = 0
  JOIN epochs led_epochs ON led_epochs.p = answers.p AND led_epochs.broker = partitions.final_leader
-   AND led_epochs.epoch = answers.led_epoch
+   AND led_epochs.epoch = answers.current_epoch
  JOIN epochs next_epochs ON next_epochs.p = answers.p
-   AND next_epochs.broker = partitions.final_leader AND next_epochs.epoch > answers.asked_epoch
-   AND next_epochs.epoch <= answers.led_epoch
+   AND next_epochs.broker = partitions.final_leader AND next_epochs.epoch > answers.requested_epoch
+   AND next_epochs.epoch <= answers.current_epoch
  WHERE answers.kind = 'epoch' AND answers.error IS NULL AND answers.offset >= 0
    AND answers.offset > next_epochs.log_start AND next_epochs.start > next_epochs.log_start
- GROUP BY answers.p, answers.node, answers.asked_epoch, answers.offset, answers.invoke_ns,
+ GROUP BY answers.p, answers.node, answers.requested_epoch, answers.offset, answers.invoke_ns,
    answers.complete_ns)
 """
 """Responses of leaders about former epochs, with the start of the next epoch in the final leader's
@@ -52,7 +52,7 @@ _SHOWN = """
    MAX(CASE WHEN epochs.start <= highest_reads.high THEN epochs.epoch END) AS high_epoch,
    MAX(last_epochs.epoch) AS last_epoch
  FROM (SELECT partitions.p, partitions.final_leader, reads.leader_epoch, MAX(reads.offset) AS high,
-         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.spoilt_ns THEN 0
+         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.losses_ns THEN 0
               ELSE 1 END AS kept
        FROM reads JOIN partitions ON partitions.topic_id = reads.topic_id
          AND partitions.partition = reads.partition
@@ -60,7 +60,7 @@ _SHOWN = """
        WHERE reads.leader_epoch >= 0 AND reads.offset >= logs_p.log_start
          AND reads.offset < logs_p.log_end
        GROUP BY partitions.p, partitions.final_leader, reads.leader_epoch,
-         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.spoilt_ns THEN 0
+         CASE WHEN partitions.compacted = 1 OR reads.read_ns < partitions.losses_ns THEN 0
               ELSE 1 END) highest_reads
  JOIN epochs ON epochs.p = highest_reads.p AND epochs.broker = highest_reads.final_leader
  LEFT JOIN (SELECT p, MAX(leader_epoch) AS epoch FROM state_spans spans GROUP BY p) last_epochs
@@ -93,7 +93,7 @@ WHERE used_epochs.next_start > used_epochs.start AND epochs.p IS NULL GROUP BY u
 
 _WRONG_END = f"""
 SELECT 'told', epoch_answers.p, epoch_answers.offset, epoch_answers.invoke_ns,
-  epoch_answers.complete_ns, epoch_answers.asked_epoch, epoch_answers.next_start, NULL
+  epoch_answers.complete_ns, epoch_answers.requested_epoch, epoch_answers.next_start, NULL
 FROM {_EPOCH_ANSWERS} epoch_answers WHERE epoch_answers.offset <> epoch_answers.next_start"""
 """Responses with another end of an epoch than the final leader's log has."""
 
@@ -285,7 +285,7 @@ SELECT SUM(opportunities.n) AS n FROM (
         "epochs",
         "logs_p",
         "reads",
-        "partitions.spoilt_ns",
+        "partitions.losses_ns",
     ),
     rests_on=("logs",),
     reference=_reference,

@@ -18,7 +18,7 @@ from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 def _explain(row: Mapping[str, Any]) -> str:
     lasted_s = row["recovery_s"]
-    return f"{row['asked']}, but {row['stands']}, for {lasted_s:.0f} s."
+    return f"{row['task']}, but {row['shortfall']}, for {lasted_s:.0f} s."
 
 
 GUARANTEE = task_guarantee(

@@ -17,11 +17,11 @@ from urteil.harness.verify.guarantees.tasks import task_guarantee
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "not elected":
         return (
-            f"An administrator asked {row['asked']}, and the election was acknowledged, but "
-            f"{row['stands']}."
+            f"An administrator requested {row['task']}, and the election was acknowledged, but "
+            f"{row['shortfall']}."
         )
     long = f"{row['recovery_s']:.0f} s after nothing prevented it any more"
-    return f"{row['asked']}, but {row['stands']}, {long}."
+    return f"{row['task']}, but {row['shortfall']}, {long}."
 
 
 GUARANTEE = task_guarantee(

@@ -24,7 +24,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "no replica":
         return (
             f"In epoch {row['leader_epoch']} the ISR of {place(row)} is [{row['isr'].strip(',')}], "
-            f"though broker {row['strangers']} never was one of its replicas."
+            f"though broker {row['foreign_isr']} never was one of its replicas."
         )
     led = f"In epoch {row['leader_epoch']} broker {row['leader']}"
     if row["sub_kind"] == "outside its own ISR":
@@ -84,25 +84,26 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT 'outside the ISR' AS sub_kind, spans.p, CAST(NULL AS BIGINT) AS off, spans.begin_ns AS at_ns,
   spans.begin_ns AS until_ns, spans.leader, spans.leader_epoch, spans.isr, spans.prev_leader,
-  spans.prev_isr, spans.prev_elr, spans.version, partitions.unclean_on, partitions.unclean_asked,
-  spans.strangers
+  spans.prev_isr, spans.prev_elr, spans.version, partitions.unclean_on,
+  partitions.unclean_requested,
+  spans.foreign_isr
 {_JUDGED} AND spans.prev_isr <> ','
   AND spans.prev_isr NOT LIKE '%,' || CAST(spans.leader AS STRING) || ',%'
   AND COALESCE(spans.prev_elr, ',') NOT LIKE '%,' || CAST(spans.leader AS STRING) || ',%'
 UNION ALL
 SELECT 'outside its own ISR', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
-  prev_leader, isr, prev_elr, version, 0, 0, strangers
+  prev_leader, isr, prev_elr, version, 0, 0, foreign_isr
 FROM state_spans spans WHERE leader >= 0 AND isr_size > 0
   AND isr NOT LIKE '%,' || CAST(leader AS STRING) || ',%'
 UNION ALL
 SELECT 'no replica', p, NULL, begin_ns, begin_ns, leader, leader_epoch, isr,
-  prev_leader, isr, prev_elr, version, 0, 0, strangers
-FROM state_spans spans WHERE strangers IS NOT NULL AND prev_version IS NOT NULL""",
+  prev_leader, isr, prev_elr, version, 0, 0, foreign_isr
+FROM state_spans spans WHERE foreign_isr IS NOT NULL AND prev_version IS NOT NULL""",
     excuses=(
         Excuse(
-            when="violation.unclean_asked = 1",
+            when="violation.unclean_requested = 1",
             reason="an administrator asked for it",
-            reads=("partitions.unclean_asked",),
+            reads=("partitions.unclean_requested",),
             permits=(Permit.UNCLEAN_ELECTION,),
         ),
         Excuse(

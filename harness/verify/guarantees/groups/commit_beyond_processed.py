@@ -28,7 +28,7 @@ FROM (SELECT partitions.p, commits.`group` AS grp, MAX(commits.offset) AS top,
         MIN(commits.complete_ns) AS at_ns,
         MAX(commits.complete_ns) AS until_ns, MAX(partitions.log_start) AS start,
         MAX(partitions.unclean_on) AS unclean_on, MAX(partitions.unclean_floor) AS unclean_floor,
-        MAX(partitions.lost_floor) AS lost_floor, MAX(partitions.spoilt_ns) AS spoilt_ns
+        MAX(partitions.lost_floor) AS lost_floor, MAX(partitions.losses_ns) AS losses_ns
       FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
         AND partitions.partition = commits.partition
       WHERE commits.outcome = 'ok' AND partitions.p NOT IN (SELECT p FROM mirrors)
@@ -194,7 +194,7 @@ GUARANTEE = Guarantee(
 SELECT 'not processed' AS sub_kind, due_records.p, due_records.off, highest_commits.at_ns,
   highest_commits.until_ns, highest_commits.grp, due_records.value_id, highest_commits.top,
   highest_commits.unclean_on, highest_commits.unclean_floor, highest_commits.lost_floor,
-  highest_commits.spoilt_ns, (SELECT MAX(commits_before) FROM settings) AS before,
+  highest_commits.losses_ns, (SELECT MAX(commits_before) FROM settings) AS before,
   CAST(NULL AS STRING) AS client
 {_ROWS} LEFT JOIN ({_BEGUN}) group_starts ON group_starts.p = highest_commits.p
 AND group_starts.grp = highest_commits.grp
@@ -207,7 +207,7 @@ AND group_starts.grp = highest_commits.grp
 UNION ALL
 SELECT 'beyond the end', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
   commits.`group`, NULL, GREATEST(partitions.committed_end, COALESCE(partitions.log_end, 0)),
-  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns, 0,
+  partitions.unclean_on, partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns, 0,
   commits.client
 {_BEYOND}""",
     excuses=(

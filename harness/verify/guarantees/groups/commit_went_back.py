@@ -17,7 +17,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 
 EXCUSES = (
     Excuse(
-        when="violation.deposed = 1",
+        when="violation.former_coordinator = 1",
         reason="a coordinator that lost its office and could not know it answers from memory",
     ),
     LOST_OFFSETS,
@@ -28,7 +28,7 @@ def breaks(kind: str) -> str:
     """The rows of one kind as a guarantee's violations."""
     return f"""
 SELECT kind AS sub_kind, p, answered AS off, at_ns, until_ns, grp, client, session,
-  answered, acknowledged, deposed
+  answered, acknowledged, former_coordinator
 FROM commit_breaks WHERE kind = '{kind}'"""
 
 
@@ -116,7 +116,7 @@ GUARANTEE = Guarantee(
     ),
     not_counted=(
         "Commits that were repeated: an attempt may arrive late.",
-        "Answers that a deposed coordinator may have given (permitted).",
+        "Answers that a former coordinator may have given (permitted).",
         "Commits in transactions until the next one of the same producer ended, at most for 10 s "
         "after their own end was acknowledged, and after each fault that lasts then: their "
         "markers are written later.",

@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
-        f"{row['who']} could commit no offset in {float(row['calm_s']):.1f} s in which no fault "
+        f"{row['name']} could commit no offset in {float(row['calm_s']):.1f} s in which no fault "
         f"acted, although its members tried {row['waiting']} times at the end."
     )
 
@@ -37,17 +37,17 @@ GUARANTEE = Guarantee(
     ),
     occasion=Occasion.LIVE_READERS,
     opportunities="""SELECT COUNT(*) AS n FROM undisturbed_intervals
-WHERE kind = 'group' AND (committed > 0 OR tried > 2)""",
+WHERE kind = 'group' AND (successful_commits > 0 OR commit_attempts > 2)""",
     violations="""
 SELECT 'commits stand still' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
-  MAX(to_ns - bound_ns) AS at_ns, MAX(to_ns) AS until_ns, who, MAX(tried) AS waiting,
+  MAX(to_ns - bound_ns) AS at_ns, MAX(to_ns) AS until_ns, name, MAX(commit_attempts) AS waiting,
   CAST(MAX(to_ns - from_ns) AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
 FROM undisturbed_intervals
-WHERE live = 1 AND kind = 'group' AND committed = 0 AND tried > 2
+WHERE polled = 1 AND kind = 'group' AND successful_commits = 0 AND commit_attempts > 2
   AND to_ns - from_ns >= bound_ns
-GROUP BY who""",
+GROUP BY name""",
     explain=_explain,
-    tie="finding.who",
+    tie="finding.name",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

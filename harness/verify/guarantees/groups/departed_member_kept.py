@@ -17,11 +17,11 @@ def _explain(row: Mapping[str, Any]) -> str:
     lasted_s = f"{float(row['calm_s']):.1f} s"
     if row["sub_kind"] == "left behind":
         return (
-            f"{row['who']} left its group, and for {lasted_s} no member was assigned "
+            f"{row['client']} left its group, and for {lasted_s} no member was assigned "
             f"{row['topic']}-{row['partition']}, although others were running."
         )
     return (
-        f"{row['who']} was killed, and for {lasted_s}, longer than its session timeout and a "
+        f"{row['client']} was killed, and for {lasted_s}, longer than its session timeout and a "
         f"rebalance, no member was assigned {row['topic']}-{row['partition']}, although others "
         "of its group were running."
     )
@@ -54,11 +54,11 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM member_departures departures",
     violations="""
 SELECT CASE WHEN died = 1 THEN 'kept dead' ELSE 'left behind' END AS sub_kind, p,
-  CAST(NULL AS BIGINT) AS off, left_ns AS at_ns, limit_ns AS until_ns, who,
+  CAST(NULL AS BIGINT) AS off, left_ns AS at_ns, limit_ns AS until_ns, client,
   CAST(limit_ns - left_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM member_departures WHERE taken_ns IS NULL OR taken_ns > limit_ns""",
+FROM member_departures WHERE reassigned_ns IS NULL OR reassigned_ns > limit_ns""",
     explain=_explain,
-    tie="finding.who",
+    tie="finding.client",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

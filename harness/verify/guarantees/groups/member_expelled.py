@@ -17,12 +17,12 @@ def _explain(row: Mapping[str, Any]) -> str:
     lasted_s = f"{float(row['calm_s']):.1f} s"
     if row["sub_kind"] == "put out at takeover":
         return (
-            f"{row['who']} was removed from its group {lasted_s} after broker {row['reached']} "
+            f"{row['client']} was removed from its group {lasted_s} after broker {row['reached']} "
             "became its coordinator, sooner than its session timeout."
         )
     return (
-        f"{row['who']} was removed from its group {row['waiting']} times in {lasted_s}, although "
-        "it polled all the time and no fault acted."
+        f"{row['client']} was removed from its group {row['waiting']} times in {lasted_s}, "
+        "although it polled all the time and no fault acted."
     )
 
 
@@ -55,12 +55,12 @@ GUARANTEE = Guarantee(
   UNION ALL SELECT COUNT(*) FROM evictions) opportunities""",
     violations="""
 SELECT CASE WHEN leader IS NULL THEN 'member put out' ELSE 'put out at takeover' END AS sub_kind,
-  p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns, to_ns AS until_ns, who,
-  CAST(leader AS BIGINT) AS reached, times AS waiting,
+  p, CAST(NULL AS BIGINT) AS off, from_ns AS at_ns, to_ns AS until_ns, client,
+  CAST(leader AS BIGINT) AS reached, evictions AS waiting,
   CAST(to_ns - from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
 FROM evictions""",
     explain=_explain,
-    tie="finding.who",
+    tie="finding.client",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

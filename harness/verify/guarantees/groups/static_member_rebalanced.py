@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
-        f"{row['who']}, a static member, returned {float(row['calm_s']):.1f} s after it was "
+        f"{row['client']}, a static member, returned {float(row['calm_s']):.1f} s after it was "
         f"killed, within its session timeout, but in a later generation (by {row['waiting']})."
     )
 
@@ -39,11 +39,11 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM static_rejoins rejoins",
     violations="""
 SELECT 'rebalanced' AS sub_kind, p, CAST(NULL AS BIGINT) AS off, died_ns AS at_ns,
-  back_ns AS until_ns, who, after - before AS waiting,
-  CAST(back_ns - died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
-FROM static_rejoins WHERE after > before""",
+  rejoined_ns AS until_ns, client, new_generation - old_generation AS waiting,
+  CAST(rejoined_ns - died_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
+FROM static_rejoins WHERE new_generation > old_generation""",
     explain=_explain,
-    tie="finding.who",
+    tie="finding.client",
     compares_times=True,
     host_load_excuses=True,
     needs=("sends", "polls"),

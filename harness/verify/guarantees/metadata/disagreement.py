@@ -24,11 +24,11 @@ _CALM = f"""
 JOIN partitions ON partitions.p = {{0}}.p
 JOIN state_spans spans ON spans.p = {{0}}.p AND {{1}} >= spans.begin_ns + {_LONG_NS}
   AND {{2}} < spans.end_ns
-WHERE spans.leader >= 0 AND partitions.ours = 1 AND partitions.gone = 0
+WHERE spans.leader >= 0 AND partitions.in_run = 1 AND partitions.gone = 0
   AND {{2}} <= partitions.ends_ns
   AND NOT EXISTS (SELECT 1 FROM windows
                   WHERE windows.begin_ns <= {{2}} AND {{1}} < windows.end_ns + {_LONG_NS}
-                    AND COALESCE(windows.away, {{3}}) IN ({{3}}, spans.leader))
+                    AND COALESCE(windows.ended_broker, {{3}}) IN ({{3}}, spans.leader))
   AND NOT EXISTS (SELECT 1 FROM states WHERE path LIKE '/brokers/ids/%' AND version >= 0
                   AND SUBSTRING(path, 14) = CAST({{3}} AS STRING)
                   AND at_ns <= {{1}} AND {{1}} < at_ns + {_HEARD_NS})
@@ -99,7 +99,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 
 def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -> Row | None:
     """The state that a broker must know at a time; None if it may not know it."""
-    if partition.part.gone or not partition.part.ours or done_ns > partition.part.ends_ns:
+    if partition.part.gone or not partition.part.in_run or done_ns > partition.part.ends_ns:
         return None
     for reign, end_ns in partition.reigns:
         faults = [
@@ -107,7 +107,7 @@ def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -
             for fault in partition.history.derived_rows("windows")
             if fault.begin_ns <= done_ns
             and asked_ns < fault.end_ns + _LONG_NS
-            and (fault.away is None or fault.away in (node, reign.leader))
+            and (fault.ended_broker is None or fault.ended_broker in (node, reign.leader))
         ]
         starts = [
             row

@@ -119,10 +119,10 @@ SELECT CASE WHEN MAX(answered_ends.acked_off) >= answered_ends.off THEN 'behind'
   MAX(partitions.unclean_on) AS unclean_on,
   MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
   MAX(CASE WHEN answered_ends.lately_off >= answered_ends.off
-           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.spoilt_ns) AS spoilt_ns
+           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.losses_ns) AS losses_ns
 FROM (SELECT events.*, MAX(CASE WHEN events.kind = 1 THEN events.told END) OVER w AS acked_off,
         MAX(CASE WHEN events.kind = 2 THEN events.told END) OVER w AS read_off,
-        MAX(CASE WHEN events.t >= partitions.spoilt_ns THEN events.told END) OVER w AS lately_off
+        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.told END) OVER w AS lately_off
       FROM (SELECT p, epoch, t, 1 AS kind, told, CAST(NULL AS BIGINT) AS off,
               CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
               CAST(NULL AS INT) AS node, CAST(NULL AS INT) AS leader_epoch

@@ -63,9 +63,9 @@ SELECT CASE WHEN answered_ends.asked = 'stable' THEN 'stable fell' ELSE 'fell' E
   MAX(partitions.unclean_on) AS unclean_on, MAX(partitions.unclean_floor) AS unclean_floor,
   MAX(partitions.lost_floor) AS lost_floor,
   MAX(CASE WHEN answered_ends.lately_off > answered_ends.off
-           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.spoilt_ns) AS spoilt_ns
+           THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.losses_ns) AS losses_ns
 FROM (SELECT events.*, MAX(events.told) OVER w AS before_off,
-        MAX(CASE WHEN events.t >= partitions.spoilt_ns THEN events.told END) OVER w AS lately_off
+        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.told END) OVER w AS lately_off
       FROM (SELECT answers.p, answers.kind AS asked, answers.leader_epoch AS epoch,
               answers.complete_ns AS t, 1 AS kind,
               answers.offset AS told, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,

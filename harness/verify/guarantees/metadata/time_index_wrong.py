@@ -26,17 +26,17 @@ from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violat
 
 _ASKED = """
 FROM answers JOIN partitions ON partitions.p = answers.p
-WHERE answers.kind = 'time' AND answers.asked_ms IS NOT NULL AND answers.error IS NULL
+WHERE answers.kind = 'time' AND answers.requested_ms IS NOT NULL AND answers.error IS NULL
   AND partitions.has_log = 1
 """
 
 _FOUND = f"""
 SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.api_version,
-  moments.asked_ms, moments.told,
-  MIN(moments.off) OVER (PARTITION BY moments.p ORDER BY moments.asked_ms DESC, moments.kind
+  moments.requested_ms, moments.told,
+  MIN(moments.off) OVER (PARTITION BY moments.p ORDER BY moments.requested_ms DESC, moments.kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS first_off, moments.kind
 FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
-        answers.api_version, answers.asked_ms,
+        answers.api_version, answers.requested_ms,
         COALESCE(answers.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
       UNION ALL
       SELECT partitions.p, NULL, NULL, NULL, NULL, MAX(replicas.timestamp_ms), NULL,
@@ -46,7 +46,7 @@ FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.comple
       JOIN (SELECT DISTINCT answers.p {_ASKED}) requested_partitions
         ON requested_partitions.p = partitions.p
       LEFT JOIN (SELECT DISTINCT answers.p,
-                   answers.asked_ms DIV 1000 AS s {_ASKED}) requested_seconds
+                   answers.requested_ms DIV 1000 AS s {_ASKED}) requested_seconds
         ON requested_seconds.p = partitions.p
           AND requested_seconds.s = replicas.timestamp_ms DIV 1000
       WHERE replicas.broker = partitions.final_leader AND replicas.timestamp_ms IS NOT NULL
@@ -73,7 +73,7 @@ FROM answers JOIN partitions ON partitions.p = answers.p
 JOIN replicas ON replicas.topic_id = partitions.topic_id
   AND replicas.partition = partitions.partition AND replicas.broker = partitions.final_leader
   AND replicas.offset = answers.offset
-WHERE answers.kind IN ('time', 'max') AND answers.found_ms IS NOT NULL AND answers.error IS NULL
+WHERE answers.kind IN ('time', 'max') AND answers.answered_ms IS NOT NULL AND answers.error IS NULL
   AND partitions.has_log = 1 AND answers.offset >= partitions.log_start
 """
 """The records that were found, in the final leader's log."""
@@ -87,28 +87,29 @@ _OTHER = f"""
 SELECT CASE WHEN {_OTHER_EPOCH} THEN 'other epoch'
     ELSE 'other time' END AS sub_kind,
   answers.p, answers.offset AS off, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
-  replicas.value_id, answers.node, answers.found_ms AS asked_ms, replicas.timestamp_ms AS told,
+  replicas.value_id, answers.node, answers.answered_ms AS requested_ms,
+  replicas.timestamp_ms AS told,
   CAST(answers.leader_epoch AS BIGINT) AS first_off, replicas.leader_epoch, partitions.unclean_on,
-  partitions.unclean_floor, partitions.lost_floor, partitions.spoilt_ns
+  partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns
 {_FOUND_ONES} AND ({_OTHER_EPOCH}
-  OR (partitions.append_time = 0 AND answers.found_ms <> replicas.timestamp_ms))
+  OR (partitions.append_time = 0 AND answers.answered_ms <> replicas.timestamp_ms))
 """
 
 _NEWEST = (
     "FROM answers JOIN partitions ON partitions.p = answers.p WHERE answers.kind = 'max' "
     "AND answers.offset >= 0 "
-    "AND answers.found_ms IS NOT NULL AND answers.error IS NULL AND partitions.has_log = 1 "
+    "AND answers.answered_ms IS NOT NULL AND answers.error IS NULL AND partitions.has_log = 1 "
     "AND partitions.append_time = 0"
 )
 
 _NEWER = f"""
-SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.off, moments.found_ms,
+SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.off, moments.answered_ms,
   moments.kind,
   MAX(moments.ms) OVER (PARTITION BY moments.p ORDER BY {{order}}, moments.kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS newest_ms
 FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
         answers.offset AS off,
-        answers.found_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
+        answers.answered_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
       UNION ALL {{records}}) moments
 """
 _BEFORE = _NEWER.format(
@@ -140,14 +141,14 @@ _KNOWN = _NEWER.format(
 def _not_newest(candidates_sql: str) -> str:
     return f"""
 SELECT 'not the newest', candidates.p, candidates.off, candidates.at_ns, candidates.until_ns,
-  CAST(NULL AS STRING), candidates.node, candidates.newest_ms, candidates.found_ms,
+  CAST(NULL AS STRING), candidates.node, candidates.newest_ms, candidates.answered_ms,
   CAST(NULL AS BIGINT), CAST(NULL AS INT), partitions.unclean_on, partitions.unclean_floor,
-  partitions.lost_floor, partitions.spoilt_ns
+  partitions.lost_floor, partitions.losses_ns
 FROM ({candidates_sql}) candidates JOIN partitions ON partitions.p = candidates.p
   LEFT JOIN ({_LED}) leaderships
   ON leaderships.p = candidates.p AND leaderships.node = candidates.node
     AND leaderships.invoke_ns = candidates.at_ns
-WHERE candidates.kind = 0 AND candidates.newest_ms > candidates.found_ms
+WHERE candidates.kind = 0 AND candidates.newest_ms > candidates.answered_ms
   AND COALESCE(leaderships.led, 1) = 1"""
 
 
@@ -167,24 +168,26 @@ FROM (SELECT partitions.p, replicas.offset AS off, replicas.value_id, replicas.l
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "time went back":
         return (
-            f"The append time at {place(row)} is {row['asked_ms']}, below {row['first_off']} right "
+            f"The append time at {place(row)} is {row['requested_ms']}, below {row['first_off']} "
+            "right "
             f"before it in leader epoch {row['leader_epoch']}."
         )
     if row["sub_kind"] == "not the newest":
         return (
             f"For the largest timestamp in {row['topic']}-{row['partition']} broker "
             f"{row['node']} returned offset {row['off']} of {row['told']}; there was a record "
-            f"of {row['asked_ms']}."
+            f"of {row['requested_ms']}."
         )
     if row["sub_kind"] in ("other epoch", "other time"):
         return (
             f"Broker {row['node']} found {place(row)} by its timestamp, and returned "
-            f"{row['asked_ms']} and leader epoch {row['first_off']} for it; by the log these are "
+            f"{row['requested_ms']} and leader epoch {row['first_off']} for it; by the log these "
+            "are "
             f"{row['told']} and {row['leader_epoch']}."
         )
     answer = "no offset" if row["told"] < 0 else f"offset {row['told']}"
     return (
-        f"For timestamp {row['asked_ms']} in {row['topic']}-{row['partition']} broker "
+        f"For timestamp {row['requested_ms']} in {row['topic']}-{row['partition']} broker "
         f"{row['node']} returned {answer}; by the log it is {row['first_off']}."
     )
 
@@ -198,9 +201,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if answer.error is not None or answer.kind not in ("time", "max"):
                 continue
             subject = (answer.node, answer.invoke_ns)
-            if answer.kind == "time" and answer.asked_ms is not None:
+            if answer.kind == "time" and answer.requested_ms is not None:
                 yield from _misses(partition, answer, *subject)
-            if answer.found_ms is None:
+            if answer.answered_ms is None:
                 continue
             for record in partition.log:
                 if record.offset != answer.offset or record.offset < part.log_start:
@@ -210,7 +213,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                     yield partition.violation(kind, record.offset, record.value_id, *subject)
             if answer.kind == "max" and answer.offset >= 0 and not part.append_time:
                 newest_ms = max(_known_times(partition, answer), default=-1)
-                if newest_ms > answer.found_ms and _may_lead(partition, answer):
+                if newest_ms > answer.answered_ms and _may_lead(partition, answer):
                     yield partition.violation("not the newest", answer.offset, None, *subject)
         if part.append_time and not part.clock_moved:
             yield from _falls(partition)
@@ -235,7 +238,7 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
             for row in partition.log
             if row.offset >= part.log_start
             and row.timestamp_ms is not None
-            and row.timestamp_ms >= answer.asked_ms
+            and row.timestamp_ms >= answer.requested_ms
         ),
         default=None,
     )
@@ -250,7 +253,7 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
             and partition.history.records_of[send.value_id][0].offset == first
             for send in partition.sends
         )
-        is_whole = part.log_start == 0 and part.cut_to is None
+        is_whole = part.log_start == 0 and part.cut_end is None
         knows_end = answer.api_version >= END_AFTER_WATERMARK.version
         if is_owed and is_acked and is_whole and knows_end and _may_lead(partition, answer):
             yield partition.violation("none", answered, None, *subject)
@@ -285,7 +288,7 @@ def _difference(record: Row, answer: Row, part: Row) -> str | None:
     is_other = answer.leader_epoch >= 0 and answer.leader_epoch != record.leader_epoch
     if is_other and (answer.kind == "time" or answer.leader_epoch < record.leader_epoch):
         return "other epoch"
-    has_other_time = record.timestamp_ms is not None and answer.found_ms != record.timestamp_ms
+    has_other_time = record.timestamp_ms is not None and answer.answered_ms != record.timestamp_ms
     return "other time" if has_other_time and not part.append_time else None
 
 
@@ -347,9 +350,9 @@ GUARANTEE = Guarantee(
 SELECT CASE WHEN lookups.told < 0 THEN 'none' WHEN lookups.first_off < lookups.told THEN 'too late'
     ELSE 'too early' END AS sub_kind,
   lookups.p, lookups.told AS off, lookups.at_ns, lookups.until_ns, found_slots.value_id,
-  lookups.node, lookups.asked_ms, lookups.told, lookups.first_off,
+  lookups.node, lookups.requested_ms, lookups.told, lookups.first_off,
   CAST(NULL AS INT) AS leader_epoch, partitions.unclean_on, partitions.unclean_floor,
-  partitions.lost_floor, partitions.spoilt_ns
+  partitions.lost_floor, partitions.losses_ns
 FROM ({_FOUND}) lookups JOIN partitions ON partitions.p = lookups.p
 LEFT JOIN (SELECT slot, value_id FROM slots WHERE on_leader = 1) found_slots
   ON found_slots.slot = lookups.p * {SLOT} + lookups.told AND lookups.told >= 0
@@ -364,7 +367,7 @@ LEFT JOIN ({_LED}) leaderships ON leaderships.p = lookups.p AND leaderships.node
   AND leaderships.invoke_ns = lookups.at_ns
 WHERE lookups.kind = 1 AND (
   (lookups.told < 0 AND lookups.api_version >= {END_AFTER_WATERMARK.version}
-   AND partitions.log_start = 0 AND partitions.cut_to IS NULL
+   AND partitions.log_start = 0 AND partitions.cut_end IS NULL
    AND lookups.first_off IS NOT NULL
     AND acked_records.complete_ns < lookups.at_ns AND COALESCE(leaderships.led, 1) = 1
     AND (partitions.compacted = 0 OR kept_slots.slot IS NOT NULL))
@@ -380,13 +383,13 @@ SELECT 'time went back', append_times.p, append_times.off, NULL, NULL, append_ti
     WHERE append_times.prev_ms > append_times.timestamp_ms""",
     excuses=LOSSES,
     explain=_explain,
-    tie="finding.asked_ms, finding.node",
+    tie="finding.requested_ms, finding.node",
     compares_times=True,
     needs=("replicas", "logs"),
     reads=(
         *("slots", "records", "partitions", "answers"),
         *("state_spans", "replicas", "partitions.clock_moved"),
-        *("partitions.cut_to",),
+        *("partitions.cut_end",),
     ),
     rests_on=("offset_answers", "replicas", "logs", "sends", "states"),
     reference=_reference,

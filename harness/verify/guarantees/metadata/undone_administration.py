@@ -16,8 +16,8 @@ from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
-        f"An administrator asked {row['asked']}, which was acknowledged, but at the end of the run "
-        f"{row['stands']}."
+        f"An administrator requested {row['change']}, which was acknowledged, but at the end of "
+        f"the run {row['actual']}."
     )
 
 
@@ -47,10 +47,10 @@ GUARANTEE = Guarantee(
     opportunities="SELECT COUNT(*) AS n FROM acknowledged_changes changes",
     violations="""
 SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns, until_ns,
-  asked, stands
+  change, actual
 FROM acknowledged_changes WHERE undone = 1""",
     explain=_explain,
-    tie="finding.asked",
+    tie="finding.change",
     needs=("states",),
     reads=("acknowledged_changes",),
     subjects=("acknowledged_changes",),

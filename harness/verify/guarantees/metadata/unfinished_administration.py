@@ -19,7 +19,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     long = f"{row['recovery_s']:.0f} s after nothing prevented it any more"
     if row["sub_kind"] == "not done":
         long = f"{row['recovery_s']:.0f} s later, although nothing prevented it"
-    return f"An administrator asked {row['asked']}, but {row['stands']}, {long}."
+    return f"An administrator requested {row['task']}, but {row['shortfall']}, {long}."
 
 
 GUARANTEE = task_guarantee(

@@ -26,7 +26,7 @@ _JUDGED = f"""
 FROM records JOIN state_spans spans ON spans.p = records.sent_p
   AND records.invoke_ns >= spans.begin_ns + {_LEARN_NS}
   AND COALESCE(records.complete_ns, records.invoke_ns) < spans.end_ns - {_SLACK_NS}
-  AND COALESCE(records.complete_ns, records.invoke_ns) < spans.blind_ns
+  AND COALESCE(records.complete_ns, records.invoke_ns) < spans.uninformed_ns
 WHERE records.sent = 1 AND records.acks = -1 AND spans.isr_size < spans.min_isr
   AND spans.leader >= 0
 """

@@ -91,7 +91,7 @@ SELECT 'short', logs_p.p, logs_p.log_end, NULL, NULL, NULL, NULL, logs_p.broker,
   leader_logs.high_watermark
 FROM logs_p JOIN partitions ON partitions.p = logs_p.p JOIN logs_p leader_logs
   ON leader_logs.p = logs_p.p AND leader_logs.broker = partitions.final_leader
-WHERE logs_p.in_isr = 1 AND logs_p.log_end < leader_logs.high_watermark AND partitions.ours = 1"""
+WHERE logs_p.in_isr = 1 AND logs_p.log_end < leader_logs.high_watermark AND partitions.in_run = 1"""
 """In-sync replicas that end below the leader's high watermark."""
 
 _BEYOND_ITS_END = """
@@ -99,7 +99,7 @@ SELECT 'beyond its end', logs_p.p, logs_p.log_end, NULL, NULL, NULL, NULL, logs_
   CASE WHEN logs_p.high_watermark > logs_p.log_end THEN logs_p.high_watermark
     WHEN logs_p.recovery_point > logs_p.log_end THEN logs_p.recovery_point ELSE logs_p.log_start END
 FROM logs_p JOIN partitions ON partitions.p = logs_p.p
-WHERE logs_p.in_isr = 1 AND partitions.ours = 1 AND partitions.unclean_on = 0
+WHERE logs_p.in_isr = 1 AND partitions.in_run = 1 AND partitions.unclean_on = 0
   AND partitions.lost_floor IS NULL AND partitions.has_log = 1
   AND COALESCE(partitions.seen_end, 0) <= partitions.log_end
   AND (logs_p.high_watermark > logs_p.log_end OR logs_p.recovery_point > logs_p.log_end
@@ -111,7 +111,7 @@ SELECT 'behind', logs_p.p, acked_slots.off, NULL, NULL, NULL, NULL, logs_p.broke
   logs_p.high_watermark
 FROM logs_p JOIN partitions ON partitions.p = logs_p.p JOIN ({_ACKED}) acked_slots
   ON acked_slots.p = logs_p.p
-WHERE logs_p.in_isr = 1 AND partitions.ours = 1 AND partitions.unclean_on = 0
+WHERE logs_p.in_isr = 1 AND partitions.in_run = 1 AND partitions.unclean_on = 0
   AND partitions.lost_floor IS NULL
   AND partitions.has_log = 1 AND acked_slots.off < partitions.log_end
     AND logs_p.high_watermark <= acked_slots.off"""

@@ -13,7 +13,7 @@ from urteil.harness.verify.guarantees.tasks import task_guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    return f"{row['asked']}, then {row['stands']}, for {row['recovery_s']:.0f} s."
+    return f"{row['task']}, then {row['shortfall']}, for {row['recovery_s']:.0f} s."
 
 
 GUARANTEE = task_guarantee(

@@ -22,7 +22,7 @@ _SENTENCES = {
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    return _SENTENCES[row["what"]].format(**row)
+    return _SENTENCES[row["kind"]].format(**row)
 
 
 GUARANTEE = Guarantee(
@@ -46,7 +46,7 @@ GUARANTEE = Guarantee(
     violations="""
 SELECT 'on disk' AS sub_kind, leftovers.p, CAST(NULL AS BIGINT) AS off,
   CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns, leftovers.broker,
-  CAST(leftovers.age_s AS BIGINT) AS late_s, leftovers.what, leftovers.name,
+  CAST(leftovers.age_s AS BIGINT) AS late_s, leftovers.kind, leftovers.name,
   CAST(leftovers.limit_s AS BIGINT) AS limit_s
 FROM leftover_logs leftovers WHERE leftovers.late = 1""",
     explain=_explain,

@@ -23,13 +23,13 @@ FROM records JOIN partitions ON partitions.p = records.sent_p
 WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NULL
   AND records.acks <> 0 AND partitions.retention_ns IS NOT NULL AND partitions.compacted = 0
   AND partitions.clock_moved = 0 AND partitions.gone = 0 AND partitions.has_log = 1
-  AND (partitions.trimmed = 0 OR records.ack_off >= partitions.cut_to)
+  AND (partitions.trimmed = 0 OR records.ack_off >= partitions.cut_end)
 """
 
 _COMPACTED = """
 FROM records JOIN partitions ON partitions.p = records.sent_p
 WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off IS NOT NULL
-  AND records.acks <> 0 AND partitions.ours = 1 AND partitions.compacted = 1
+  AND records.acks <> 0 AND partitions.in_run = 1 AND partitions.compacted = 1
   AND partitions.deletes = 0 AND partitions.trimmed = 0 AND partitions.gone = 0
   AND partitions.has_log = 1
 """
@@ -150,7 +150,7 @@ SELECT 'compacted', partitions.p, records.ack_off, records.invoke_ns, records.co
     compares_times=True,
     reads=(
         *("records", "partitions", "settings", "sends", "replicas", "partitions.clock_moved"),
-        *("partitions.cut_to", "partitions.trimmed"),
+        *("partitions.cut_end", "partitions.trimmed"),
     ),
     rests_on=("sends", "logs", "replicas", "states"),
     subjects=("partitions.has_log",),

@@ -73,10 +73,10 @@ SELECT SUM(opportunities.n) AS n FROM (
     violations=f"""
 SELECT 'on a replica' AS sub_kind, logs_p.p, logs_p.log_start AS off,
   partitions.deleted_ns AS at_ns, CAST(NULL AS BIGINT) AS until_ns, logs_p.broker,
-  COALESCE(partitions.deleted_to, partitions.cut_to) AS start
+  COALESCE(partitions.deleted_to, partitions.cut_end) AS start
 FROM logs_p JOIN partitions ON partitions.p = logs_p.p
 WHERE logs_p.in_isr = 1 AND partitions.gone = 0 AND (logs_p.log_start < partitions.deleted_to
-  OR (logs_p.log_start < partitions.cut_to AND partitions.log_start >= partitions.cut_to
+  OR (logs_p.log_start < partitions.cut_end AND partitions.log_start >= partitions.cut_end
       AND partitions.has_log = 1))
 UNION ALL
 SELECT 'told', partitions.p, passes.from_offset, passes.begin_ns, MAX(passes.end_ns), passes.leader,
@@ -97,9 +97,9 @@ SELECT 'fetched', answers.p, answers.offset, answers.invoke_ns, answers.complete
     needs=("logs",),
     reads=(
         *("partitions", "answers", "logs_p"),
-        *("passes", "partitions.cut_to", "partitions.deleted_to"),
+        *("passes", "partitions.cut_end", "partitions.deleted_to"),
     ),
-    subjects=("partitions.deleted_to", "partitions.cut_to", "answers"),
+    subjects=("partitions.deleted_to", "partitions.cut_end", "answers"),
     rests_on=("logs", "replicas", "sends", "passes", "states", "offset_answers"),
     reference=_reference,
     reference_covers=("fetched",),

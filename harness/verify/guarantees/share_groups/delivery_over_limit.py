@@ -20,14 +20,14 @@ JOIN partitions ON partitions.topic_id = deliveries.topic_id
   AND partitions.partition = deliveries.partition
 JOIN share_partitions ON share_partitions.grp = deliveries.`group`
   AND share_partitions.p = partitions.p
-WHERE deliveries.delivery_count IS NOT NULL AND share_partitions.most IS NOT NULL
+WHERE deliveries.delivery_count IS NOT NULL AND share_partitions.delivery_limit IS NOT NULL
 """
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
         f"{row['client']} received {place(row)} as delivery {row['delivery_count']} of the share "
-        f"group {row['grp']}, whose limit is {row['most']}."
+        f"group {row['grp']}, whose limit is {row['delivery_limit']}."
     )
 
 
@@ -35,9 +35,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No count of a delivery is above the limit."""
     for (group, topic, partition, offset), rows in history.deliveries_of.items():
         share = history.share_at.get((group, topic, partition))
-        if share and share.most is not None:
+        if share and share.delivery_limit is not None:
             counts = [row.delivery_count for row in rows if row.delivery_count is not None]
-            if max(counts, default=0) > share.most:
+            if max(counts, default=0) > share.delivery_limit:
                 value, subject = rows[0].value_id, subject_text(group)
                 yield Violation("over the limit", topic, partition, offset, value, subject)
 
@@ -59,8 +59,8 @@ SELECT 'over the limit' AS sub_kind, partitions.p, deliveries.offset AS off,
   MIN(deliveries.read_ns) AS at_ns, MAX(deliveries.read_ns) AS until_ns,
   deliveries.`group` AS grp, MIN(deliveries.value_id) AS value_id,
   MIN(deliveries.client) AS client, MAX(deliveries.delivery_count) AS delivery_count,
-  MAX(share_partitions.most) AS most
-{_COUNTED} AND deliveries.delivery_count > share_partitions.most
+  MAX(share_partitions.delivery_limit) AS delivery_limit
+{_COUNTED} AND deliveries.delivery_count > share_partitions.delivery_limit
 GROUP BY partitions.p, deliveries.offset, deliveries.`group`""",
     explain=_explain,
     tie="finding.grp",

@@ -33,7 +33,7 @@ JOIN share_partitions ON share_partitions.grp = settled.`group`
 """
 _IS_SETTLED = """
 settled.outcome = 'ok' AND (settled.acknowledgement IN ('accept', 'reject')
-  OR settled.delivery_count >= share_partitions.most)
+  OR settled.delivery_count >= share_partitions.delivery_limit)
 """
 
 
@@ -46,11 +46,12 @@ def _explain(row: Mapping[str, Any]) -> str:
     )
 
 
-def is_settled(row: Row, most: int | None) -> bool:
+def is_settled(row: Row, delivery_limit: int | None) -> bool:
     """Whether an acknowledged delivery ends a record's deliveries."""
     if row.outcome != "ok":
         return False
-    at_limit = None not in (most, row.delivery_count) and row.delivery_count >= most
+    is_known = None not in (delivery_limit, row.delivery_count)
+    at_limit = is_known and row.delivery_count >= delivery_limit
     return row.acknowledgement in ("accept", "reject") or bool(row.acknowledgement and at_limit)
 
 
@@ -58,11 +59,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No delivery was requested after an acknowledgement that settled the record."""
     for (group, topic, partition, offset), rows in history.deliveries_of.items():
         share = history.share_at.get((group, topic, partition))
-        most = share.most if share else None
+        delivery_limit = share.delivery_limit if share else None
         settled_rows = [
             settled
             for settled in (rows if share else ())
-            if is_settled(settled, most)
+            if is_settled(settled, delivery_limit)
             and any(again.requested_ns > settled.complete_ns for again in rows)
         ]
         for kind in sorted({KINDS[row.acknowledgement] for row in settled_rows}):

@@ -54,7 +54,7 @@ def _may_be_free(history: SmallHistory, first: Row, second: Row, share: Row) -> 
     disturbed = any(
         fault.begin_ns <= end_ns and begin_ns < fault.end_ns
         for fault in history.derived_rows("windows")
-        if fault.away is None
+        if fault.ended_broker is None
     )
     return disturbed or any(
         begin_ns <= span.begin_ns <= end_ns
@@ -107,7 +107,7 @@ FROM (SELECT share_partitions.p, owned.offset AS off, share_partitions.grp, owne
         AND taken.requested_ns >= owned.read_ns
       WHERE owned.client <> taken.client OR owned.session <> taken.session) held
 WHERE held.until_ns < held.free_ns
-  AND NOT EXISTS (SELECT 1 FROM windows WHERE windows.away IS NULL
+  AND NOT EXISTS (SELECT 1 FROM windows WHERE windows.ended_broker IS NULL
                     AND windows.begin_ns <= held.until_ns AND held.requested_ns < windows.end_ns)
   AND NOT EXISTS (SELECT 1 FROM state_spans WHERE state_spans.p = held.p
                     AND state_spans.begin_ns BETWEEN held.requested_ns AND held.until_ns)

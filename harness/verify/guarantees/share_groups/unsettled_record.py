@@ -45,8 +45,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         return f"{row['value_id']} was never delivered at {where}, which received later records."
     why = "was released" if row["sub_kind"] == "released" else "ran out of its lock"
     return (
-        f"{row['value_id']} {why} after delivery {row['counted']} of {row['most']} at {where}, and "
-        "was not delivered again."
+        f"{row['value_id']} {why} after delivery {row['counted']} of {row['delivery_limit']} at "
+        f"{where}, and was not delivered again."
     )
 
 
@@ -69,7 +69,7 @@ def _kind(rows: Sequence[Row], share: Row) -> str | None:
     if any(row.acknowledgement in ("accept", "reject") and row.outcome != "fail" for row in rows):
         return None
     counted = max((row.delivery_count or 0 for row in rows), default=0)
-    if share.most is None or counted + share.unseen >= share.most:
+    if share.delivery_limit is None or counted + share.unseen_deliveries >= share.delivery_limit:
         return None
     if not rows:
         return "never delivered"
@@ -110,10 +110,11 @@ SELECT CASE WHEN given.times IS NULL THEN 'never delivered'
     WHEN given.released_ns = given.last_ns THEN 'released' ELSE 'lock ran out' END AS sub_kind,
   slots.p, slots.off, COALESCE(given.last_ns, sends.invoke_ns) AS at_ns,
   share_partitions.drained_ns AS until_ns, share_partitions.grp, slots.value_id,
-  COALESCE(given.counted, 0) AS counted, share_partitions.most,
+  COALESCE(given.counted, 0) AS counted, share_partitions.delivery_limit,
   sends.client
 {_DUE} AND COALESCE(given.settled, 0) = 0
-  AND COALESCE(given.counted, 0) + share_partitions.unseen < share_partitions.most""",
+  AND COALESCE(given.counted, 0) + share_partitions.unseen_deliveries
+    < share_partitions.delivery_limit""",
     explain=_explain,
     tie="finding.value_id, finding.grp",
     compares_times=True,

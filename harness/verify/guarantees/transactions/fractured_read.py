@@ -18,7 +18,7 @@ from urteil.harness.verify.guarantees.transactions.isolation import edges, expla
 _PASSED_OVER = f"""
 SELECT skips.p, skips.off, skips.at_ns, skips.until_ns, skips.client AS reader,
   skips.session AS reader_session, skips.unclean_on, skips.unclean_floor, skips.lost_floor,
-  skips.spoilt_ns, transactions.client, transactions.session, transactions.txn,
+  skips.losses_ns, transactions.client, transactions.session, transactions.txn,
   MIN(others.sent_p * {SLOT} + reads.offset) AS seen_slot, MIN(reads.txn) AS reader_txn
 FROM ({POLL_SKIP.violations}) skips
 JOIN slots ON slots.p = skips.p AND slots.off = skips.off
@@ -31,7 +31,7 @@ JOIN records others ON others.client = records.client AND others.session = recor
 JOIN reads ON reads.value_id = others.value_id AND reads.client = skips.client
   AND reads.session = skips.session
 GROUP BY skips.p, skips.off, skips.at_ns, skips.until_ns, skips.client, skips.session,
-  skips.unclean_on, skips.unclean_floor, skips.lost_floor, skips.spoilt_ns, transactions.client,
+  skips.unclean_on, skips.unclean_floor, skips.lost_floor, skips.losses_ns, transactions.client,
   transactions.session, transactions.txn
 """
 """Findings of `poll_skip` whose record belongs to a committed transaction, with the first other
@@ -90,7 +90,7 @@ SELECT 'passed over' AS sub_kind, torn_reads.p, torn_reads.off, torn_reads.at_ns
   CONCAT('wr ', {_at("seen_places", f"torn_reads.seen_slot % {SLOT}")}, ', rw ',
     {_at("missed_places", "torn_reads.off")}) AS edges,
   torn_reads.reader, torn_reads.client, torn_reads.txn, torn_reads.unclean_on,
-  torn_reads.unclean_floor, torn_reads.lost_floor, torn_reads.spoilt_ns
+  torn_reads.unclean_floor, torn_reads.lost_floor, torn_reads.losses_ns
 FROM ({_PASSED_OVER}) torn_reads
 JOIN partitions seen_places ON seen_places.p = torn_reads.seen_slot DIV {SLOT}
 JOIN partitions missed_places ON missed_places.p = torn_reads.p

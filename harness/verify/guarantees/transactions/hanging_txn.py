@@ -147,8 +147,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if act.act == INITIALISE and act.outcome == "fail" and is_late:
             yield Violation("kept", subject=subject_text(act.subject, act.invoke_ns))
     for txn in history.derived_rows("txn_p"):
-        if txn.cut_short:
-            kind = "forgotten" if txn.cut_short == FORGOTTEN else "cut short"
+        if txn.early_abort:
+            kind = "forgotten" if txn.early_abort == FORGOTTEN else "cut short"
             yield Violation(kind, subject=subject_text(txn.tid, txn.begin_ns))
 
 
@@ -271,9 +271,9 @@ FROM (SELECT admin_ops.subject, admin_ops.outcome, admin_ops.invoke_ns,
         admin_ops.complete_ns {_ASKED}) requests
 WHERE requests.outcome = 'fail'
 UNION ALL
-SELECT CASE WHEN cut_short = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,
+SELECT CASE WHEN early_abort = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,
   begin_ns, end_ns, NULL, tid, {COORDINATOR}
-FROM txn_p WHERE cut_short > 0
+FROM txn_p WHERE early_abort > 0
 UNION ALL
 SELECT 'unmarked', p, off, at_ns, until_ns, NULL, tid, spoiled
 FROM ({_UNMARKED}) open_transactions""",

@@ -39,7 +39,7 @@ OUTPUT_GONE = """EXISTS (SELECT 1 FROM records outputs JOIN partitions
 """An output of the record may exist where no final reader can receive it: below the log start, in a
 compacted topic, or without a final pass of readers of committed records."""
 
-SPOILT_NS = """(SELECT MAX(spoilt_ns) FROM partitions
+SPOILT_NS = """(SELECT MAX(losses_ns) FROM partitions
   WHERE copies = 1 OR topic IN ('__consumer_offsets', '__transaction_state')
     OR p IN (SELECT sent_p FROM records WHERE source IS NOT NULL))"""
 """Until this time settings or faults may have destroyed outputs, positions or decisions."""
@@ -142,9 +142,9 @@ GUARANTEE = Guarantee(
     violations=f"""
 SELECT CASE WHEN outputs.source IS NULL THEN 'consumed' ELSE 'not consumed' END AS sub_kind,
   positions.p, records.shown_slot % {SLOT} AS off, records.invoke_ns AS at_ns,
-  positions.asked_ns AS until_ns, positions.grp, records.value_id, positions.position,
+  positions.fetched_ns AS until_ns, positions.grp, records.value_id, positions.position,
   outputs.client, outputs.txn, (SELECT MAX(late) FROM txn_p) AS late,
-  CASE WHEN records.invoke_ns < partitions.spoilt_ns OR records.invoke_ns < {SPOILT_NS} THEN 1
+  CASE WHEN records.invoke_ns < partitions.losses_ns OR records.invoke_ns < {SPOILT_NS} THEN 1
        ELSE 0 END AS spoiled
 {_WRONG}""",
     excuses=EXCUSES,
@@ -152,7 +152,7 @@ SELECT CASE WHEN outputs.source IS NULL THEN 'consumed' ELSE 'not consumed' END 
     tie="finding.value_id, finding.grp",
     compares_times=True,
     needs=("txns", "sends", "commits", "commit_reads", "passes"),
-    reads=("records", "partitions", "txn_p", "group_positions", "partitions.spoilt_ns"),
+    reads=("records", "partitions", "txn_p", "group_positions", "partitions.losses_ns"),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     reference=_reference,
     reference_subject="violation.grp",

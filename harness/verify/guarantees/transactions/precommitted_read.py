@@ -136,7 +136,7 @@ GROUP BY first_records.p, first_records.off, first_records.client, first_records
     tie="finding.client, finding.txn",
     compares_times=True,
     needs=("txns", "sends", "reads"),
-    reads=("records", "partitions", "answers", "txn_p", "clients", "reads", "partitions.spoilt_ns"),
+    reads=("records", "partitions", "answers", "txn_p", "clients", "reads", "partitions.losses_ns"),
     rests_on=("txns", "sends", "reads", "clients", "offset_answers"),
     reference=_reference,
 )

@@ -109,7 +109,7 @@ FROM ({_MADE}) outputs JOIN records ON records.value_id = outputs.source
     ),
     excused_by_times=True,
     copies_lost_elsewhere=True,
-    reads=("records", "partitions", "settings", "txn_p", "mirrors", "partitions.spoilt_ns"),
+    reads=("records", "partitions", "settings", "txn_p", "mirrors", "partitions.losses_ns"),
     rests_on=(*RECORDS, "txns", "commits"),
     subjects=("partitions.copies", "txn_p"),
     reference=_reference,

@@ -54,7 +54,7 @@ GUARANTEE = Guarantee(
 SELECT 'end' AS sub_kind, stale_ends.p, stale_ends.off, stale_ends.at_ns, stale_ends.until_ns,
   2 AS n, stale_ends.txns, stale_ends.edges, stale_ends.node, stale_ends.leader_epoch,
   stale_ends.known_ns, transactions.late,
-  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled
+  CASE WHEN transactions.begin_ns < partitions.losses_ns THEN 1 ELSE 0 END AS spoiled
 FROM stale_ends JOIN partitions ON partitions.p = stale_ends.p
 JOIN txn_p transactions ON transactions.client = stale_ends.client
   AND transactions.session = stale_ends.session AND transactions.txn = stale_ends.txn""",
@@ -64,7 +64,7 @@ JOIN txn_p transactions ON transactions.client = stale_ends.client
     compares_times=True,
     excused_by_times=True,
     needs=("txns", "sends", "offset_answers"),
-    reads=("answers", "stale_ends", "txn_p", "partitions", "partitions.spoilt_ns"),
+    reads=("answers", "stale_ends", "txn_p", "partitions", "partitions.losses_ns"),
     rests_on=("txns", "sends", "offset_answers", "states"),
     subjects=("txn_p",),
     no_reference=DERIVED,

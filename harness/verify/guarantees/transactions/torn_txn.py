@@ -44,7 +44,7 @@ OF_TXN = """txn_p transactions JOIN records ON records.client = transactions.cli
   AND records.session = transactions.session AND records.txn = transactions.txn
 JOIN partitions ON partitions.p = records.sent_p"""
 
-SPOILS = "MAX(CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END)"
+SPOILS = "MAX(CASE WHEN transactions.begin_ns < partitions.losses_ns THEN 1 ELSE 0 END)"
 
 COORDINATOR = """
 (SELECT COALESCE(MAX(CASE WHEN topic = '__transaction_state' THEN spoiled END), MIN(spoiled))
@@ -64,7 +64,7 @@ SELECT transactions.client, transactions.session, transactions.txn, transactions
   transactions.fate, transactions.outcome, transactions.begin_ns, transactions.end_ns,
   transactions.late, records.sent_p, {_PLACE} AS slot, records.shown_slot, records.unserved,
   records.rc_asked, records.rc_shown, partitions.has_log, records.seen_slots,
-  CASE WHEN transactions.begin_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled,
+  CASE WHEN transactions.begin_ns < partitions.losses_ns THEN 1 ELSE 0 END AS spoiled,
   CASE WHEN records.outcome = 'ok' AND {_ASKED} = 1 AND records.rc_shown = 0 THEN 1
        ELSE 0 END AS missing,
   CASE WHEN records.outcome = 'fail' THEN 0 ELSE records.rc_lacks END AS lacks,
@@ -303,7 +303,7 @@ FROM (SELECT *, CASE sub_kind WHEN 'visible' THEN shown_slot
     tie="finding.client, finding.txn",
     compares_times=True,
     needs=("txns", "sends", "passes"),
-    reads=("records", "partitions", "txn_p", "partitions.spoilt_ns"),
+    reads=("records", "partitions", "txn_p", "partitions.losses_ns"),
     rests_on=("txns", "sends", "reads", "replicas", "passes", "clients", "logs"),
     reference=_reference,
 )

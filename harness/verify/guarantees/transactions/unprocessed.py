@@ -29,7 +29,7 @@ LEFT JOIN txn_p transactions ON transactions.client = records.client
   AND transactions.session = records.session AND transactions.txn = records.txn
 """
 _INPUT = """
-WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.copies = 0 AND partitions.ours = 1
+WHERE records.sent = 1 AND records.log_slots > 0 AND partitions.copies = 0 AND partitions.in_run = 1
   AND partitions.compacted = 0 AND EXISTS (SELECT 1 FROM partitions WHERE copies = 1
                                             AND seen_end IS NOT NULL)
   AND (NOT EXISTS (SELECT 1 FROM mirrors) OR partitions.p IN (SELECT source_p FROM mirrors))
@@ -93,7 +93,7 @@ def visible_inputs(history: SmallHistory) -> Iterator[Row]:
     sources = {row.source_p for row in history.derived_rows("mirrors")}
     for send in history.sends if has_output else ():
         part = history.partition_of(send).part
-        is_input = part.ours and not part.copies and (not sources or part.p in sources)
+        is_input = part.in_run and not part.copies and (not sources or part.p in sources)
         if is_input and not part.compacted and history.records_of[send.value_id]:
             is_asked = bool(history.committed_passes_over(send))
             is_committed = send.txn is None or history.fate_of(send) == "committed"
@@ -151,7 +151,7 @@ SELECT 'missing' AS sub_kind, records.sent_p AS p, records.first_slot % {SLOT} A
 UNION ALL
 SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, records.complete_ns,
   records.value_id, records.client,
-  CASE WHEN records.invoke_ns < partitions.spoilt_ns OR records.invoke_ns < {SPOILT_NS}
+  CASE WHEN records.invoke_ns < partitions.losses_ns OR records.invoke_ns < {SPOILT_NS}
        THEN 'spoiled'
     WHEN (SELECT MAX(late) FROM txn_p) = 1 THEN 'late' END
 {PASSED} AND outputs.source IS NULL AND NOT {OUTPUT_GONE}""",
@@ -172,7 +172,7 @@ SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, r
         "txn_p",
         "group_positions",
         "mirrors",
-        "partitions.spoilt_ns",
+        "partitions.losses_ns",
         "partitions.trimmed",
     ),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),

@@ -166,7 +166,7 @@ SELECT 'record' AS sub_kind, records.sent_p AS p,
   records.invoke_ns AS at_ns, records.complete_ns AS until_ns, transactions.client,
   transactions.txn, transactions.tid, records.value_id, CAST(NULL AS BIGINT) AS pid,
   CAST(NULL AS BIGINT) AS pepoch, CAST(NULL AS BIGINT) AS prev_epoch,
-  CASE WHEN transactions.fenced_ns < partitions.spoilt_ns THEN 1 ELSE 0 END AS spoiled
+  CASE WHEN transactions.fenced_ns < partitions.losses_ns THEN 1 ELSE 0 END AS spoiled
 {_SENT} AND {_ACCEPTED}
 UNION ALL
 SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), transactions.commit_ns,
@@ -195,7 +195,7 @@ FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns AND epoch <= prev_e
     needs=("txns",),
     reads=(
         *("slots", "records", "partitions", "txn_p"),
-        *("txns", "partitions.lost_floor", "partitions.spoilt_ns"),
+        *("txns", "partitions.lost_floor", "partitions.losses_ns"),
         *("partitions.unclean_on",),
     ),
     rests_on=("txns", "sends", "reads", "replicas", "logs"),

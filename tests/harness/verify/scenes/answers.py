@@ -10,7 +10,7 @@ from tests.harness.verify.scenes.scene import Draw, S, Scene
 def draw_views(scene: Scene) -> None:
     """Leaders of a partition, and what two brokers answer about it, beside a fault and a start."""
     pick, base_ns = scene.random.choice, scene.number * 1000 * S
-    scene.part(led=False, gone=int(scene.chance(0.1)), ours=int(scene.chance(0.9)),
+    scene.part(led=False, gone=int(scene.chance(0.1)), in_run=int(scene.chance(0.9)),
                ends_ns=base_ns + 90 * S)  # fmt: skip
     leaders = ((1, 0), (2, 1), (-1, 2))
     for version, at_s in enumerate(sorted(scene.random.sample(range(0, 60, 10), pick((1, 2))))):
@@ -22,7 +22,7 @@ def draw_views(scene: Scene) -> None:
     if scene.chance(0.5):
         begin_ns = base_ns + pick((10, 30, 50)) * S
         scene.add("windows", n=scene.number, begin_ns=begin_ns, end_ns=begin_ns + 5 * S,
-                  away=pick((None, 1, 3)))  # fmt: skip
+                  ended_broker=pick((None, 1, 3)))  # fmt: skip
     if scene.chance(0.5):
         scene.add("states", path=f"/brokers/ids/{pick((1, 2))}", version=pick((0, -1)),
                   at_ns=base_ns + pick((10, 40)) * S, zxid=10 * scene.number + 9)  # fmt: skip

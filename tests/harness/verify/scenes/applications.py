@@ -38,7 +38,7 @@ def draw_pipeline(scene: Scene) -> None:
     if not is_app or scene.chance(0.2):
         for group in ("g", "h"):
             scene.add("group_positions", grp=scene.name(group), p=scene.p(INPUT),
-                      position=pick((0, 2, 3, 5)), asked_ns=20 * S)  # fmt: skip
+                      position=pick((0, 2, 3, 5)), fetched_ns=20 * S)  # fmt: skip
 
 
 def _txn(scene: Scene, number: int, grp: str | None = None) -> int:
@@ -50,7 +50,7 @@ def _txn(scene: Scene, number: int, grp: str | None = None) -> int:
     scene.add("txns", **who, outcome=fate, begin_ns=0, commit_invoke_ns=asked_ns, end_ns=2 * S,
               late_end_ns=S if is_late else None, transactional_id=scene.name("t"))  # fmt: skip
     scene.add("txn_p", **who, fate=fate, outcome=fate, begin_ns=0, end_ns=2 * S,
-              late=int(is_late), grp=grp, cut_short=0, tid=scene.name("t"))  # fmt: skip
+              late=int(is_late), grp=grp, early_abort=0, tid=scene.name("t"))  # fmt: skip
     return number
 
 

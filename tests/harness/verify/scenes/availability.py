@@ -30,11 +30,11 @@ def draw_sends(scene: Scene) -> None:
     times = {"from_ns": pick((12, 14)) * S, "to_ns": pick((15, 30)) * S}
     fault = {"p": scene.p(), "fault": "crash", "targets": '["b1"]'}
     scene.add("progress_in_faults", n=scene.number, begin_ns=10 * S, **fault, **times)
-    scene.add("progress_after_faults", whole_ns=11 * S, **fault, **times)
+    scene.add("progress_after_faults", in_sync_ns=11 * S, **fault, **times)
     scene.add("progress_without_faults", p=scene.p(), bound_ns=pick((2, 8)) * S, **times)
     scene.add(
-        "transaction_progress", grp=scene.name("g"), tried=pick((2, 4, 6)), ended=pick((0, 0, 1)),
-        clients=pick((1, 2)), **times,
+        "transaction_progress", grp=scene.name("g"), failed=pick((2, 4, 6)),
+        succeeded=pick((0, 0, 1)), clients=pick((1, 2)), **times,
     )  # fmt: skip
 
 
@@ -59,9 +59,10 @@ def draw_waiting(scene: Scene) -> None:
                 )  # fmt: skip
     for n, kind in enumerate(("group", "consumer", "final reader")):
         scene.add(
-            "undisturbed_intervals", n=n, who=scene.name(kind), kind=kind, p=scene.p(),
+            "undisturbed_intervals", n=n, name=scene.name(kind), kind=kind, p=scene.p(),
             from_ns=pick((5, 10)) * S, to_ns=pick((20, 25)) * S, bound_ns=pick((5, 12)) * S,
-            reached=pick((0, 3, 5)), moved=0, lately=pick((0, 0, 1)), live=pick((0, 1, 1)),
+            reached=pick((0, 3, 5)), progressed=0, recent_progress=pick((0, 0, 1)),
+            polled=pick((0, 1, 1)),
         )  # fmt: skip
 
 
@@ -85,8 +86,8 @@ def draw_reader(scene: Scene) -> None:
                 position_before=number, position_after=number + 1,
                 event=pick((None, None, None, "reset")),
             )  # fmt: skip
-        scene.add("calm_reads", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
-                  to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, least=3)  # fmt: skip
+        scene.add("prompt_reads", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+                  to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, min_count=3)  # fmt: skip
 
 
 def draw_producer(scene: Scene) -> None:
@@ -102,8 +103,8 @@ def draw_producer(scene: Scene) -> None:
                 complete_ns=at_ns + pick((1, 1, 1, 2, 12, 40)) * S // 10,
                 txn=pick((None, None, None, 1)),
             )  # fmt: skip
-        scene.add("calm_sends", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
-                  to_ns=pick((12, 20)) * S, late_ns=S // 2, least=3)  # fmt: skip
+        scene.add("prompt_sends", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+                  to_ns=pick((12, 20)) * S, late_ns=S // 2, min_count=3)  # fmt: skip
 
 
 def draw_stall(scene: Scene) -> None:

@@ -14,7 +14,7 @@ def draw_lookups(scene: Scene) -> None:
     scene.part(
         led=False, compacted=compacted, append_time=int(scene.chance(0.3)),
         clock_moved=int(scene.chance(0.2)), log_start=pick((0, 0, 0, 2)),
-        cut_to=pick((None, None, None, 2)), max_start=pick((0, 1)), has_log=int(scene.chance(0.9)),
+        cut_end=pick((None, None, None, 2)), max_start=pick((0, 1)), has_log=int(scene.chance(0.9)),
     )  # fmt: skip
     scene.reign(0, zxid=2 * scene.number, at_ns=0, leader=2)
     scene.reign(0, zxid=2 * scene.number + 1, at_ns=8 * S, version=1, leader_epoch=1)
@@ -30,13 +30,13 @@ def draw_lookups(scene: Scene) -> None:
     scene.cover(0, [])
     for at_ns in scene.times(6, 5, 20):
         kind, error = pick(("time", "time", "max")), pick((*[None] * 9, "made up"))
-        asked_ms = pick((0, 500, 1000, 1300, 2500, 9000))
+        requested_ms = pick((0, 500, 1000, 1300, 2500, 9000))
         offset = pick((-1, *range(7)))
         is_found = offset >= 0 and scene.chance(0.9)
         scene.add(
             "answers", p=scene.p(), node=pick((1, 2)), invoke_ns=at_ns, kind=kind, error=error,
-            complete_ns=at_ns + S // 10, asked_ms=asked_ms if kind == "time" else None,
-            found_ms=500 * offset + pick((0, 0, 700)) if is_found else None, offset=offset,
+            complete_ns=at_ns + S // 10, requested_ms=requested_ms if kind == "time" else None,
+            answered_ms=500 * offset + pick((0, 0, 700)) if is_found else None, offset=offset,
             leader_epoch=pick((-1, int(offset > 2), int(offset > 2), 5)),
             api_version=pick((4, 5, 7)),
         )  # fmt: skip
@@ -94,7 +94,7 @@ def draw_ends(scene: Scene) -> None:
                   commit_invoke_ns=None, late_end_ns=1 if is_late else None)  # fmt: skip
         scene.add("txn_p", **who, tid=tid, fate=fate, outcome=fate, begin_ns=begin_ns,
                   end_ns=begin_ns + S, late=int(is_late),
-                  cut_short=pick((*[0] * 9, 1, 2)))  # fmt: skip
+                  early_abort=pick((*[0] * 9, 1, 2)))  # fmt: skip
         for _ in range(pick((1, 2))):
             value = f"{scene.name('v')}/{offset}"
             scene.send(0, offset, value, begin_ns, txn=txn, op=offset,
@@ -120,7 +120,7 @@ def draw_losses(scene: Scene) -> None:
     """Records of which some are lost, beside the floors of unclean elections."""
     pick = scene.random.choice
     scene.part(unclean_on=int(scene.chance(0.9)), unclean_floor=pick((2, 4, 200)),
-               spoilt_ns=pick((None, 5 * S, 20 * S)), compacted=int(scene.chance(0.1)),
+               losses_ns=pick((None, 5 * S, 20 * S)), compacted=int(scene.chance(0.1)),
                log_start=pick((0, 0, 1)))  # fmt: skip
     for broker in (1, 2):
         scene.log(broker, 30)

@@ -25,9 +25,9 @@ MOST_PARTS = 4
 """The partitions of one scene."""
 
 _PART = {
-    **dict.fromkeys(("ours", "loaded", "has_log", "checksums_known", "ends_known"), 1),
+    **dict.fromkeys(("in_run", "workload_topic", "has_log", "checksums_known", "ends_known"), 1),
     **dict.fromkeys(("copies", "compacted", "deletes", "gone", "trimmed", "clock_moved"), 0),
-    **dict.fromkeys(("unclean_on", "unclean_asked", "foreign_on", "read_log"), 0),
+    **dict.fromkeys(("unclean_on", "unclean_requested", "foreign_permitted", "reads_are_log"), 0),
     **dict.fromkeys(("append_time", "sent_times", "retention_configured", "log_start"), 0),
     **{"final_leader": 1, "log_end": 100, "max_start": 0, "replication": 3, "min_isr": 2},
     **{"unclean_floor": NO_OFFSET, "agreed_end": NO_OFFSET, "ends_ns": END_NS, "calm_ns": 0},

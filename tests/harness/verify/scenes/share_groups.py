@@ -17,9 +17,10 @@ def draw_deliveries(scene: Scene) -> None:
         scene.reign(0, zxid=1000 + scene.number, at_ns=pick((5, 8)) * S, leader_epoch=1)
     scene.spans()
     if scene.number == 0 and scene.chance(0.5):
-        scene.add("windows", n=0, begin_ns=7 * S, end_ns=9 * S, away=pick((None, 1)))
-    scene.add("share_partitions", grp=group, p=scene.p(), lock_ns=LOCK_NS, unseen=pick((0, 0, 1)),
-              most=pick((None, *[MOST] * 8)), drained_ns=pick((-1, *[DRAINED_NS] * 8)))  # fmt: skip
+        scene.add("windows", n=0, begin_ns=7 * S, end_ns=9 * S, ended_broker=pick((None, 1)))
+    scene.add("share_partitions", grp=group, p=scene.p(), lock_ns=LOCK_NS,
+              unseen_deliveries=pick((0, 0, 1)), delivery_limit=pick((None, *[MOST] * 8)),
+              drained_ns=pick((-1, *[DRAINED_NS] * 8)))  # fmt: skip
     for offset in range(3):
         value = f"{scene.name('v')}/{offset}"
         scene.send(0, offset, value, pick((0, 1)) * S)

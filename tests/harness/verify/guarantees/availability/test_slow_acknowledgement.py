@@ -15,7 +15,7 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.availability import acknowledge_some_late
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Untried
-from urteil.harness.verify.derived.calm_intervals import LEAST_POLLS, LEAST_TICKS
+from urteil.harness.verify.derived.prompt_intervals import LEAST_POLLS, LEAST_TICKS
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 

@@ -15,7 +15,7 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.availability import wait_fetches_out
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Untried
-from urteil.harness.verify.derived.calm_intervals import LEAST_POLLS
+from urteil.harness.verify.derived.prompt_intervals import LEAST_POLLS
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 

@@ -68,7 +68,7 @@ def _judged(
 def test_eligible_replica_leads(more: dict[str, Any], seconds: int, tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, **more).findings
     assert finding.sub_kind == "leaderless"
-    expected = f"Broker {OTHERS[0]} could have led urteil-0, but nobody led it, for {seconds} s."
+    expected = f"Broker {OTHERS[0]} could have led urteil-0, but it had no leader, for {seconds} s."
     assert finding.sentence == expected
 
 
@@ -133,8 +133,8 @@ def test_partition_passed_over_by_elections_is_found(tmp_path: Path) -> None:
     (finding,) = _judged_after_departure(tmp_path, led_after_s=7).findings
     assert finding.sub_kind == "passed over"
     assert finding.sentence == (
-        f"Broker {LED} had left, and other partitions that it led had another leader, for which "
-        "urteil-0 had a replica in sync, too, but nobody led it, for 7 s."
+        f"Broker {LED} had left, other partitions that it led had another leader, and urteil-0 had "
+        "an eligible replica in sync, too, but it had no leader, for 7 s."
     )
 
 

@@ -51,7 +51,7 @@ def _on(*brokers: int) -> dict[str, Any]:
 def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
     result = _judged(tmp_path, HERE, WISH)
     assert [finding.sub_kind for finding in result.findings] == ["not deleted"]
-    assert "asked that old be deleted, but it is there still" in result.findings[0].sentence
+    assert "requested that old be deleted, but it still exists" in result.findings[0].sentence
 
 
 @pytest.mark.parametrize(

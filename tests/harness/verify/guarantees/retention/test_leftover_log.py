@@ -55,7 +55,7 @@ def _moved(*more: dict[str, Any]) -> tuple[dict[str, Any], ...]:
 
 def test_log_of_a_former_replica_is_a_violation(tmp_path: Path) -> None:
     (late,) = _late(tmp_path, _rows(*_moved(), manifest=[STRAY]))
-    assert (late["what"], late["broker"], late["name"]) == ("moved", 4, f"{TOPIC}-0")
+    assert (late["kind"], late["broker"], late["name"]) == ("moved", 4, f"{TOPIC}-0")
     assert late["age_s"] == pytest.approx(50.0)
 
 

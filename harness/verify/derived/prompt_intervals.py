@@ -1,4 +1,4 @@
-"""Times in which nothing delays a client: rows of the tables `calm_reads` and `calm_sends`.
+"""Times in which nothing delays a client: rows of the tables `prompt_reads` and `prompt_sends`.
 
 A reader has no group: it polls again at once, while a member commits between two polls. It reads
 what is not in transactions as soon as that is committed. Its broker may hold a fetch back for
@@ -36,7 +36,7 @@ _BUSY = 8.0
 """Runnable tasks a processor above which polls of a healthy cluster may be late."""
 
 
-def calm_read_rows(
+def prompt_read_rows(
     run_dir: Path, derived: Derived, scenario: Scenario, facts: RunFacts, clients: Sequence[Row]
 ) -> list[Row]:
     """A reader without a group and a calm time of a partition. Empty where replicas near the reader
@@ -50,12 +50,12 @@ def calm_read_rows(
     ]
     late_ns = int(FETCH_MAX_WAIT_MS * 1_000_000 * _LATE)
     return [
-        row | {"late_ns": late_ns, "least": LEAST_POLLS}
+        row | {"late_ns": late_ns, "min_count": LEAST_POLLS}
         for row in _calm_rows(run_dir, derived, facts, readers)
     ]
 
 
-def calm_send_rows(
+def prompt_send_rows(
     run_dir: Path, derived: Derived, facts: RunFacts, clients: Sequence[Row]
 ) -> list[Row]:
     """A producer without transactions and a calm time of a partition."""
@@ -63,7 +63,7 @@ def calm_send_rows(
         row for row in clients if row["kind"] == "producer" and row["transactional_id"] is None
     ]
     return [
-        row | {"late_ns": LATE_SEND_NS, "least": LEAST_TICKS}
+        row | {"late_ns": LATE_SEND_NS, "min_count": LEAST_TICKS}
         for row in _calm_rows(run_dir, derived, facts, producers)
     ]
 
@@ -80,7 +80,7 @@ def _calm_rows(
     busy = list(_busy_seconds(run_dir))
     limited = {row["client"] for row in derived.tables["quota_limits"]}
     for part, client in itertools.product(derived.partitions, clients):
-        if part["gone"] or not part["ours"] or client["client"] in limited:
+        if part["gone"] or not part["in_run"] or client["client"] in limited:
             continue
         for stretch in _stretches(derived, busy, part, client, end_of_load_ns(facts)):
             yield {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from urteil.chaos.capabilities import describe_missing
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Interval, acting_interval
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of
@@ -45,11 +45,11 @@ class Places:
     def acting_faults(self, at_ns: int | None, until_ns: int | None) -> list[str]:
         if at_ns is None:
             return []
-        window = Stretch(at_ns, max(until_ns or at_ns, at_ns) + 1)
+        window = Interval(at_ns, max(until_ns or at_ns, at_ns) + 1)
         return [
             f"{fault['fault']} {', '.join(targets_of(fault))}".strip()
             for fault in self.derived.faults
-            if acting_stretch(fault).meets(window)
+            if acting_interval(fault).meets(window)
         ]
 
 
@@ -129,9 +129,9 @@ def _judge(
     reason = ""
     if counts["violations"]:
         status = Status.VIOLATED
-    elif guarantee.needs_whole_passes and places.derived.short:
+    elif guarantee.needs_whole_passes and places.derived.stopped_passes:
         status = Status.UNKNOWN
-        reason = f"a final pass over {places.derived.short[0]} stopped before its end"
+        reason = f"a final pass over {places.derived.stopped_passes[0]} stopped before its end"
     elif counts["permitted"]:
         status = Status.PERMITTED
     elif counts["opportunities"]:

@@ -28,9 +28,9 @@ from urteil.harness.verify.derived.committed_positions import commit_break_rows
 from urteil.harness.verify.derived.coordinators import Coordinators
 from urteil.harness.verify.derived.derive import derive
 from urteil.harness.verify.derived.expected_progress import (
-    quiet_rows,
-    resumption_rows,
-    standstill_rows,
+    resumed_progress_rows,
+    transaction_progress_rows,
+    undisturbed_progress_rows,
 )
 from urteil.harness.verify.derived.prompt_intervals import prompt_read_rows, prompt_send_rows
 from urteil.harness.verify.derived.tables import Derived
@@ -267,13 +267,13 @@ def prepare(run_dir: Path, scenario: Scenario, facts: RunFacts) -> Derived:
     derived = derive(run_dir, scenario, facts, damaged_clients(run_dir))
     derived.tables["recoveries"] = impact.recoveries(derived, scenario, facts)
     derived.tables["windows"] = impact.windows(derived)
-    derived.tables["progress_in_faults"] = impact.trials(derived, scenario, facts)
+    derived.tables["progress_in_faults"] = impact.progress_rows(derived, scenario, facts)
     clients = evidence.rows(run_dir, "clients")
-    derived.tables["progress_after_faults"] = resumption_rows(derived, scenario, clients)
-    derived.tables["progress_without_faults"] = quiet_rows(derived, scenario, facts)
+    derived.tables["progress_after_faults"] = resumed_progress_rows(derived, scenario, clients)
+    derived.tables["progress_without_faults"] = undisturbed_progress_rows(derived, scenario, facts)
     derived.tables["prompt_reads"] = prompt_read_rows(run_dir, derived, scenario, facts, clients)
     derived.tables["prompt_sends"] = prompt_send_rows(run_dir, derived, facts, clients)
-    derived.tables["transaction_progress"] = standstill_rows(derived, scenario, facts)
+    derived.tables["transaction_progress"] = transaction_progress_rows(derived, scenario, facts)
     derived.tables["commit_breaks"] = commit_break_rows(
         run_dir, derived, Coordinators.derive(derived), scenario
     )

@@ -12,8 +12,8 @@ from urteil.harness.verify.damage.copy import Copy, S, Untried, brokers, damage,
 from urteil.harness.verify.damage.member_departures import add_row, quiet_ns
 from urteil.harness.verify.derived.prompt_intervals import (
     LATE_SEND_NS,
-    LEAST_POLLS,
-    LEAST_TICKS,
+    MIN_POLLS,
+    MIN_TICKS,
     SETTLES_NS,
 )
 
@@ -25,8 +25,8 @@ _AGE_NS = S // 5
 def wait_fetches_out(copy: Copy) -> None:
     """Long before the rest, a reader gets each record a fifth of a second after its
     acknowledgement."""
-    sends = clone(copy, BOUNDED)[: LEAST_POLLS + 2]
-    if len(sends) <= LEAST_POLLS:
+    sends = clone(copy, BOUNDED)[: MIN_POLLS + 2]
+    if len(sends) <= MIN_POLLS:
         raise Untried("too few records")
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 40 * copy.still_ns
     model = first(copy.rows("clients"))
@@ -50,8 +50,8 @@ def wait_fetches_out(copy: Copy) -> None:
 def acknowledge_some_late(copy: Copy) -> None:
     """Long before the rest, a producer waits a second for every fifth acknowledgement. Other
     damages change the first and the last sends."""
-    sends = clone(copy, BOUNDED)[LEAST_POLLS + 2 : -3][: LEAST_TICKS + 1]
-    if len(sends) <= LEAST_TICKS:
+    sends = clone(copy, BOUNDED)[MIN_POLLS + 2 : -3][: MIN_TICKS + 1]
+    if len(sends) <= MIN_TICKS:
         raise Untried("too few records")
     begin_ns = min(row["invoke_ns"] for row in copy.rows("sends")) - 80 * copy.still_ns
     model = first(copy.rows("clients"))

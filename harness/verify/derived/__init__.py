@@ -1,1 +1,1 @@
-"""Small tables that checks share, derived from the small evidence once for all engines."""
+"""Small tables that checks share, computed from the small evidence once for all engines."""

@@ -1,10 +1,10 @@
 """Acknowledged changes of topics, settings, quotas and voters, compared with the last states: rows
 of the derived table `acknowledged_changes`.
 
-Only the lab's own acts are known, which are on the first cluster of a run. So a change counts where
-no later act, acknowledged or not, is about the same thing. An act is acknowledged once the lab saw
-it in the metadata plane's state. Settings are judged where the states have any: those of older runs
-lack them.
+The evidence contains only the lab's own acts, on the first cluster of a run. A change is judged if
+no later act, acknowledged or not, concerns the same object. An act is acknowledged once the lab saw
+its effect in the metadata plane's state. Settings are judged only where the states contain
+settings; states of older runs do not.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from urteil.harness.verify.evidence import Row
 
 CREATE, DELETE, ADD_PARTITIONS = "create", "delete", "add partitions"
 CONFIG, QUOTA = "config", "quota"
-_TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
+_TOPICS, _DELETIONS = "/brokers/topics/", "/admin/delete_topics/"
 _TOPIC_SETTINGS, _CLIENT_QUOTAS = "/config/topics/", "/config/clients/"
-_GONE = -1
+_DELETED = -1
 
 
 def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
-    """A row a change, `undone` where the last states contradict it."""
+    """One row for each change; `undone` is 1 where the last states contradict it."""
     states = sorted(
         (row for row in small.states if row["zxid"] < SECOND_ZXID), key=lambda row: int(row["zxid"])
     )
@@ -43,7 +43,8 @@ def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
 
 
 _Change = tuple[str, Row, str, str | None]
-"""Kind, act, what was asked, and what stands in its place; None where the change stands."""
+"""Kind, act, requested change, and the actual state; None where the state agrees with the change.
+"""
 
 
 def _topics(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
@@ -56,13 +57,14 @@ def _topics(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         if op["act"] == CREATE:
             actual = None if present_id == topic_id else "it does not exist"
             yield "lost topic", op, f"that {topic} exist", actual
-        elif not _last_state(last, _WISHES + topic):
+        elif not _last_state(last, _DELETIONS + topic):
             actual = "it exists" if present_id == topic_id else None
             yield "returned topic", op, f"that {topic} be deleted", actual
 
 
 def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
-    """The last growth of each topic that was neither created nor deleted since."""
+    """The last increase of partitions of each topic, if the topic was neither created nor deleted
+    later."""
     for topic, op in _last_acts(ops, (CREATE, DELETE, ADD_PARTITIONS)).items():
         total = _object(op["after"]).get("partitions")
         if op["act"] != ADD_PARTITIONS or not _is_acknowledged(op) or total is None:
@@ -73,7 +75,8 @@ def _partitions(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
 
 
 def _settings(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
-    """The last change of each setting of a topic that was neither created nor deleted since."""
+    """The last change of each setting of a topic, if the topic was neither created nor deleted
+    later."""
     changes: dict[tuple[str, str], tuple[Row, Any]] = {}
     for op in ops:
         topic = str(op["subject"])
@@ -104,18 +107,18 @@ def _quotas(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
 
 
 def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
-    """The last change of each voter of a dynamic quorum, by the id of its log directory."""
+    """The last change of each voter of a dynamic quorum, identified by its log directory's id."""
     voters = _object(_last_state(last, QUORUM_VOTERS).get("settings")).values()
     for node, op in _last_acts(ops, (ADD_VOTER, REMOVE_VOTER)).items():
         directory = _object(op["after"]).get("directory")
         if not _is_acknowledged(op) or not directory:
             continue
         if op["act"] == ADD_VOTER:
-            actual = None if directory in voters else "it is none"
+            actual = None if directory in voters else "it is not a voter"
             yield "lost voter", op, f"that {node} be a voter", actual
         else:
-            actual = "it is one" if directory in voters else None
-            yield "returned voter", op, f"that {node} be no voter", actual
+            actual = "it is a voter" if directory in voters else None
+            yield "returned voter", op, f"that {node} be removed from the voters", actual
 
 
 def _last_acts(ops: Sequence[Row], acts: Sequence[str]) -> dict[str, Row]:
@@ -127,13 +130,13 @@ def _is_acknowledged(op: Row) -> bool:
 
 
 def _last_state(last: dict[str, Row], path: str) -> Row:
-    """The last state of this path; empty where there is none or it was deleted."""
+    """The last state of a path; empty where the path never existed or was deleted."""
     node = last.get(path, {})
-    return {} if node.get("version") == _GONE else node
+    return {} if node.get("version") == _DELETED else node
 
 
 def _object(text: str | None) -> dict[str, Any]:
-    """The object in a column; empty where it holds none."""
+    """The JSON object in a column; empty where the column contains none."""
     try:
         value = json.loads(text or "{}")
     except ValueError:

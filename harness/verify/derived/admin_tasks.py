@@ -1,9 +1,9 @@
 """Administrative requests that the cluster accepted and must finish: reassignments and deletions.
 
-A task finishes by itself where every broker is up and nothing prevents it. An election of preferred
-leaders is finished when it is answered (KIP-460). Related promises stand in other modules: leaders
-return to preferred replicas (`leader_balance`) and leave a broker before it shuts down
-(`handover`), replicas stay in sync (`isr_shrinks`), a partition has a leader where an eligible
+A task finishes by itself while every broker is up and nothing prevents it. An election of preferred
+leaders is finished when the controller answers it (KIP-460). Other modules contain related
+promises: leaders return to preferred replicas (`leader_balance`) and leave a broker before it shuts
+down (`handover`), replicas stay in sync (`isr_shrinks`), a partition has a leader while an eligible
 replica lives (`leaderless_partitions`), and a former leader leaves the ISR (`former_leaders`).
 """
 
@@ -17,38 +17,39 @@ from urteil.chaos.admin_controls import ActFailed
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.former_leaders import departed_leader_rows
-from urteil.harness.verify.derived.handover import handovers
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch, load_of
-from urteil.harness.verify.derived.isr_shrinks import fallen_out
+from urteil.harness.verify.derived.handover import handover_rows
+from urteil.harness.verify.derived.impact import Interval, acting_interval, load_of
+from urteil.harness.verify.derived.isr_shrinks import isr_shrink_rows
 from urteil.harness.verify.derived.leader_balance import balance_rows
-from urteil.harness.verify.derived.leaderless_partitions import leaderless, passed_over
+from urteil.harness.verify.derived.leaderless_partitions import leaderless_rows, passed_over_rows
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, SECOND_NS
 
 CANCEL = "cancel moves"
-AWAITS_NOTHING_S = 30.0
-"""A deletion is a request a broker, and so is the end of a move whose replicas are all in sync."""
-_TOPICS, _WISHES = "/brokers/topics/", "/admin/delete_topics/"
+REQUEST_S = 30.0
+"""The time limit of tasks that need one request to each broker: deletions, and the end of a
+reassignment whose target replicas are all in sync."""
+_TOPICS, _DELETIONS = "/brokers/topics/", "/admin/delete_topics/"
 _PRESENCE = ("/brokers/ids/", "/controller")
 
 
 def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -> list[Row]:
-    """Rows of the table `cluster_tasks`, `late` where one was not done in time though nothing held
-    it up: judged while every broker was there, and no fault acted."""
+    """Rows of the table `cluster_tasks`. A task is `late` where it exceeded its limit during one
+    undisturbed interval: every broker was registered, and no fault acted."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
-    load_ns = load_of(facts).end_ns  # then the lab itself turns replicas, for the final reads
+    load_ns = load_of(facts).end_ns  # later the lab itself moves leaders, for the final reads
     by_partition: dict[tuple[str, str], Row] = {}
-    for calm in _undisturbed_stretches(small, end_ns):
-        moved_ns = min(calm.end_ns, load_ns)
+    for undisturbed in _undisturbed_intervals(small, end_ns):
+        moved_ns = min(undisturbed.end_ns, load_ns)
         for to_ns, rows in (
-            (calm.end_ns, _deletions(_last_versions(small, calm.end_ns))),
+            (undisturbed.end_ns, _deletions(_last_versions(small, undisturbed.end_ns))),
             (moved_ns, _moves(small, _last_versions(small, moved_ns), moved_ns, scenario)),
             (moved_ns, balance_rows(small, scenario, _last_versions(small, moved_ns))),
-            (calm.end_ns, fallen_out(small, scenario, calm)),
+            (undisturbed.end_ns, isr_shrink_rows(small, scenario, undisturbed)),
         ):
             for row in rows:
-                from_ns = max(row["from_ns"], calm.begin_ns)
+                from_ns = max(row["from_ns"], undisturbed.begin_ns)
                 late = row["shortfall"] is not None and to_ns - from_ns > row["limit_s"] * SECOND_NS
                 key = row["kind"], row["task"]
                 if key not in by_partition or not by_partition[key]["late"]:
@@ -58,34 +59,34 @@ def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -
                         "late": int(late),
                     }
                     by_partition[key]["p"] = small.numbers.get(row["key"])
-    unheeded = _ignored_acts(small.ops, list(_undisturbed_stretches(small, end_ns)))
-    led = [*leaderless(small, scenario, load_ns), *passed_over(small, load_ns)]
+    ignored = _ignored_acts(small.ops, list(_undisturbed_intervals(small, end_ns)))
+    led = [*leaderless_rows(small, scenario, load_ns), *passed_over_rows(small, load_ns)]
     led += departed_leader_rows(small, end_ns)
-    return [*by_partition.values(), *unheeded, *_elections(small), *handovers(small), *led]
+    return [*by_partition.values(), *ignored, *_elections(small), *handover_rows(small), *led]
 
 
-def _ignored_acts(ops: Sequence[Row], stretches: Sequence[Stretch]) -> Iterator[Row]:
-    """What was asked for and not refused, and of which nothing was to be seen for as long as the
-    lab waits."""
+def _ignored_acts(ops: Sequence[Row], intervals: Sequence[Interval]) -> Iterator[Row]:
+    """Requests that no error answered, and that had no visible effect for as long as the lab
+    waits."""
     for op in ops:
-        is_unheeded = f'{ActFailed.UNHEEDED}"' in str(op["after"])
-        if op["outcome"] == "info" and is_unheeded and op["complete_ns"] is not None:
-            lasted = Stretch(op["invoke_ns"], op["complete_ns"])
+        is_ignored = f'{ActFailed.UNHEEDED}"' in str(op["after"])
+        if op["outcome"] == "info" and is_ignored and op["complete_ns"] is not None:
+            lasted = Interval(op["invoke_ns"], op["complete_ns"])
             yield {
                 "kind": "not done", "p": None, "from_ns": lasted.begin_ns, "to_ns": lasted.end_ns,
                 "task": f"to {op['act']} {op['subject']}, and no error was returned",
-                "shortfall": "it was not done", "limit_s": AWAITS_NOTHING_S,
-                "late": int(any(_spans(stretch, lasted) for stretch in stretches)),
+                "shortfall": "it was not done", "limit_s": REQUEST_S,
+                "late": int(any(_spans(interval, lasted) for interval in intervals)),
             }  # fmt: skip
 
 
-def _spans(calm: Stretch, stretch: Stretch) -> bool:
-    return calm.begin_ns <= stretch.begin_ns and stretch.end_ns <= calm.end_ns
+def _spans(undisturbed: Interval, interval: Interval) -> bool:
+    return undisturbed.begin_ns <= interval.begin_ns and interval.end_ns <= undisturbed.end_ns
 
 
 def _elections(small: SmallEvidence) -> Iterator[Row]:
-    """Preferred leaders whose election was answered as done: each led for a moment at
-    least, by ZooKeeper's clock."""
+    """Elections of preferred leaders that succeeded by their responses: each leader must have led
+    for a moment, by ZooKeeper's clock."""
     versions: dict[str, list[Row]] = {}
     for row in sorted(small.states, key=lambda row: int(row["zxid"])):
         versions.setdefault(str(row["path"]), []).append(row)
@@ -93,25 +94,27 @@ def _elections(small: SmallEvidence) -> Iterator[Row]:
         for (topic, p), leader in _elected_leaders(op).items():
             known = versions.get(f"{_TOPICS}{topic}/partitions/{p}/state", [])
             ends = [*(row["at_ns"] for row in known[1:]), FOREVER_NS]
-            asked = Stretch(op["invoke_ns"] - CLOCK_SLACK_NS, op["complete_ns"] + CLOCK_SLACK_NS)
+            election = Interval(
+                op["invoke_ns"] - CLOCK_SLACK_NS, op["complete_ns"] + CLOCK_SLACK_NS
+            )
             led = [
                 row["leader"]
                 for row, end_ns in zip(known, ends, strict=False)
-                if row["leader"] is not None and Stretch(row["at_ns"], end_ns).meets(asked)
+                if row["leader"] is not None and Interval(row["at_ns"], end_ns).meets(election)
             ]
             if led:
                 late = leader not in led
                 yield {
                     "kind": "not elected", "p": small.numbers.get((known[-1]["topic_id"], int(p))),
                     "from_ns": op["invoke_ns"], "to_ns": op["complete_ns"],
-                    "task": f"that broker {leader} lead {topic}-{p}, which it is to prefer",
-                    "shortfall": f"broker {led[0]} led all the while" if late else None,
+                    "task": f"that broker {leader} lead {topic}-{p} as its preferred leader",
+                    "shortfall": f"broker {led[0]} led all the time" if late else None,
                     "limit_s": 0.0, "late": int(late),
                 }  # fmt: skip
 
 
 def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
-    """Topic and partition to the preferred leader that was elected, for all that was answered."""
+    """The preferred leader of each topic and partition that a successful response names."""
     if op["act"] != "elect preferred" or op["outcome"] != "ok" or op["complete_ns"] is None:
         return {}
     report: Any = json.loads(op["after"] or "{}")
@@ -122,22 +125,24 @@ def _elected_leaders(op: Row) -> dict[tuple[str, str], int]:
     return {(topic, p): int(node.removeprefix("b")) for p, node in leaders.items()}
 
 
-def _undisturbed_stretches(small: SmallEvidence, end_ns: int) -> Iterator[Stretch]:
-    """From one coming or going of a broker or controller, or fault that acts, to the next; none
-    while a broker is away, or a disk may be hurt."""
+def _undisturbed_intervals(small: SmallEvidence, end_ns: int) -> Iterator[Interval]:
+    """Intervals between two events that disturb tasks: a fault, or a change of the brokers or the
+    controller. There is none while a broker is down or a disk may be damaged."""
     present = [row for row in small.states if (row["path"] or "").startswith(_PRESENCE)]
-    busy = [Stretch(row["at_ns"], row["at_ns"]) for row in present]
+    busy = [Interval(row["at_ns"], row["at_ns"]) for row in present]
     for fault in small.faults:
         if fault["acted"] and not has_any(fault, ADMIN_TASKS):
-            until_ns = FOREVER_NS if has_any(fault, OF_DISKS) else acting_stretch(fault).end_ns
-            busy.append(Stretch(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
+            until_ns = FOREVER_NS if has_any(fault, OF_DISKS) else acting_interval(fault).end_ns
+            busy.append(Interval(fault["begin_ns"], until_ns if fault["healed_ns"] else FOREVER_NS))
     since_ns = None
-    for stretch in sorted([*busy, Stretch(end_ns, end_ns)], key=lambda stretch: stretch.begin_ns):
-        if since_ns is not None and since_ns < stretch.begin_ns <= end_ns:
-            here = {row["path"]: row["version"] for row in _until(present, stretch.begin_ns - 1)}
+    for interval in sorted(
+        [*busy, Interval(end_ns, end_ns)], key=lambda interval: interval.begin_ns
+    ):
+        if since_ns is not None and since_ns < interval.begin_ns <= end_ns:
+            here = {row["path"]: row["version"] for row in _until(present, interval.begin_ns - 1)}
             if here and -1 not in here.values():
-                yield Stretch(since_ns, stretch.begin_ns)
-        since_ns = max(since_ns or stretch.end_ns, stretch.end_ns)
+                yield Interval(since_ns, interval.begin_ns)
+        since_ns = max(since_ns or interval.end_ns, interval.end_ns)
 
 
 def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
@@ -146,31 +151,31 @@ def _until(rows: Sequence[Row], at_ns: int) -> list[Row]:
 
 
 def _last_versions(small: SmallEvidence, at_ns: int) -> dict[str, Row]:
-    """The last version of each znode until then."""
+    """The last version of each znode at that time."""
     return {str(row["path"]): row for row in _until(small.states, at_ns)}
 
 
 def _deletions(last: dict[str, Row]) -> Iterator[Row]:
-    """Topics that somebody wished away; the wish goes with the topic."""
+    """Topics marked for deletion; the mark disappears with the topic."""
     for path, row in last.items():
-        if path.startswith(_WISHES):
-            stands = None if row["version"] == -1 else "it still exists"
+        if path.startswith(_DELETIONS):
+            shortfall = None if row["version"] == -1 else "it still exists"
             yield {
                 "kind": "not deleted", "key": (row["topic_id"], 0), "from_ns": row["at_ns"],
-                "task": f"that {path.removeprefix(_WISHES)} be deleted", "shortfall": stands,
-                "limit_s": AWAITS_NOTHING_S,
+                "task": f"that {path.removeprefix(_DELETIONS)} be deleted", "shortfall": shortfall,
+                "limit_s": REQUEST_S,
             }  # fmt: skip
 
 
 def _moves(
     small: SmallEvidence, last: dict[str, Row], at_ns: int, scenario: Scenario
 ) -> Iterator[Row]:
-    """The last acknowledged reassignment, or its end before its time, of each partition of a topic
-    that stays. Whatever is cancelled may leave the old replicas in another order."""
+    """The last acknowledged reassignment, or its cancellation, of each partition of a topic that
+    still exists. A cancellation may leave the old replicas in another order."""
     due_s = scenario.recovery_deadline_s
     for topic, ops in _requested_reassignments(small.ops, at_ns).items():
         node = last.get(_TOPICS + topic)
-        if node is None or node["version"] == -1 or _WISHES + topic in last:
+        if node is None or node["version"] == -1 or _DELETIONS + topic in last:
             continue
         replicas = json.loads(node["replicas"] or "{}")
         moves = {p: (op, target) for op in ops for p, target in _targets(op).items()}
@@ -190,13 +195,13 @@ def _moves(
                 "from_ns": max(op["complete_ns"], state["at_ns"] if in_sync else 0),
                 "task": f"that {topic}-{p} be {on}",
                 "shortfall": None if done else f"it is on {replicas[p]}",
-                "limit_s": min(AWAITS_NOTHING_S, due_s) if in_sync else due_s,
+                "limit_s": min(REQUEST_S, due_s) if in_sync else due_s,
             }
 
 
 def _targets(op: Row) -> dict[str, list[int] | None]:
-    """The brokers that each partition was to have, None where a cancellation was refused; nothing
-    where the act is not written as the lab writes it."""
+    """The requested replicas of each partition; None where the controller rejected a cancellation.
+    Empty for an act that is not in the lab's format."""
     try:
         requested: Any = json.loads(op["after"] or "{}")
         return {
@@ -208,7 +213,7 @@ def _targets(op: Row) -> dict[str, list[int] | None]:
 
 
 def _requested_reassignments(ops: Sequence[Row], at_ns: int) -> dict[str, list[Row]]:
-    """The reassignments of each topic until then, in order, where all were acknowledged."""
+    """The reassignments of each topic until `at_ns`, in order, if all of them were acknowledged."""
     reassignments: dict[str, list[Row]] = {}
     for op in sorted(ops, key=lambda op: int(op["invoke_ns"] or 0)):
         if op["act"] in ("reassign", CANCEL) and (op["invoke_ns"] or 0) <= at_ns:

@@ -1,9 +1,9 @@
 """Brokers and controllers that exited although no fault stopped them: rows of the derived table
 `broker_exits`.
 
-Exits that somebody outside may have caused are not counted: SIGKILL, which the kernel sends when
-memory is short, and SIGTERM, after which a node may exit with 0. A starting node needs the others:
-its exit is not judged while a fault acts on another node.
+Exits that another program may have caused are not counted: SIGKILL, which the kernel sends when
+memory is short, and SIGTERM, after which a node may exit with 0. A starting node needs other nodes,
+so its exit is not judged while a fault acts on another node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from urteil.harness.evidence.broker_lives import EXIT_CODE, STARTING, STARTS, WHILE
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import acting_stretch
+from urteil.harness.verify.derived.impact import acting_interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.validation import cell_checks
@@ -21,7 +21,7 @@ _KILLED = (-9, -15, 137, 143, 0)
 
 
 def exit_rows(run_dir: Path, small: SmallEvidence) -> list[Row]:
-    """A row a life of a node, with its `exit_code` where it ended by itself."""
+    """One row for each process of a node; `exit_code` is set where it exited by itself."""
     rows: list[Row] = []
     for row in evidence.samples(run_dir, (STARTS, EXIT_CODE)):
         if row["value"] is None:
@@ -38,9 +38,9 @@ def exit_rows(run_dir: Path, small: SmallEvidence) -> list[Row]:
 
 
 def _has_other_fault(small: SmallEvidence, node: str, row: Row) -> bool:
-    """Whether a fault acted then that was not meant for the node."""
+    """Whether a fault with other targets acted at the time of the exit."""
     return any(
-        acting_stretch(fault).begin_ns <= row["at_ns"] < acting_stretch(fault).end_ns
+        acting_interval(fault).begin_ns <= row["at_ns"] < acting_interval(fault).end_ns
         for fault in small.faults
         if fault["acted"] and node not in targets_of(fault)
     )

@@ -1,4 +1,4 @@
-"""Answers of brokers: the leader of a partition (samples), the end of a log (offset_answers)."""
+"""Responses of brokers: the leader of a partition (samples), the end of a log (offset_answers)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VIEW_METRICS = {
 }
 """Metrics of `samples` with labels topic and partition (or topic_id), from source `b<id>`."""
 MOST = (1 << 31) - 1
-"""Ids of brokers, and epochs, have 32 bits."""
+"""Broker ids and epochs are below this limit: they have 32 bits."""
 
 
 def view_rows(
@@ -30,8 +30,9 @@ def view_rows(
     topic_ids: dict[str, str],
     begin_ns: int,
 ) -> list[Row]:
-    """Rows of the table `views`: a leader, its epoch and how many are in sync, as one
-    broker answered them, since the run's begin; an earlier time is that of another clock."""
+    """Rows of the table `views`: a partition's leader, leader epoch and number of in-sync replicas,
+    as one broker returned them. Samples from before the run's begin are left out: their clock is
+    another one."""
     rows: dict[tuple[int, int, int], Row] = {}
     for row in evidence.samples(run_dir, VIEW_METRICS):
         place = _place(row, numbers, topic_ids)
@@ -45,25 +46,25 @@ def view_rows(
     return [view for view in rows.values() if "leader" in view]
 
 
-def since_made(views: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
-    """`found` without the answers before the partition's first state: they were about another
-    topic of that name, since labels need not have the id."""
-    made_ns = {
+def since_creation(views: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
+    """`views` without the responses before the partition's first state. They concern an earlier
+    topic of the same name, since labels need not contain the topic id."""
+    created_ns = {
         p: versions[0].begin_ns - CLOCK_SLACK_NS
         for p, versions in spans.items()
         if versions[0].version == 0
     }
     return [
         view for view in views
-        if view["at_ns"] is None or view["at_ns"] >= made_ns.get(view["p"], -FOREVER_NS)
+        if view["at_ns"] is None or view["at_ns"] >= created_ns.get(view["p"], -FOREVER_NS)
     ]  # fmt: skip
 
 
 def without_late_isr(views: list[Row], spans: Mapping[int, Sequence[Span]]) -> list[Row]:
-    """`found` without sizes of the ISR that the brokers need not know yet.
+    """`views` without the ISR sizes that the brokers need not know yet.
 
-    Before 2.7 a leader writes its ISR into ZooKeeper, and notifies the controller when five seconds
-    have passed without another change of it, by a task that runs every 2.5 seconds.
+    Before 2.7 a leader writes its ISR into ZooKeeper. It notifies the controller by a task that
+    runs every 2.5 seconds, once the ISR has not changed for five seconds.
     """
     return [_without_late_isr(view, spans.get(view["p"], ())) for view in views]
 
@@ -84,7 +85,7 @@ def _is_possible(row: Row, begin_ns: int) -> bool:
 def _place(
     row: Row, numbers: dict[tuple[str, int], int], topic_ids: dict[str, str]
 ) -> tuple[int, int] | None:
-    """Partition number and broker id; None for what names neither."""
+    """Partition number and broker id; None where the row names no known ones."""
     try:
         labels: Any = json.loads(row["labels"] or "{}")
         topic_id = labels.get("topic_id") or topic_ids[labels["topic"]]
@@ -96,7 +97,7 @@ def _place(
 
 
 ISR_NEWS_NS = 15_000_000_000
-"""For the notification of a change of the ISR, with as much again for its way."""
+"""7.5 s until the notification of an ISR change, and as much again until every broker has it."""
 KINDS = tuple(
     (kind, kind) for kind in ("latest", "stable", "earliest", "epoch", "before", "max", "producer")
 )
@@ -120,10 +121,10 @@ def answer_rows(run_dir: Path, numbers: dict[tuple[str, int], int]) -> list[Row]
             continue
         query = str(row["query"] or "").lower()
         kind = _SPECIAL.get(query) or next((k for word, k in KINDS if word in query), "time")
-        given = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
-        requested_ms = given[0] if given else row["timestamp_ms"]
-        answered_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and given) else None
-        epochs = given if kind == "epoch" and len(given) == 2 else (None, None)
+        values = [min(int(number), LATEST_MS) for number in _NUMBER.findall(query)]
+        requested_ms = values[0] if values else row["timestamp_ms"]
+        answered_ms = row["timestamp_ms"] if kind == "max" or (kind == "time" and values) else None
+        epochs = values if kind == "epoch" and len(values) == 2 else (None, None)
         rows.append(
             {"p": p, "kind": kind, "query": query}
             | {"requested_ms": requested_ms if kind == "time" else None}

@@ -1,20 +1,20 @@
 """Answers of OffsetFetch that no OffsetCommit explains: rows of the table `commit_breaks`.
 
-There are four kinds of row:
+There are four kinds of rows:
 - `went back`: a position below one that was acknowledged before.
 - `register`: an answer that no order of the operations explains.
-- `resumed`: a member that was assigned a partition and read on below a position that had been
+- `resumed`: a member that was assigned a partition and resumed below a position that had been
   acknowledged before. Commits in transactions are excepted: their markers may follow later.
-- `unfollowed`: a register with more possible orders than are tried. It is not a finding;
+- `unfollowed`: a register with more possible orders than the search tries. It is not a finding;
   validation/sufficiency.py reports it.
 
-`deposed` is 1 where a coordinator may have answered that had lost its office and could not know it
-yet. Kafka's coordinators answer OffsetFetch from memory, so such an answer may be old in a healthy
-cluster.
+`former_coordinator` is 1 where a former coordinator may have answered before it learned of its
+successor. Kafka's coordinators answer OffsetFetch from memory, so such an answer may be old in a
+healthy cluster.
 
-Positions expire (`offsets.retention.minutes`, KIP-211) that long after their last commit and after
-the last assignment to a member of the group: then an answer without a position is right. So it is
-after a deletion (`deleted_positions.py`).
+Positions expire (`offsets.retention.minutes`, KIP-211) after that time without a commit and without
+an assignment to a member of the group. An answer without a position is correct then, and also after
+a deletion (`deleted_positions.py`).
 """
 
 from __future__ import annotations
@@ -40,29 +40,30 @@ from urteil.harness.verify.linearizability import Op, TooMany, broken_reads
 
 Key = tuple[str, int]
 WEEK_MINUTES = "10080"
-"""How long Kafka keeps the positions of a group without members, if nobody says otherwise."""
+"""Kafka's default of `offsets.retention.minutes`."""
 NOWHERE = -1
-"""What OffsetFetch answers, beside null, where nothing was committed."""
+"""What OffsetFetch returns, beside null, where no position was committed."""
 _COLUMNS = "client session group topic_id partition invoke_ns complete_ns outcome error offset"
 
 
 @dataclass(slots=True)
 class Position:
-    """The commits and the answers about one group's position in one partition, by invocation.
+    """The commits and fetches of one group's position in one partition, by time of invocation.
 
-    `asked` are the rows of the answers in `reads`, `joined` when the group's members were given any
-    partition.
+    `read_rows` are the rows of the answers in `reads`. `joined` are the times at which members of
+    the group were assigned any partition.
     """
 
     writes: list[Op] = field(default_factory=list)
     reads: list[Op] = field(default_factory=list)
-    asked: list[Row] = field(default_factory=list)
+    read_rows: list[Row] = field(default_factory=list)
     joined: list[int] = field(default_factory=list)
     in_transactions: bool = False
 
     def held_ns(self, read: Op) -> int:
-        """Up to when, for all that is known, the position that `read` asks for was held: by its
-        last commit (without one that was acknowledged, the first), or by a member."""
+        """The time until which the position certainly had not begun to expire before `read`: the
+        last acknowledged commit (the first commit, if none was acknowledged) or the last
+        assignment."""
         done = (op for op in self.writes if op.complete_ns < read.invoke_ns)
         held = [op.invoke_ns for op in done if op.value is not None]
         held += [op.invoke_ns for op in self.writes[:1]]
@@ -74,33 +75,33 @@ def commit_break_rows(
 ) -> list[Row]:
     """Rows of the table `commit_breaks`, by group and partition."""
     rows = []
-    positions, kept_ns = _positions(run_dir, derived), _kept_ns(scenario)
-    for (group, p), gone in deletions(
+    positions, expiry_ns = _positions(run_dir, derived), _expiry_ns(scenario)
+    for (group, p), deleted in deletions(
         evidence.rows(run_dir, "admin_ops"), _judged_partitions(derived)
     ).items():
         writes = positions[group, p].writes
-        writes += settled_deletions(group, list(writes), gone, coordinators, scenario)
+        writes += settled_deletions(group, list(writes), deleted, coordinators, scenario)
     for (group, p), position in sorted(positions.items()):
         position.writes += [
             Op(expired_ns, read.complete_ns, None)
             for read in position.reads
             if read.value is None
-            if (expired_ns := position.held_ns(read) + kept_ns) <= read.complete_ns
+            if (expired_ns := position.held_ns(read) + expiry_ns) <= read.complete_ns
         ]
-        who = dict(zip(position.reads, position.asked, strict=True))
+        row_of_read = dict(zip(position.reads, position.read_rows, strict=True))
         for kind, read, before in _contradicted_commits(position):
             begin_ns, end_ns = read.invoke_ns, int(read.complete_ns)
             rows.append(
                 {"kind": kind, "p": p, "grp": group, "at_ns": begin_ns, "until_ns": end_ns}
                 | {"answered": read.value, "acknowledged": before}
                 | {"former_coordinator": int(coordinators.may_be_former(group, begin_ns, end_ns))}
-                | {name: who[read][name] for name in ("client", "session")}
+                | {name: row_of_read[read][name] for name in ("client", "session")}
             )
-    below = _resumed_below(run_dir, positions, _judged_partitions(derived), coordinators, kept_ns)
+    below = _resumed_below(run_dir, positions, _judged_partitions(derived), coordinators, expiry_ns)
     return [*rows, *below]
 
 
-def _kept_ns(scenario: Scenario) -> int:
+def _expiry_ns(scenario: Scenario) -> int:
     minutes = scenario.cluster.config.get("offsets.retention.minutes", WEEK_MINUTES)
     return int(minutes) * 60 * SECOND_NS
 
@@ -109,8 +110,8 @@ def _resumed_below(
     run_dir: Path,
     positions: dict[Key, Position],
     numbers: dict[Key, int],
-    known: Coordinators,
-    kept_ns: int,
+    coordinators: Coordinators,
+    expiry_ns: int,
 ) -> Iterator[Row]:
     for resumption in resumed_members(run_dir) if positions else ():
         client, session, topic_id, partition = resumption.member
@@ -118,8 +119,8 @@ def _resumed_below(
         position = positions.get((resumption.group, -1 if p is None else p))
         if position is None or position.in_transactions:
             continue
-        read = Op(resumption.given_ns, resumption.read_ns, resumption.offset, is_read=True)
-        if position.held_ns(read) + kept_ns <= read.complete_ns:
+        read = Op(resumption.assigned_ns, resumption.read_ns, resumption.offset, is_read=True)
+        if position.held_ns(read) + expiry_ns <= read.complete_ns:
             continue
         before = undercut_position(position.writes, read)
         if before is not None:
@@ -128,7 +129,7 @@ def _resumed_below(
                     "kind": "resumed",
                     "p": p,
                     "grp": resumption.group,
-                    "at_ns": resumption.given_ns,
+                    "at_ns": resumption.assigned_ns,
                 }
                 | {
                     "until_ns": resumption.read_ns,
@@ -137,8 +138,8 @@ def _resumed_below(
                 }
                 | {
                     "former_coordinator": int(
-                        known.may_be_former(
-                            resumption.group, resumption.given_ns, resumption.read_ns
+                        coordinators.may_be_former(
+                            resumption.group, resumption.assigned_ns, resumption.read_ns
                         )
                     )
                 }
@@ -147,17 +148,18 @@ def _resumed_below(
 
 
 def _judged_partitions(derived: Derived) -> dict[Key, int]:
-    """The partitions that are judged. In topics with copies an application may commit, too
+    """The partitions that are judged. In mirrored topics an application may commit, too
     (`translated_too_far`)."""
     return {
         (part["topic_id"], part["partition"]): part["p"]
         for part in derived.partitions
-        if not part["gone"] and not part["copies"]
+        if not part["deleted"] and not part["copies"]
     }
 
 
 def _positions(run_dir: Path, derived: Derived) -> dict[Key, Position]:
-    """By group and partition; with a topic that was deleted its committed positions went, too."""
+    """The positions by group and partition. Those of deleted topics are left out: Kafka deletes
+    them with the topic."""
     numbers = _judged_partitions(derived)
     positions: dict[Key, Position] = defaultdict(Position)
     joined: dict[str, list[int]] = defaultdict(list)
@@ -184,11 +186,12 @@ def _rows(run_dir: Path, table: str) -> Iterator[Row]:
 
 
 class Markers:
-    """Until when the marker that makes a transaction's commits valid may be on its way.
+    """The time until which the commit marker of a transaction's offsets may be delayed.
 
-    It is written after the end was acknowledged, as soon as the coordinator reaches the offsets
-    topic's leader (KIP-98; KIP-447 lets who asks wait for it), and before the same producer's next
-    transaction begins: what ends that shows it.
+    The coordinator writes the marker after it acknowledged the end of the transaction, as soon as
+    it reaches the leader of the offsets topic (KIP-98; with KIP-447 OffsetFetch can wait for it).
+    It writes it before the same producer's next transaction begins, so the end of that transaction
+    is a bound.
     """
 
     def __init__(self, commits: list[Row], faults: list[Row]) -> None:
@@ -203,7 +206,7 @@ class Markers:
                 self._next_end[client, session, txn] = end_times[after]
 
     def written_ns(self, row: Row) -> int:
-        """For a commit that was acknowledged in a transaction."""
+        """The time by which the marker of an acknowledged commit was written."""
         end_ns = int(max(row["complete_ns"], row["invoke_ns"]))
         after_ns = self._next_end.get((row["client"], row["session"], row["txn"]), FOREVER_NS)
         return max(end_ns, min(after_ns, propagated_ns(end_ns, self._faults)))
@@ -214,7 +217,8 @@ def _is_done(row: Row) -> bool:
 
 
 def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
-    """A repeated commit may take effect again later: an attempt of it may still be under way."""
+    """Adds a commit or fetch. A commit with retries may take effect again later: one of its
+    attempts may still be in flight."""
     done = _is_done(row)
     end_ns = max(row["complete_ns"], row["invoke_ns"]) if done else math.inf
     if done and row.get("txn") is not None:
@@ -223,7 +227,7 @@ def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
         if done:
             offset = None if row["offset"] == NOWHERE else row["offset"]
             position.reads.append(Op(row["invoke_ns"], end_ns, offset, is_read=True))
-            position.asked.append(row)
+            position.read_rows.append(row)
     elif row["outcome"] != "fail":
         position.in_transactions |= row["txn"] is not None
         position.writes.append(Op(row["invoke_ns"], end_ns, row["offset"]))
@@ -232,7 +236,7 @@ def _add(position: Position, table: str, row: Row, markers: Markers) -> None:
 
 
 def _contradicted_commits(position: Position) -> Iterator[tuple[str, Op, int | None]]:
-    """Kind, answer, and the commit that was acknowledged before it."""
+    """The kind, the answer, and the position that was acknowledged before it."""
     ends = sorted((op.complete_ns, _answer(op)) for op in position.writes if op.is_complete)
     highest = list(accumulate((value for _, value in ends), max))
     times = [end for end, _ in ends]
@@ -253,8 +257,8 @@ def _contradicted_commits(position: Position) -> Iterator[tuple[str, Op, int | N
 
 
 def undercut_position(writes: list[Op], read: Op) -> int | None:
-    """The highest position acknowledged before `read` and above its answer, when no commit since,
-    not even an unknown one, was as low as that answer."""
+    """The highest position that was acknowledged before `read` and is above its answer, if no
+    commit since then, acknowledged or unknown, was as low as that answer."""
     low = [op for op in writes if _answer(op) <= _answer(read)]
     low_ns = max((op.complete_ns for op in low if op.invoke_ns <= read.complete_ns), default=0)
     above = [

@@ -1,5 +1,5 @@
-"""Former coordinators of a group that may answer OffsetFetch because they have not yet learned that
-another broker coordinates."""
+"""Former coordinators of a group that may answer OffsetFetch because they have not learned of their
+successor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_CLIENTS, has_only
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Interval, acting_interval
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, nodes_of, targets_of
 from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
@@ -16,7 +16,8 @@ GRACE_NS = 10_000_000_000
 """The time after a change of leader, or after healing, in which the former leader may not know of
 the change."""
 SLACK_NS = 2_000_000_000
-"""A leadership ends by ZooKeeper's clock, a broker's life by the lab's."""
+"""The tolerance between ZooKeeper's clock, which times leaderships, and the lab's, which times
+kills."""
 
 
 def coordinating_partition(group: str, partitions: int) -> int:
@@ -52,53 +53,62 @@ class Coordinators:
         return history
 
     def may_be_former(self, group: str, begin_ns: int, end_ns: int) -> bool:
-        """Whether a former coordinator of `group` lived in this time and may not have known better.
+        """Whether a former coordinator of `group` was alive in this time and may not have known its
+        successor.
 
-        Where nothing is known of who coordinated, any cut link or pause leaves it open.
+        Without evidence of the coordinators, any cut link or pause makes it possible.
         """
-        asked = Stretch(begin_ns, end_ns + 1)
+        interval = Interval(begin_ns, end_ns + 1)
         if not self._spans:
-            return any(self._blinds(fault, None, asked) for fault in self._faults)
+            return any(self._isolates(fault, None, interval) for fault in self._faults)
         spans = self._spans[coordinating_partition(group, max(self._spans) + 1)]
-        leads = {s["leader"] for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)}
+        leads = {s["leader"] for s in spans if Interval(s["begin_ns"], s["end_ns"]).meets(interval)}
         for span in spans:
             former, ended_ns = span["leader"], span["end_ns"]
-            if ended_ns > end_ns or former in leads or former < 0 or self._was_dead(former, asked):
+            if (
+                ended_ns > end_ns
+                or former in leads
+                or former < 0
+                or self._was_dead(former, interval)
+            ):
                 continue
-            if self._was_dead(former, Stretch(ended_ns, ended_ns + SLACK_NS)):
-                continue  # who comes back was never in that office
-            heard_ns = ended_ns + GRACE_NS
-            if begin_ns < heard_ns or any(self._blinds(f, former, asked) for f in self._faults):
+            if self._was_dead(former, Interval(ended_ns, ended_ns + SLACK_NS)):
+                continue  # it died with its leadership, and restarts without it
+            informed_ns = ended_ns + GRACE_NS
+            if begin_ns < informed_ns or any(
+                self._isolates(f, former, interval) for f in self._faults
+            ):
                 return True
         return False
 
     def is_steady(self, group: str, begin_ns: int, end_ns: int) -> bool:
-        """Whether, for certain, one broker coordinated `group` all that time, and no fault kept
-        from its followers what it wrote."""
-        asked = Stretch(begin_ns - SLACK_NS, end_ns + SLACK_NS)
+        """Whether one broker certainly coordinated `group` all the time, and no fault delayed
+        replication to its followers."""
+        interval = Interval(begin_ns - SLACK_NS, end_ns + SLACK_NS)
         if not self._spans or any(
-            acting_stretch(fault).meets(asked) and not has_only(fault, OF_CLIENTS)
+            acting_interval(fault).meets(interval) and not has_only(fault, OF_CLIENTS)
             for fault in self._faults
         ):
             return False
         spans = self._spans[coordinating_partition(group, max(self._spans) + 1)]
-        met = [s for s in spans if Stretch(s["begin_ns"], s["end_ns"]).meets(asked)]
+        met = [s for s in spans if Interval(s["begin_ns"], s["end_ns"]).meets(interval)]
         return len({span["leader_epoch"] for span in met}) == 1
 
-    def _was_dead(self, broker: int, asked: Stretch) -> bool:
+    def _was_dead(self, broker: int, interval: Interval) -> bool:
         return any(
             has_only(fault, ENDS_NODES)
             and f"b{broker}" in targets_of(fault)
-            and acting_stretch(fault).begin_ns <= asked.begin_ns
-            and (fault["end_ns"] or acting_stretch(fault).end_ns) >= asked.end_ns
+            and acting_interval(fault).begin_ns <= interval.begin_ns
+            and (fault["end_ns"] or acting_interval(fault).end_ns) >= interval.end_ns
             for fault in self._faults
         )
 
-    def _blinds(self, fault: Row, broker: int | None, asked: Stretch) -> bool:
-        """Whether a fault other than its death could keep news from `broker` (None: from any)."""
-        window = acting_stretch(fault)
-        late = Stretch(window.begin_ns, window.end_ns + GRACE_NS)
-        if has_only(fault, ENDS_NODES) or not late.meets(asked):
+    def _isolates(self, fault: Row, broker: int | None, interval: Interval) -> bool:
+        """Whether a fault other than its death could keep metadata updates from `broker` (None: any
+        broker)."""
+        window = acting_interval(fault)
+        late = Interval(window.begin_ns, window.end_ns + GRACE_NS)
+        if has_only(fault, ENDS_NODES) or not late.meets(interval):
             return False
         ends = nodes_of(fault)
         is_of_metadata = any(end.startswith(("zk", "q")) for end in ends)

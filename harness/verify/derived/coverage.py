@@ -1,4 +1,4 @@
-"""Which offsets of a partition its logs and final passes cover, and the floors of the partition:
+"""The offsets of a partition that its logs and final passes cover, and the floors of the partition:
 below a floor no fault and no unclean election lost a record."""
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def floor_rows(
     harms: list[Harm],
     faults: list[Row],
 ) -> list[Row]:
-    """The rows of `floors` for a partition. `part` receives the lowest floors of the run."""
+    """The rows of `floors` for a partition. Sets the columns of `part` that describe losses in the
+    whole run."""
     leader = next((row for row in logs if row["broker"] == part["final_leader"]), None)
     starts = _unmoved_starts(leader) if leader else {}
     ended_epochs = lost_epochs(spans, starts) if leader else []
@@ -51,8 +52,9 @@ def floor_rows(
 def propagated_ns(at_ns: int, faults: list[Row]) -> int:
     """The time from which former leaders and readers must see the effects of an event at `at_ns`.
 
-    That is `GRACE_NS` later, and at least `GRACE_NS` after the end of each fault that is active
-    meanwhile, except faults that only end nodes: these delay no news to live nodes."""
+    That is `GRACE_NS` later, and at least `GRACE_NS` after the end of each fault that is active in
+    between. Faults that only stop nodes are excepted: they delay no update to live nodes.
+    """
     seen_ns = at_ns + GRACE_NS
     for fault in sorted(faults, key=lambda fault: int(fault["begin_ns"])):
         end_ns = fault["healed_ns"] or fault["end_ns"] or FOREVER_NS
@@ -63,7 +65,7 @@ def propagated_ns(at_ns: int, faults: list[Row]) -> int:
 
 
 def cover_rows(p: int, logs: list[Row], passes: list[tuple[int, Row]]) -> list[Row]:
-    """Disjoint ranges of offsets, each with the number of logs and the final passes (one bit each)
+    """Disjoint ranges of offsets. Each has the number of logs, and the bits of the final passes,
     that cover it."""
     ranges = [(row["log_start"] or 0, row["log_end"] or 0, 1, 0, 0) for row in logs]
     for bit, row in passes:
@@ -92,8 +94,8 @@ def read_ranges(p: int, passes: list[Row]) -> list[Row]:
 
 
 def log_rows(p: int, spans: list[Span], logs: list[Row]) -> list[Row]:
-    """Start and end of each log, whether its broker is in the final ISR, and whether the log has
-    its leader epochs."""
+    """Start and end of each log, whether its broker is in the final ISR, and whether its leader
+    epochs are known."""
     final_isr = next((span.isr for span in reversed(spans) if span.leader >= 0), ())
     names = ("broker", "log_start", "log_end", "high_watermark", "recovery_point")
     return [
@@ -121,8 +123,9 @@ def _epoch_starts(row: Row) -> dict[int, int]:
 def _unmoved_starts(row: Row) -> dict[int, int]:
     """The start offset of each epoch; 0 for an epoch that may have begun below the log's start.
 
-    A deletion of records moves the start of the epoch at the new log start to that offset, and
-    removes all earlier epochs."""
+    DeleteRecords moves the start of the epoch at the new log start to that offset, and removes all
+    earlier epochs.
+    """
     start = row["log_start"] or 0
     return {epoch: at if at > start else 0 for epoch, at in _epoch_starts(row).items()}
 

@@ -1,9 +1,9 @@
-"""Anomalies of isolation as cycles of dependencies: rows of the tables `cycles` and `graph`.
+"""Isolation anomalies as cycles of dependencies: rows of the tables `cycles` and `graph`.
 
 A cycle of `ww` edges is G0, one of `wr` edges G1c, one with a single `rw` edge G-single, and one
-with several G2-item. Two transactions form a cycle by their positions in single partitions, too:
-a lost update, an intermediate read (G1b) and a fractured read. With the order in time (`rt`: the
-commit of one was acknowledged before the other began) a cycle of reads is `g1c realtime`.
+with several G2-item. Two transactions also form a cycle by their positions in single partitions: a
+lost update, an intermediate read (G1b) and a fractured read. A cycle of reads and real-time order
+(`rt`: the commit of one transaction was acknowledged before the other began) is `g1c realtime`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from urteil.harness.verify.derived.digraph import (
 from urteil.harness.verify.evidence import Row
 
 TRIED = 4_000
-"""So many `rw` edges are tried for a path back, in the order of their transactions."""
+"""The maximum number of `rw` edges for which a path back is searched, in the order of their
+transactions."""
 REPORTED = 500
-"""So many anomalies of a kind are reported at most."""
+"""The maximum number of reported anomalies of a kind."""
 VISITED = 100_000
-"""The search for the paths of read skews ends at so many visits of transactions."""
+"""The search for the paths of read skews ends after this number of visits of transactions."""
 COMPARED = 1_000_000
-"""So many partitions of pairs of transactions are compared at most."""
+"""The maximum number of compared partitions over all pairs of transactions."""
 SHOWN = 40
-"""A longer cycle is shown by its first and last transactions."""
+"""The text of a longer cycle contains only its first and last transactions."""
 ORDER = "rt"
 EDGES = {
     "g0": ("ww",),
@@ -54,12 +55,13 @@ EDGES = {
     "g_single": ("wr", "early", "ww"),
     "g2_item": ("wr", "early", "ww", "rw"),
 }
-"""The edges of a kind of cycle. Between two transactions the first that there is counts."""
+"""The edges of each kind of cycle. Where two transactions have edges of several kinds, the first
+kind in this order counts."""
 MISSED = ("g_single", "g2_item")
 """Kinds whose first edge is an `rw` edge."""
 
 Step = tuple[str, Place | None]
-"""An edge of a cycle: its kind, and the place that shows it."""
+"""An edge of a cycle: its kind, and the log position that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Cycle:
     """Transactions in order, the first one repeated at the end, and the edges between them."""
 
     kind: str
-    way: Sequence[Node]
+    route: Sequence[Node]
     place: Place
     steps: Sequence[Step]
 
@@ -78,18 +80,18 @@ def cycle_rows(
     numbers: Mapping[tuple[str, int], int],
     names: Mapping[int, str],
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of `cycles`, and of `graph`: how many edges of each kind there are. `numbers` gives each
-    partition its number, `names` each number the partition's name."""
-    alive = {transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
-    if not alive:
+    """Rows of `cycles` and of `graph`, which counts the edges of each kind. `numbers` maps each
+    partition to its number, `names` each number to the partition's name."""
+    by_txn = {transaction_of(txn): txn for txn in txns if txn["fate"] != "aborted"}
+    if not by_txn:
         return [], []
-    order = [alive[txn] for txn in sorted(alive)]
+    order = [by_txn[txn] for txn in sorted(by_txn)]
     history = read_history(run_dir, order, numbers)
     edges = [{"kind": kind, "edges": len(getattr(history.graph, kind))} for kind in KINDS]
     described: dict[tuple[Node, ...], Row] = {}
     rows = []
     for cycle in _anomalies(history, order):
-        nodes = tuple(cycle.way)
+        nodes = tuple(cycle.route)
         if nodes not in described:
             described[nodes] = _description([order[node] for node in nodes])
         p, off = cycle.place
@@ -100,27 +102,31 @@ def cycle_rows(
 
 def _anomalies(history: History, txns: Sequence[Row]) -> Iterator[Cycle]:
     graph = history.graph
-    for kind, way, place in _cycles(_edges_against_time(graph, txns)):
-        yield Cycle(kind, way, place, [*_steps(graph, kind, way)])
+    for kind, route, place in _cycles(_edges_against_time(graph, txns)):
+        yield Cycle(kind, route, place, [*_steps(graph, kind, route)])
     yield from _reads_against_time(graph.wr, txns)
     yield from _lost_updates(history)
     yield from _partial_reads(history)
 
 
-def _steps(graph: Graph, cycle_kind: str, way: Sequence[Node]) -> Iterator[Step]:
+def _steps(graph: Graph, cycle_kind: str, route: Sequence[Node]) -> Iterator[Step]:
     """The edges between the transactions of a cycle."""
-    for n, edge in enumerate(pairwise(way)):
+    for n, edge in enumerate(pairwise(route)):
         kinds = ("rw",) if n == 0 and cycle_kind in MISSED else EDGES[cycle_kind]
         kind = next(kind for kind in kinds if edge in getattr(graph, kind))
         yield kind, getattr(graph, kind)[edge]
 
 
 def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
-    """Kind, transactions in order, and a place: one cycle for each component of several, for
-    `g_single` one for each edge that closes it. An edge is on a cycle only within a component of
-    all edges together: the others are left out first."""
-    graph = _knots(graph)
-    inner = _knots(Graph(ww=graph.ww, early=graph.early, wr=graph.wr)) if graph.rw else graph
+    """Kind, transactions in order, and log position: one cycle for each strongly connected
+    component, and for `g_single` one for each closing edge. Only edges within a component of all
+    edges can be part of a cycle, so the others are dropped first."""
+    graph = _within_components(graph)
+    inner = (
+        _within_components(Graph(ww=graph.ww, early=graph.early, wr=graph.wr))
+        if graph.rw
+        else graph
+    )
     read = inner.early | inner.wr
     for kind, edges, closing in (
         ("g0", inner.ww, inner.ww),
@@ -136,31 +142,31 @@ def _cycles(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
             number = component[left]
             if number == component[right] and number not in reported:
                 reported.add(number)
-                way = [right, left]
+                route = [right, left]
                 if left not in after[right]:
-                    way, _ = path(after, right, left, component, number.__eq__)
-                yield kind, [left, *way], closing[left, right]
+                    route, _ = path(after, right, left, component, number.__eq__)
+                yield kind, [left, *route], closing[left, right]
     yield from _read_skews(graph)
 
 
 def _edges_against_time(graph: Graph, txns: Sequence[Row]) -> Graph:
-    """The edges among transactions that an edge against their order in time spans."""
+    """The edges within intervals of transactions that an edge against their order in time spans."""
     in_time = sorted(range(len(txns)), key=lambda node: int(txns[node]["begin_ns"]))
     return _within(graph, intervals(_all_edges(graph), in_time))
 
 
-def _knots(graph: Graph) -> Graph:
-    """The edges within a strongly connected component of all of them together."""
+def _within_components(graph: Graph) -> Graph:
+    """The edges within a strongly connected component of all edges together."""
     return _within(graph, components(successors(_all_edges(graph))))
 
 
 def _all_edges(graph: Graph) -> Iterator[Edge]:
-    """The edges of every kind; one of several kinds comes several times."""
+    """The edges of every kind; an edge of several kinds is repeated."""
     return chain(graph.ww, graph.early, graph.wr, graph.rw)
 
 
 def _within(graph: Graph, part: Mapping[Node, int] | Sequence[int]) -> Graph:
-    """The edges both of whose nodes are in the same part."""
+    """The edges whose two nodes have the same number in `part`."""
     return Graph(
         **{
             kind: {
@@ -174,11 +180,12 @@ def _within(graph: Graph, part: Mapping[Node, int] | Sequence[int]) -> Graph:
 
 
 def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
-    """An edge that one path without another `rw` edge closes is `g_single`. Of the others, which
-    lie on a cycle as all edges here do, one for each component of all edges is `g2_item`.
+    """`g_single`: an edge that a path without another `rw` edge closes. `g2_item`: one cycle for
+    each component that has other edges.
 
-    One pass over the graph finds the edges that close a cycle; the shortest paths are searched
-    as long as `VISITED` permits."""
+    One pass over the graph finds the edges that close a cycle. The search for the shortest paths
+    ends after `VISITED` visits.
+    """
     tried = sorted(graph.rw)[:TRIED]
     if not tried:
         return
@@ -191,9 +198,9 @@ def _read_skews(graph: Graph) -> Iterator[tuple[str, list[Node], Place]]:
         if not leads.get(right, 0) & bit:
             others.append((left, right))
         elif reported < REPORTED and visited <= VISITED:
-            way, seen = path(after, right, left, leads, bit.__and__)
+            route, seen = path(after, right, left, leads, bit.__and__)
             reported, visited = reported + 1, visited + seen
-            yield "g_single", [left, *way], graph.rw[left, right]
+            yield "g_single", [left, *route], graph.rw[left, right]
     yield from _write_skews(graph, others)
 
 
@@ -207,17 +214,18 @@ def _write_skews(graph: Graph, edges: Sequence[Edge]) -> Iterator[tuple[str, lis
         number = component[left]
         if number not in reported and len(reported) < REPORTED:
             reported.add(number)
-            way, _ = path(after, right, left, component, number.__eq__)
-            yield "g2_item", [left, *way], graph.rw[left, right]
+            route, _ = path(after, right, left, component, number.__eq__)
+            yield "g2_item", [left, *route], graph.rw[left, right]
 
 
 def _reads_against_time(reads: Mapping[Edge, Place], txns: Sequence[Row]) -> Iterator[Cycle]:
     """Cycles of reads of committed records and the order in time.
 
-    A transaction requests its commit after it began and before that is acknowledged. So along both
-    kinds of edges commits are requested later and later, and only a read of what was not requested
-    to commit closes a cycle. The order in time goes over a chain of moments: a transaction leads to
-    the moment of its end, each moment to the next one, and one to the transactions that begin then.
+    A transaction requests its commit after it began and before the commit is acknowledged. So along
+    both kinds of edges commits are requested later and later, and only a read of a transaction that
+    had not requested its commit closes a cycle. The order in time is a chain of moments: a
+    transaction leads to the moment of its end, each moment to the next one, and each moment to the
+    transactions that begin then.
     """
 
     def commit_ns(node: Node) -> int:
@@ -239,15 +247,15 @@ def _reads_against_time(reads: Mapping[Edge, Place], txns: Sequence[Row]) -> Ite
         is_closed = number == component[right] and by_reads[left] != by_reads[right]
         if is_closed and number not in reported:
             reported.add(number)
-            way, _ = path(after, right, left, component, number.__eq__)
-            nodes = [left, *(node for node in way if node < len(txns))]
+            route, _ = path(after, right, left, component, number.__eq__)
+            nodes = [left, *(node for node in route if node < len(txns))]
             steps = [("wr", inner[e]) if e in inner else (ORDER, None) for e in pairwise(nodes)]
             yield Cycle("g1c realtime", nodes, inner[left, right], steps)
 
 
 def _moments(txns: Sequence[Row], nodes: Sequence[Node]) -> Iterator[Edge]:
     """Edges over moments that lead from each committed transaction to those that began after its
-    end. The moments are nodes behind those of all transactions."""
+    end. The numbers of moments follow those of all transactions."""
     events = [(int(txns[node]["begin_ns"]), 0, node) for node in nodes]
     events += [
         (int(txns[node]["end_ns"]), 1, node)
@@ -265,8 +273,8 @@ def _moments(txns: Sequence[Row], nodes: Sequence[Node]) -> Iterator[Edge]:
 
 
 def _lost_updates(history: History) -> Iterator[Cycle]:
-    """One for a partition that a transaction read up to a position, and appended to behind a record
-    of another one that it had not read."""
+    """Lost updates: a transaction read a partition up to a position, and appended to it after a
+    record of another transaction that it had not read."""
     own_last = {
         (node, p): offset
         for p, writes in history.writes.items()
@@ -289,7 +297,7 @@ def _lost_updates(history: History) -> Iterator[Cycle]:
 def _first_of_others(
     writes: Sequence[tuple[int, Node]], last: int, own: Node
 ) -> tuple[int, Node] | None:
-    """The first record behind an offset that another transaction wrote."""
+    """The first record after an offset that another transaction wrote."""
     for n in range(bisect_right(writes, last, key=itemgetter(0)), len(writes)):
         if writes[n][1] != own:
             return writes[n]
@@ -297,8 +305,9 @@ def _first_of_others(
 
 
 def _partial_reads(history: History) -> Iterator[Cycle]:
-    """Pairs of which the second read a record of the first, and in one partition stands before
-    another record of it: `g1b` if it has passed a record there, else `fractured`."""
+    """Pairs of transactions: the second read a record of the first, and its position in one
+    partition is before another record of the first. `g1b` if it has read a record of the first
+    there, else `fractured`."""
     written = _extents(history)
     positions: dict[Node, dict[int, int]] = defaultdict(dict)
     for (node, p), last in history.read.items():
@@ -334,7 +343,8 @@ def _extents(history: History) -> dict[Node, dict[int, tuple[int, int]]]:
 
 
 def _description(cycle: list[Row]) -> Row:
-    """Extent and text of a cycle of transactions; the first of them is the last one, too."""
+    """The begin, end and text of a cycle of transactions; the first transaction is also the
+    last."""
     return {
         "at_ns": min([txn["begin_ns"] for txn in cycle]),
         "until_ns": max([txn["end_ns"] or txn["begin_ns"] for txn in cycle]),
@@ -352,7 +362,7 @@ def _shortened_names(cycle: list[Row]) -> list[str]:
 
 
 def _steps_text(steps: Sequence[Step], names: Mapping[int, str]) -> str:
-    """Kind and place of each edge; none of a cycle whose names are shortened."""
+    """Kind and log position of each edge; empty for a cycle whose names are shortened."""
     if len(steps) >= SHOWN:
         return ""
     return ", ".join(

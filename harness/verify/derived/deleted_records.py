@@ -1,4 +1,5 @@
-"""What DeleteRecords requested for a partition, and which low watermark it answered."""
+"""The offsets that DeleteRecords requests named for a partition, and the low watermarks that they
+returned."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import TopicFact
 from urteil.harness.verify.derived.fault_effects import OF_DISKS, has_any
-from urteil.harness.verify.derived.impact import BROKER, acting_stretch
+from urteil.harness.verify.derived.impact import BROKER, acting_interval
 from urteil.harness.verify.derived.retention_promises import trims
 from urteil.harness.verify.evidence import Row, targets_of
 
@@ -21,8 +22,8 @@ ENDS_BROKERS = OF_DISKS | {
     Effect.UNPLUGS_NODES,
     Effect.EXHAUSTS_DESCRIPTORS,
 }
-"""Effects by which a broker may end, and what it remembers of its logs' starts with it; a broker
-that shuts down writes them down."""
+"""Effects by which a broker may end without writing its log starts to disk; a broker that shuts
+down writes them."""
 
 
 def deletions(
@@ -30,26 +31,26 @@ def deletions(
 ) -> Row:
     """Columns of the derived table `partitions`.
 
-    `cut_end`: up to where an administrator may have deleted, null where that is not known, or where
-    somebody changed how long records stay. `deleted_to`: what was said to be gone, by `deleted_ns`;
-    null where nothing was, and where all replicas were ended since: a log's start is written to
-    disk once a minute.
+    `cut_end` is the highest offset up to which administrators may have deleted records. It is null
+    where it is not known, and where an administrator changed retention. `deleted_to` is the highest
+    low watermark that a response named, received at `deleted_ns`. It is null without such a
+    response, and where all replicas ended later: brokers write log starts to disk once a minute.
     """
-    about = [op for op in ops if trims(op, topic)]
-    asked = [_offset(op, "offsets", partition) for op in about]
-    done = [
+    trimming = [op for op in ops if trims(op, topic)]
+    requested = [_offset(op, "offsets", partition) for op in trimming]
+    acknowledged = [
         (offset, op["complete_ns"])
-        for op in about
+        for op in trimming
         if op["outcome"] == "ok" and op["act"] == ACT
         and (offset := _offset(op, "low_watermarks", partition)) is not None
     ]  # fmt: skip
-    deletion: tuple[int | None, int | None] = max(done, default=(None, None))
+    deletion: tuple[int | None, int | None] = max(acknowledged, default=(None, None))
     replicas = 0 if topic is None else topic.replication_factor
     if deletion[1] is not None and len(set(_ended_brokers(faults, deletion[1]))) >= replicas:
         deletion = (None, None)
-    known = [offset for offset in asked if offset is not None]
+    known = [offset for offset in requested if offset is not None]
     return {
-        "cut_end": max(known) if known and len(known) == len(asked) else None,
+        "cut_end": max(known) if known and len(known) == len(requested) else None,
         "deleted_to": deletion[0],
         "deleted_ns": deletion[1],
     }
@@ -63,7 +64,7 @@ def _offset(op: Row, name: str, partition: int) -> int | None:
 
 
 def _ended_brokers(faults: Iterable[Row], since_ns: int) -> Iterator[str]:
-    """Brokers that may have been ended since then."""
+    """Brokers that a fault may have ended after `since_ns`."""
     for fault in faults:
-        if has_any(fault, ENDS_BROKERS) and acting_stretch(fault).end_ns > since_ns:
+        if has_any(fault, ENDS_BROKERS) and acting_interval(fault).end_ns > since_ns:
             yield from filter(BROKER.fullmatch, targets_of(fault))

@@ -2,13 +2,13 @@
 
 There are three kinds of edges, reduced to the next neighbour:
 - `ww`: the next record of another transaction in a partition.
-- `wr`: a transaction read what another one wrote. It is `early` if the reader reads uncommitted
-  records: the other transaction may have committed later.
-- `rw`: the first record of another transaction behind the last one that a transaction read.
+- `wr`: a transaction read a record that another one wrote. It is `early` if the reader reads
+  uncommitted records: the other transaction may have committed later.
+- `rw`: the first record of another transaction after the last one that a transaction read.
 
-A record whose send has no offset, or no known outcome, lies where readers received it. Aborted
-transactions are left out. Source: Adya, Liskov, O'Neil, Generalized Isolation Level Definitions
-(2000).
+A record whose send has no offset, or an unknown outcome, is placed where readers received it.
+Aborted transactions are left out. Source: Adya, Liskov, O'Neil, Generalized Isolation Level
+Definitions (2000).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.part_cache import once_a_version_of_any_size
 
 Txn = tuple[str, int, int]
-"""Client, session, number. A node of the graph is its place among all sorted transactions."""
+"""Client, session and number. A node of the graph is the transaction's index in the sorted list."""
 Place = tuple[int, int]
 """Partition number and offset."""
 UNCOMMITTED = "read_uncommitted"
@@ -40,7 +40,7 @@ KINDS = ("ww", "wr", "early", "rw")
 
 @dataclass(slots=True)
 class Graph:
-    """Edges by kind: from, to, and a place in a log that shows the edge."""
+    """Edges by kind: from, to, and a log position that shows the edge."""
 
     ww: dict[Edge, Place] = field(default_factory=dict)
     early: dict[Edge, Place] = field(default_factory=dict)
@@ -66,21 +66,23 @@ def transaction_of(row: Row) -> Txn:
 def read_history(
     run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]
 ) -> History:
-    """The history of these transactions; `numbers` gives each partition its number."""
+    """The history of these transactions; `numbers` maps each partition to its number."""
     nodes = {transaction_of(txn): node for node, txn in enumerate(txns)}
     writes: dict[int, list[tuple[int, Node]]] = defaultdict(list)
-    wrote: dict[str, Node] = {}
+    writer_of: dict[str, Node] = {}
     unplaced: dict[str, Node] = {}
     for txn, partition, offset, value_id, outcome in transaction_rows(run_dir, "sends", "outcome"):
         node = nodes.get(txn)
         if node is not None and outcome != "fail":
-            wrote[value_id] = node
+            writer_of[value_id] = node
             if outcome != "ok" or offset is None:
                 unplaced[value_id] = node
             elif partition in numbers:
                 writes[numbers[partition]].append((offset, node))
-    hasty = _uncommitted_sessions(run_dir)
-    for value_id, (partition, offset) in _places(run_dir, unplaced, txns, hasty).items():
+    uncommitted_readers = _uncommitted_sessions(run_dir)
+    for value_id, (partition, offset) in _places(
+        run_dir, unplaced, txns, uncommitted_readers
+    ).items():
         if partition in numbers:
             writes[numbers[partition]].append((offset, unplaced[value_id]))
     graph, read = Graph(), dict[tuple[Node, int], int]()
@@ -96,9 +98,11 @@ def read_history(
         p = numbers[partition]
         if offset >= read.get((reader, p), -1):
             read[reader, p] = offset
-        writer = wrote.get(value_id)
+        writer = writer_of.get(value_id)
         if writer is not None and writer != reader:
-            seen = graph.early if hasty and txn[:2] in hasty else graph.wr
+            seen = (
+                graph.early if uncommitted_readers and txn[:2] in uncommitted_readers else graph.wr
+            )
             seen.setdefault((writer, reader), (p, offset))
     _add_reads_before_writes(graph, writes, read)
     return History(graph, writes, read)
@@ -108,10 +112,11 @@ def _places(
     run_dir: Path,
     unplaced: Mapping[str, Node],
     txns: Sequence[Row],
-    hasty: Set[tuple[str, int]],
+    uncommitted_readers: Set[tuple[str, int]],
 ) -> dict[str, tuple[tuple[str, int], int]]:
-    """Partition and first offset at which readers received these values. Of a transaction of
-    unknown end, a reader of uncommitted records may have received what was aborted later."""
+    """The partition and first offset at which readers received each of these values. For
+    transactions of unknown outcome, reads of uncommitted records do not count: the transaction may
+    have been aborted later."""
     places: dict[str, tuple[tuple[str, int], int]] = {}
     if not unplaced:
         return places
@@ -126,14 +131,14 @@ def _places(
                 if offset is None:
                     continue
                 fate = txns[unplaced[value_id]]["fate"]
-                if fate == "committed" or (client, session) not in hasty:
+                if fate == "committed" or (client, session) not in uncommitted_readers:
                     place = (topic, number), offset
                     places[value_id] = min(place, places.get(value_id, place))
     return places
 
 
 def _uncommitted_sessions(run_dir: Path) -> set[tuple[str, int]]:
-    """Sessions that say that they read uncommitted records."""
+    """Sessions whose isolation level is read_uncommitted."""
     rows = evidence.rows(run_dir, "clients")
     return {(row["client"], row["session"]) for row in rows if row["isolation"] == UNCOMMITTED}
 
@@ -159,7 +164,7 @@ def _add_reads_before_writes(
 def transaction_rows(run_dir: Path, table: str, *more: str) -> Iterator[tuple[Any, ...]]:
     """Transaction, partition, offset, value and `more` of the rows within transactions.
 
-    Read piece by piece: memory does not follow a part's length.
+    Reads the table in batches, so that memory does not grow with the length of a file.
     """
     columns = ["client", "session", "txn", "topic_id", "partition", "offset", "value_id", *more]
     for part in evidence.files(run_dir, table):

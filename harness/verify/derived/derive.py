@@ -1,8 +1,8 @@
-"""Derives the small tables from the small evidence, once, for every check and engine.
+"""Computes the derived tables from the small evidence, once for every check and engine.
 
-Ranges, ISRs and epochs are JSON texts in the evidence, which engines parse differently; here they
-become plain columns. Cost follows partitions, epochs, passes and faults, not the load. Flags are 0
-or 1, so that both engines can sum them.
+Ranges, ISRs and epochs are JSON texts in the evidence, which engines parse differently. Derived
+tables hold them in plain columns. The cost grows with partitions, epochs, passes and faults, not
+with the load. Flags are 0 or 1, so that both engines can sum them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
 from urteil.harness.verify.derived.broker_views import (
     answer_rows,
-    since_made,
+    since_creation,
     view_rows,
     without_late_isr,
 )
@@ -55,9 +55,9 @@ from urteil.harness.verify.derived.shortened_retention import shortened_columns
 from urteil.harness.verify.derived.small_evidence import (
     Key,
     SmallEvidence,
-    assigned_ever,
-    assigned_last,
-    assigned_least,
+    ever_assigned,
+    fewest_assigned,
+    last_assigned,
     never_leading_replicas,
     read,
     sort_passes,
@@ -68,7 +68,11 @@ from urteil.harness.verify.derived.static_rejoins import rejoin_rows
 from urteil.harness.verify.derived.tables import DERIVED, Derived
 from urteil.harness.verify.derived.takeovers import takeover_rows
 from urteil.harness.verify.derived.topic_changes import killed_clients, lowest_min_isr
-from urteil.harness.verify.derived.transactions import over_ns, stand_rows, txn_rows
+from urteil.harness.verify.derived.transactions import (
+    group_position_rows,
+    transactions_over_ns,
+    txn_rows,
+)
 from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_rows
 from urteil.harness.verify.derived.writable_intervals import writable_rows
 from urteil.harness.verify.evidence import Row
@@ -76,15 +80,15 @@ from urteil.harness.verify.expected_outputs import expected_sql
 from urteil.harness.verify.limits import FOREVER_NS
 
 MASK_BITS = 60
-"""The most final passes of one partition that are distinguished; the others prove nothing."""
+"""The maximum number of final passes of a partition that count as proof; each has one bit."""
 
 
 def derive(
     run_dir: Path, scenario: Scenario, facts: RunFacts, damaged: frozenset[str] = frozenset()
 ) -> Derived:
-    """Read the small evidence of `run_dir` and derive everything that checks share.
+    """Reads the small evidence of `run_dir` and computes everything that checks share.
 
-    `damaged` are clients whose journal is not whole: their passes prove nothing.
+    `damaged` are the clients whose journals are incomplete. Their passes prove nothing.
     """
     small = read(run_dir, facts)
     derived = Derived(
@@ -100,12 +104,12 @@ def derive(
         },
     )
     derived.tables["answers"] = answer_rows(run_dir, small.numbers)
-    short: set[str] = set()
-    for place in _places(small, damaged, derived.tables["answers"]):
-        short |= {f"{row['topic']}-{row['partition']}" for row in place.stopped}
-        derived.unasked += place.never_leading_replicas()
-        _add_place(derived.tables, place, small, run_dir, scenario, facts)
-    derived.short = sorted(short)
+    stopped_passes: set[str] = set()
+    for partition in _partition_evidence(small, damaged, derived.tables["answers"]):
+        stopped_passes |= {f"{row['topic']}-{row['partition']}" for row in partition.stopped_passes}
+        derived.never_leading += partition.never_leading_replicas()
+        _add_partition(derived.tables, partition, small, run_dir, scenario, facts)
+    derived.stopped_passes = sorted(stopped_passes)
     _add_clients(derived.tables, run_dir, small, scenario, facts)
     _add_settings(derived.tables, small, scenario)
     derived.tables["undisturbed_intervals"] = undisturbed_rows(run_dir, small, scenario, facts)
@@ -133,109 +137,121 @@ def derive(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """One partition with all that is known of it; `whole` are its complete final passes, `ever` all
-    replicas it had, `least` how many they were at least, `begins` the offsets at which it begins,
-    as readers received them."""
+class _PartitionEvidence:
+    """The evidence about one partition.
+
+    `last_replicas` is its last assignment, `all_replicas` every replica that it ever had, and
+    `fewest_replicas` the size of its smallest assignment. `log_starts` are the log starts that
+    brokers returned.
+    """
 
     key: Key
     p: int
     topic: TopicFact | None
     spans: list[Span]
     logs: list[Row]
-    whole: list[Row]
-    stopped: list[Row]
-    assigned: set[int]
-    ever: set[int]
-    least: int | None
-    begins: set[int]
+    complete_passes: list[Row]
+    stopped_passes: list[Row]
+    last_replicas: set[int]
+    all_replicas: set[int]
+    fewest_replicas: int | None
+    log_starts: set[int]
 
     @property
     def final_passes(self) -> list[tuple[int, Row]]:
-        """Each final pass that counts as proof, with its bit."""
-        return [(1 << index, row) for index, row in enumerate(self.whole[:MASK_BITS])]
+        """The final passes that count as proof, each with its bit."""
+        return [(1 << index, row) for index, row in enumerate(self.complete_passes[:MASK_BITS])]
 
     def never_leading_replicas(self) -> list[str]:
-        """Replicas that led no final pass."""
         return (
             []
             if self.topic is None
-            else never_leading_replicas(self.topic, self.key[1], self.logs, self.whole)
+            else never_leading_replicas(self.topic, self.key[1], self.logs, self.complete_passes)
         )
 
 
-def _places(small: SmallEvidence, damaged: frozenset[str], answered: list[Row]) -> Iterator[_Place]:
-    begins: dict[int, set[int]] = defaultdict(set)
-    for row in answered:
+def _partition_evidence(
+    small: SmallEvidence, damaged: frozenset[str], answers: list[Row]
+) -> Iterator[_PartitionEvidence]:
+    log_starts: dict[int, set[int]] = defaultdict(set)
+    for row in answers:
         if row["kind"] == "earliest" and row["offset"] is not None:
-            begins[row["p"]].add(row["offset"])
-    assigned, ever = assigned_last(small.states), assigned_ever(small.states)
-    least = assigned_least(small.states)
+            log_starts[row["p"]].add(row["offset"])
+    last_replicas, all_replicas = last_assigned(small.states), ever_assigned(small.states)
+    fewest_replicas = fewest_assigned(small.states)
     for key, p in small.numbers.items():
-        whole, stopped = sort_passes(small.passes.get(p, []), damaged)
-        yield _Place(key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
-                     logs=small.logs.get(p, []), whole=whole, stopped=stopped,
-                     assigned=assigned.get(key, set()), ever=ever.get(key, set()),
-                     least=least.get(key), begins=begins[p])  # fmt: skip
+        complete, stopped = sort_passes(small.passes.get(p, []), damaged)
+        yield _PartitionEvidence(
+            key=key, p=p, topic=small.topics.get(key[0]), spans=small.spans.get(p, []),
+            logs=small.logs.get(p, []), complete_passes=complete, stopped_passes=stopped,
+            last_replicas=last_replicas.get(key, set()),
+            all_replicas=all_replicas.get(key, set()),
+            fewest_replicas=fewest_replicas.get(key), log_starts=log_starts[p],
+        )  # fmt: skip
 
 
-def _add_place(
+def _add_partition(
     tables: dict[str, list[Row]],
-    place: _Place,
+    partition: _PartitionEvidence,
     small: SmallEvidence,
     run_dir: Path,
     scenario: Scenario,
     facts: RunFacts,
 ) -> None:
-    """A partition's row of `partitions`, and its rows of the other tables by partition."""
-    part = _part(tables, place, small, run_dir, scenario, facts)
+    """Adds the partition's row of `partitions`, and its rows of the other tables by partition."""
+    part = _part(tables, partition, small, run_dir, scenario, facts)
     tables["partitions"].append(part)
     tables["pass_bits"] += [
-        {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": place.p}
+        {"client": row["client"], "session": row["session"], "pass": row["pass"], "p": partition.p}
         | {"bit": bit}
-        for bit, row in place.final_passes
+        for bit, row in partition.final_passes
     ]
-    tables["cover"] += cover_rows(place.p, place.logs, place.final_passes)
-    tables["read_ranges"] += [] if part["has_log"] else read_ranges(place.p, place.whole)
-    topic, own = part["topic"], min(part["min_isr"], place.least or part["min_isr"])
+    tables["cover"] += cover_rows(partition.p, partition.logs, partition.final_passes)
+    tables["read_ranges"] += (
+        [] if part["has_log"] else read_ranges(partition.p, partition.complete_passes)
+    )
+    topic = part["topic"]
+    topic_min_isr = min(part["min_isr"], partition.fewest_replicas or part["min_isr"])
     tables["state_spans"] += [
         span.row()
         | {
-            "p": place.p,
+            "p": partition.p,
             "uninformed_ns": uninformed_ns(span, small.faults),
-            "foreign_isr": span.foreign_isr_members(place.ever),
-            "min_isr": lowest_min_isr(small.ops, small.faults, topic, own, span.begin_ns),
+            "foreign_isr": span.foreign_isr_members(partition.all_replicas),
+            "min_isr": lowest_min_isr(small.ops, small.faults, topic, topic_min_isr, span.begin_ns),
         }
-        for span in place.spans
+        for span in partition.spans
     ]
-    tables["logs_p"] += log_rows(place.p, place.spans, place.logs)
-    tables["epochs"] += epoch_rows(place.p, place.logs)
+    tables["logs_p"] += log_rows(partition.p, partition.spans, partition.logs)
+    tables["epochs"] += epoch_rows(partition.p, partition.logs)
 
 
 def _part(
     tables: dict[str, list[Row]],
-    place: _Place,
+    partition: _PartitionEvidence,
     small: SmallEvidence,
     run_dir: Path,
     scenario: Scenario,
     facts: RunFacts,
 ) -> Row:
     part = part_row(
-        place.key, place.p, place.topic, scenario, place.spans, place.logs, place.whole,
-        place.assigned,
+        partition.key, partition.p, partition.topic, scenario, partition.spans, partition.logs,
+        partition.complete_passes, partition.last_replicas,
     )  # fmt: skip
-    part |= {"gone": int(place.key in small.gone)} | administrators_changes(part, small.ops)
-    hurt = harms(small.faults, part["topic"], place.key[1])
-    tables["floors"] += floor_rows(run_dir, part, place.spans, place.logs, hurt, small.faults)
-    part |= retention_columns(place.topic, scenario, facts, small.faults, small.ops)
-    part["flushed_ns"] = flushed_ns(place.spans, hurt, part.pop("flush_ns"))
-    part |= shortened_columns(place.topic, small.ops, small.faults, part["ends_ns"])
-    part |= deletions(small.ops, small.faults, place.topic, place.key[1])
-    part |= segments(place.logs, part["final_leader"])
-    part["reads_are_log"] |= int(part["in_run"] and small.read_stands(facts))
-    part |= late_pass_begin(part, place.logs, place.whole, place.begins)
+    part |= {"gone": int(partition.key in small.deleted)} | administrators_changes(part, small.ops)
+    partition_harms = harms(small.faults, part["topic"], partition.key[1])
+    tables["floors"] += floor_rows(
+        run_dir, part, partition.spans, partition.logs, partition_harms, small.faults
+    )
+    part |= retention_columns(partition.topic, scenario, facts, small.faults, small.ops)
+    part["flushed_ns"] = flushed_ns(partition.spans, partition_harms, part.pop("flush_ns"))
+    part |= shortened_columns(partition.topic, small.ops, small.faults, part["ends_ns"])
+    part |= deletions(small.ops, small.faults, partition.topic, partition.key[1])
+    part |= segments(partition.logs, part["final_leader"])
+    part["reads_are_log"] |= int(part["in_run"] and small.reads_are_log(facts))
+    part |= late_pass_begin(part, partition.logs, partition.complete_passes, partition.log_starts)
     if not facts.healed:
-        part["agreed_end"] = divergence_floor(place.logs, part["final_leader"])
+        part["agreed_end"] = divergence_floor(partition.logs, part["final_leader"])
     return part
 
 
@@ -246,15 +262,18 @@ def _add_clients(
     scenario: Scenario,
     facts: RunFacts,
 ) -> None:
-    """Rows of the memberships of clients, of the answers of brokers, and of transactions."""
+    """Adds the rows about groups, Metadata responses, transactions, mirrors and last stable
+    offsets."""
     names = {topic.name: topic.topic_id for topic in facts.topics}
     tables["grps"], tables["members"] = member_rows(run_dir)
     begin_ns = min((phase.begin_ns for phase in facts.phases), default=-FOREVER_NS)
-    tables["views"] = since_made(view_rows(run_dir, small.numbers, names, begin_ns), small.spans)
+    tables["views"] = since_creation(
+        view_rows(run_dir, small.numbers, names, begin_ns), small.spans
+    )
     if ISR_REQUESTS.name in facts.lacks:
         tables["views"] = without_late_isr(tables["views"], small.spans)
     tables["txn_p"] = txn_rows(run_dir, small.faults, scenario)
-    tables["group_positions"] = stand_rows(run_dir, tables["txn_p"], small.numbers)
+    tables["group_positions"] = group_position_rows(run_dir, tables["txn_p"], small.numbers)
     tables["mirrors"] = mirror_rows(facts.topics, small.numbers)
     tables["translations"] = translation_rows(run_dir, tables["mirrors"], small.numbers)
     partition_names = {
@@ -276,7 +295,7 @@ def _add_settings(tables: dict[str, list[Row]], small: SmallEvidence, scenario: 
             "in_flight": load.in_flight,
             "ordered": int(is_ordered(load)),
             "commits_before": int(GroupOptions.of(load).commit == "before"),
-            "txns_over_ns": over_ns(scenario, tables["txn_p"], small.faults),
+            "txns_over_ns": transactions_over_ns(scenario, tables["txn_p"], small.faults),
             "promise": promise_of(load),
             "wall_ns": small.wall_ns,
         }

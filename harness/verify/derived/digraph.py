@@ -1,7 +1,7 @@
-"""Directed graphs: strongly connected components, shortest paths, and which edges close a cycle.
+"""Directed graphs: strongly connected components, shortest paths, and the edges that close a cycle.
 
-A node is a number, and a graph maps each node to its successors. `components` and `reaching` visit
-each edge once, whatever the graph's shape; `path` visits the nodes that it may.
+A node is a number, and a graph maps each node to its successors. `components` and `reachable_ends`
+visit each edge once, whatever the graph's shape; `path` visits only accepted nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def successors(edges: Iterable[Edge]) -> Graph:
 def components(after: Graph) -> dict[Node, int]:
     """The number of each node's strongly connected component (Tarjan 1972, without recursion).
 
-    Nodes come component by component, each after all that it leads to.
+    The result lists the nodes component by component, each component after all that it reaches.
     """
     index: dict[Node, int] = {}
     low: dict[Node, int] = {}
@@ -61,10 +61,10 @@ def components(after: Graph) -> dict[Node, int]:
 
 
 def intervals(edges: Iterable[Edge], order: Sequence[Node]) -> list[int]:
-    """The number of each node's interval of `order`: all nodes of a cycle are in one.
+    """The number of each node's interval of `order`. All nodes of a cycle are in one interval.
 
     A cycle has an edge back over each place between its first node and its last. So intervals end
-    where no edge goes back over the place. `order` has each node from 0 on once.
+    where no edge leads back. `order` has each node from 0 on once.
     """
     ranks = [0] * len(order)
     for rank, node in enumerate(order):
@@ -92,7 +92,7 @@ def path(
     accepts: Callable[[int], object],
 ) -> tuple[list[Node], int]:
     """The shortest path between two nodes, both included, over nodes whose mark is accepted, and
-    how many nodes were visited; the path is empty where there is none."""
+    the number of visited nodes. The path is empty if there is none."""
     before: dict[Node, Node] = {begin: begin}
     queue = deque([begin])
     while queue and end not in before:
@@ -103,10 +103,10 @@ def path(
                 queue.append(successor)
     if end not in before:
         return [], len(before)
-    way = [end]
-    while way[-1] != begin:
-        way.append(before[way[-1]])
-    return way[::-1], len(before)
+    route = [end]
+    while route[-1] != begin:
+        route.append(before[route[-1]])
+    return route[::-1], len(before)
 
 
 def reachable_ends(
@@ -114,14 +114,14 @@ def reachable_ends(
 ) -> dict[Node, int]:
     """For each node a set of bits: bit n is set where the node leads to `ends[n]`.
 
-    `component` is that of `after`, in its order.
+    `component` is the result of `components(after)`, in its order.
     """
-    own: dict[Node, int] = defaultdict(int)
+    end_bits: dict[Node, int] = defaultdict(int)
     for n, end in enumerate(ends):
-        own[end] |= 1 << n
+        end_bits[end] |= 1 << n
     bits: dict[int, int] = defaultdict(int)
     for node, number in component.items():
-        reached = bits[number] | own.get(node, 0)
+        reached = bits[number] | end_bits.get(node, 0)
         for successor in after.get(node, ()):
             reached |= bits[component[successor]]
         bits[number] = reached

@@ -34,7 +34,7 @@ OF_DISKS = frozenset(
 """A broker cannot use its disk as before."""
 
 ADMIN_TASKS = frozenset({Effect.MOVES_REPLICAS, Effect.ADDS_PARTITIONS, Effect.DELETES_TOPICS})
-"""The fault is a task for the controller that disturbs no other one."""
+"""The fault is a task for the controller that disturbs no other task."""
 
 
 def has_any(fault: Row, effects: Set[Effect]) -> bool:

@@ -1,4 +1,4 @@
-"""Former leaders that the controller still counts as in sync after it elected another leader."""
+"""Former leaders that remain in the ISR after the controller elected another leader."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _IDS = "/brokers/ids/"
 
 
 def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
-    """Rows of the table `cluster_tasks`, one for each election after a leader whose registration
-    was gone by then, in ZooKeeper's order; late where the next ISR has it.
+    """Rows of the table `cluster_tasks`, in ZooKeeper's order: one for each election after a leader
+    whose registration no longer existed. It is late where the next ISR contains that leader.
 
-    Not where the controller took it out in another epoch next, or may have been about to: it moved
-    the leadership for another reason, and heard of the departure a moment later.
+    A row is left out where the controller's next epoch removes the former leader, or may have been
+    about to: the controller then moved the leadership for another reason, and learned of the
+    departure a moment later.
     """
     away: set[int] = set()
     last: dict[str, Row] = {}
-    open_: dict[str, Row] = {}
+    undecided: dict[str, Row] = {}
     for row in sorted(small.states, key=lambda row: int(row["zxid"])):
         path = str(row["path"])
         if path.startswith(_IDS):
@@ -31,7 +32,7 @@ def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
             away = away | {broker} if row["version"] == -1 else away - {broker}
         elif row["partition"] is not None:
             before = last.get(path)
-            if (departed := open_.pop(path, None)) and not _raises(before, row):
+            if (departed := undecided.pop(path, None)) and not _raises(before, row):
                 yield _row(small, departed, late=True)
             last[path] = row
             if before is None or not _raises(before, row) or before["leader"] not in away:
@@ -40,16 +41,15 @@ def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
                 continue
             departed = row | {"departed": before["leader"]}
             if before["leader"] in json.loads(row["isr"] or "[]"):
-                open_[path] = departed
+                undecided[path] = departed
             else:
                 yield _row(small, departed, late=False)
-    for departed in open_.values():
+    for departed in undecided.values():
         yield _row(small, departed, late=departed["at_ns"] + SETTLES_NS < end_ns)
 
 
 def _raises(before: Row | None, row: Row) -> bool:
-    """Whether this version of a state begins another leader epoch than that before, which
-    controllers alone do."""
+    """Whether this version of a state begins another leader epoch. Only controllers do that."""
     epochs = (before["leader_epoch"] if before else None, row["leader_epoch"])
     return None not in epochs and bool(epochs[1] > epochs[0])
 
@@ -61,6 +61,6 @@ def _row(small: SmallEvidence, row: Row, *, late: bool) -> Row:
         "from_ns": row["at_ns"], "to_ns": row["at_ns"],
         "task": f"Broker {row['departed']} had left, and broker {row['leader']} was elected to "
         f"lead {place} in epoch {row['leader_epoch']}",
-        "shortfall": f"the ISR was {row['isr']} still" if late else None,
+        "shortfall": f"the ISR was still {row['isr']}" if late else None,
         "limit_s": 0.0, "late": int(late),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Brokers that shut down cleanly (SIGTERM): their leaderships move before they leave."""
+"""Brokers that shut down cleanly (SIGTERM) hand over their leaderships before they leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from urteil.chaos.effects import Effect
 from urteil.harness.verify.derived.fault_effects import has_any, has_only
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Interval, acting_interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import SECOND_NS
@@ -18,11 +18,11 @@ ALONE_NS = 5 * SECOND_NS
 _IDS, _TOPICS = "/brokers/ids/", "/brokers/topics/"
 
 
-def handovers(small: SmallEvidence) -> Iterator[Row]:
-    """Rows of the table `cluster_tasks`, one for each partition of several members in sync that a
-    broker was a replica of when it left; judged where no other fault acted, and no other broker nor
-    controller came or went since shortly before: a controlled shutdown gives up after some tries.
-    """
+def handover_rows(small: SmallEvidence) -> Iterator[Row]:
+    """Rows of the table `cluster_tasks`: one for each partition with other in-sync replicas that
+    had a replica on a broker when the broker left. Judged where no other fault acted, and no other
+    broker or controller came or left shortly before: a controlled shutdown gives up after some
+    attempts."""
     versions = sorted(small.states, key=lambda row: int(row["zxid"]))
     present: set[int] = set()
     changes: list[tuple[str, int]] = []
@@ -39,20 +39,21 @@ def handovers(small: SmallEvidence) -> Iterator[Row]:
                 for other_path, ns in changes
                 if ns > at_ns - ALONE_NS and other_path != path
             ]
-            if left and broker in present and not near and _is_polite(small, broker, at_ns):
+            if left and broker in present and not near and _is_controlled(small, broker, at_ns):
                 yield from _rows_of_broker(small, broker, at_ns, states, present - {broker})
             present = present - {broker} if left else present | {broker}
         if path.startswith((_IDS, "/controller")):
             changes.append((path, at_ns))
 
 
-def _is_polite(small: SmallEvidence, broker: int, at_ns: int) -> bool:
-    """Whether a fault that ends brokers by a controlled shutdown had begun, and no other one acts.
+def _is_controlled(small: SmallEvidence, broker: int, at_ns: int) -> bool:
+    """Whether a fault that shuts brokers down cleanly had begun, and no other fault acts.
 
-    One that does not restart them ends all at once: of several brokers none may lead then.
+    A fault that does not restart its brokers stops all of them at once. Of several brokers none may
+    be able to lead then.
     """
-    at = Stretch(at_ns - ALONE_NS, at_ns + 1)
-    near = [fault for fault in small.faults if fault["acted"] and acting_stretch(fault).meets(at)]
+    at = Interval(at_ns - ALONE_NS, at_ns + 1)
+    near = [fault for fault in small.faults if fault["acted"] and acting_interval(fault).meets(at)]
     return len(near) == 1 and (
         has_only(near[0], SHUTDOWNS)
         and f"b{broker}" in targets_of(near[0])
@@ -72,9 +73,8 @@ def _rows_of_broker(
         yield {
             "kind": KIND, "p": small.numbers.get((state["topic_id"], state["partition"])),
             "from_ns": at_ns, "to_ns": at_ns,
-            "task": f"Broker {broker}, which was shut down in an orderly way, is to hand over "
-            f"{place}",
-            "shortfall": f"it led it still when it left, beside {sorted(others & in_sync)} in sync"
+            "task": f"Broker {broker}, which shut down cleanly, must hand over {place}",
+            "shortfall": f"it still led it when it left, with {sorted(others & in_sync)} in sync"
             if led
             else None,
             "limit_s": 0.0, "late": int(led),

@@ -1,9 +1,9 @@
-"""Data that should be on no disk any more: logs of deleted topics and of replicas that were moved
-away, and files that brokers had marked for deletion.
+"""Files that should no longer be on any disk: logs of deleted topics and of replicas that were
+moved away, and files that brokers had marked for deletion.
 
-A topic leaves ZooKeeper once every replica of it was deleted, so no log of it may exist after that.
-A replica that was moved away is deleted by one request, if its broker is up and the controller
-stays. Files that are marked for deletion go after `file.delete.delay.ms`.
+ZooKeeper keeps a topic until every replica of it was deleted, so no log of it may exist after that.
+The controller deletes a replica that was moved away by one request, if its broker is up and the
+controller stays. Files that are marked for deletion disappear after `file.delete.delay.ms`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urteil.harness.evidence.readers.deleted_files import GONE_FILE, METRIC
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
-from urteil.harness.verify.derived.impact import acting_stretch
+from urteil.harness.verify.derived.impact import acting_interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, SECOND_NS
@@ -29,17 +29,17 @@ MOVED, DELETED, SET_ASIDE = "moved", "deleted", "set aside"
 SLACK_S = 15.0
 _TOPICS = "/brokers/topics/"
 _DELAY_MS, _FIRST_MS = 60_000, 30_000
-"""Kafka's own `log.segment.delete.delay.ms` and `log.initial.task.delay.ms`."""
+"""Kafka's defaults of `log.segment.delete.delay.ms` and `log.initial.task.delay.ms`."""
 _STRAY = re.compile(r"nodes/b(?P<broker>\d+)/data/(?:disk\d+/)?(?P<topic>.+)-(?P<partition>\d+)")
 
 
 def leftover_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
 ) -> list[Row]:
-    """Rows of the table `leftover_logs`: what had to go, `late` where it is there still, longer
-    than it may be."""
+    """Rows of the table `leftover_logs`: files that had to be deleted. `late` is 1 where one still
+    exists after its limit."""
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
-    hurt = {
+    damaged_nodes = {
         node
         for fault in small.faults
         if has_any(fault, OF_DISKS | {Effect.MOVES_CLOCKS})
@@ -48,33 +48,33 @@ def leftover_rows(
     rows = [
         *_deleted_rows(small, end_ns),
         *_moved_rows(run_dir, small, end_ns),
-        *_set_aside(run_dir, small, scenario, end_ns),
+        *_set_aside_rows(run_dir, small, scenario, end_ns),
     ]
     for row in rows:
         late = row["age_s"] is not None and row["age_s"] > row["limit_s"]
-        row["late"] = int(late and f"b{row['broker']}" not in hurt)
+        row["late"] = int(late and f"b{row['broker']}" not in damaged_nodes)
     return rows
 
 
 def _deleted_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
-    """Partitions of topics that are gone, and who has a log of them still."""
-    gone_ns = {
+    """Partitions of deleted topics, and the brokers that still have a log of them."""
+    deleted_ns = {
         (row["topic_id"], row["partition"]): row["at_ns"]
         for row in small.states
         if row["version"] == -1 and row["partition"] is not None
     }
-    for key in sorted(small.gone):
+    for key in sorted(small.deleted):
         p = small.numbers.get(key)
-        have = [row["broker"] for row in small.logs.get(-1 if p is None else p, [])]
-        age_s = (end_ns - gone_ns[key]) / SECOND_NS
-        for broker in have or [None]:
+        brokers = [row["broker"] for row in small.logs.get(-1 if p is None else p, [])]
+        age_s = (end_ns - deleted_ns[key]) / SECOND_NS
+        for broker in brokers or [None]:
             known_age_s = None if broker is None else age_s
             yield _row(DELETED, p, broker, None, known_age_s, 0.0)
 
 
 def _moved_rows(run_dir: Path, small: SmallEvidence, end_ns: int) -> Iterator[Row]:
-    """Replicas that were moved away while their broker and the controller stayed, and those of them
-    that left a log."""
+    """Replicas that were moved away while their broker and the controller stayed, and whether their
+    broker still has a log of them."""
     stray = set()
     for row in evidence.rows(run_dir, "manifest"):
         match = _STRAY.fullmatch(str(row["file"])) if row["kind"] == "stray_log" else None
@@ -95,7 +95,7 @@ def _moved_rows(run_dir: Path, small: SmallEvidence, end_ns: int) -> Iterator[Ro
 
 
 def _moves(small: SmallEvidence) -> dict[tuple[str, int, int], int]:
-    """Topic, partition and broker to when that was taken from the replicas for the last time."""
+    """The last time at which each broker was removed from a partition's replicas."""
     had: dict[str, dict[str, set[int]]] = {}
     left: dict[tuple[str, int, int], int] = {}
     for row in sorted(small.states, key=lambda row: int(row["zxid"])):
@@ -104,26 +104,27 @@ def _moves(small: SmallEvidence) -> dict[tuple[str, int, int], int]:
             continue
         topic = path.removeprefix(_TOPICS)
         assignment: dict[str, Any] = json.loads(row["replicas"] or "{}")
-        now = {partition: set(replicas) for partition, replicas in assignment.items()}
+        current = {partition: set(replicas) for partition, replicas in assignment.items()}
         for partition, replicas in had.get(topic, {}).items():
-            for broker in replicas - now.get(partition, replicas):
+            for broker in replicas - current.get(partition, replicas):
                 left[topic, int(partition), broker] = row["at_ns"]
-        for partition, replicas in now.items():
+        for partition, replicas in current.items():
             for broker in replicas:
                 left.pop((topic, int(partition), broker), None)
-        had[topic] = now
+        had[topic] = current
     return left
 
 
 def _quiet_ns(small: SmallEvidence, broker: int, since_ns: int) -> int | None:
-    """From when on nothing was in the way; None where the broker or a controller went or came since
-    shortly before, or a fault was never healed: then the broker may not know of it."""
+    """The time from which nothing delayed a deletion. None where the broker or a controller left or
+    came since shortly before, or a fault was never healed: then the broker may not know of the
+    deletion."""
     presence = (f"/brokers/ids/{broker}", "/controller")
     for row in small.states:
         if row["path"] in presence and row["at_ns"] > since_ns - CLOCK_SLACK_NS:
             return None
     ends = [
-        acting_stretch(fault).end_ns
+        acting_interval(fault).end_ns
         for fault in small.faults
         if fault["acted"] and not has_any(fault, ADMIN_TASKS)
     ]
@@ -131,10 +132,11 @@ def _quiet_ns(small: SmallEvidence, broker: int, since_ns: int) -> int | None:
     return None if unhealed else max([since_ns, *ends])
 
 
-def _set_aside(
+def _set_aside_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, end_ns: int
 ) -> Iterator[Row]:
-    """What brokers had set aside, counted from their last start at the earliest."""
+    """Files that brokers had marked for deletion. Their age counts from the broker's last start at
+    the earliest."""
     started = {
         row["path"]: row["at_ns"]
         for row in sorted(small.states, key=lambda row: int(row["zxid"]))
@@ -151,8 +153,9 @@ def _set_aside(
 
 
 def _delay_ms(path: str, small: SmallEvidence, scenario: Scenario) -> int:
-    """How long what was set aside may stay: of a segment its topic's setting, of a folder the
-    brokers', who delete the topic's with it, and may look for the first time late."""
+    """The time that a file may stay after it was marked: the topic's setting for a segment, the
+    brokers' setting for a directory. The topic's setting is deleted with the topic, and brokers may
+    start the task late."""
     brokers = scenario.cluster.config
     delay = brokers.get("log.segment.delete.delay.ms", str(_DELAY_MS))
     if not path.endswith(GONE_FILE):

@@ -1,4 +1,4 @@
-"""Up to which offset two logs of one partition agree, by their leader epochs (KIP-101)."""
+"""The offset up to which two logs of one partition agree, by their leader epochs (KIP-101)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Epochs = Mapping[int, int]
 def agreed_end(epochs: Epochs, end: int, other: Epochs, other_end: int) -> int:
     """The offset to which a follower with one log truncates under a leader with the other.
 
-    That is the end, in the shorter of them, of the last epoch that both know; 0 without any.
+    That is the end, in the shorter of them, of the last epoch that both contain; 0 without any.
     """
     common = epochs.keys() & other.keys()
     if not common:

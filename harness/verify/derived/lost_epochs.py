@@ -1,9 +1,9 @@
 """Epochs that an unclean election removed completely, and the offsets where they began.
 
 The final leader's log does not contain such an epoch: its leader had a shorter log than the replica
-from outside the ISR that was elected after it. Everything that it wrote is lost from its own first
-offset on, which lies below the start of the epoch that replaced it. Acknowledgements and reads of
-the epoch show that offset.
+from outside the ISR that was elected after it. All its records are lost, from its own first offset
+on, which is below the start of the epoch that replaced it. Acknowledgements and reads of the epoch
+show that offset.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LostEpoch:
 
 
 def lost_epochs(spans: Iterable[Span], final_epochs: Collection[int]) -> list[LostEpoch]:
-    """The epochs with a leader that are not among those of the final log, `final_epochs`, and that
+    """The epochs with a leader that are not among `final_epochs`, those of the final log, and that
     an unclean epoch or another lost epoch followed."""
     epochs: dict[int, LostEpoch] = {}
     for span in spans:
@@ -60,7 +60,7 @@ def first_offsets(
 ) -> dict[int, int]:
     """The lowest offset of a send or read of each epoch; none for an epoch without records.
 
-    Read piece by piece, and only where an epoch is lost.
+    Reads the tables in batches, and only if an epoch is lost.
     """
     offsets: dict[int, int] = {}
     for table in _COLUMNS if lost else ():

@@ -12,8 +12,8 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.part_cache import once_a_version
 
 GROUPS = 62
-"""Groups that have a bit of a BIGINT of their own; further ones share bits, and are judged as one
-by what needs to know whose reads they were."""
+"""The number of groups with a bit of their own in a BIGINT. Further groups share bits, and checks
+that must know a reader's group treat those that share a bit as one."""
 
 _COLUMNS = ["client", "session", "group"]
 

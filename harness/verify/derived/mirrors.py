@@ -1,4 +1,4 @@
-"""What is mirrored between two clusters: pairs of partitions, and translated committed offsets.
+"""Mirrors between two clusters: pairs of partitions, and translated committed offsets.
 
 A topic with `copies` named `east.T` mirrors the topic `T` of the cluster `east`, partition by
 partition (`DefaultReplicationPolicy` of MirrorMaker).
@@ -32,7 +32,7 @@ def mirror_rows(topics: Sequence[TopicFact], numbers: Mapping[Key, int]) -> list
 def translation_rows(
     run_dir: Path, mirrors: Sequence[Row], numbers: Mapping[Key, int]
 ) -> list[Row]:
-    """Rows of the table `translations`: each position of a group in a mirror that a read showed,
+    """Rows of the table `translations`: each position of a group in a mirror that a read returned,
     at its first read, with the position up to which the group may have processed the source by
     then. Positions that the group itself commits in the mirror later are not translations."""
     source_of = {row["p"]: row["source_p"] for row in mirrors}
@@ -69,7 +69,7 @@ def translation_rows(
 def _shown_positions(
     run_dir: Path, source_of: Mapping[int, int], numbers: Mapping[Key, int]
 ) -> Iterator[tuple[Row, int]]:
-    """Reads of committed offsets in mirrors that showed one, each with its partition."""
+    """Reads that returned a committed offset of a mirror, each with its partition."""
     for row in evidence.rows(run_dir, "commit_reads"):
         p = numbers.get((row["topic_id"], row["partition"]))
         is_shown = row["outcome"] == "ok" and (row["offset"] or -1) >= 0

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from urteil.harness.scenario import Scenario, TopicFact
 from urteil.harness.topic_settings import cleanup_policy, setting
 from urteil.harness.verify.derived.state_spans import Span
-from urteil.harness.verify.derived.topic_changes import unclean_requested
+from urteil.harness.verify.derived.topic_changes import unclean_election_requested
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import NO_OFFSET
 
@@ -29,10 +29,10 @@ def part_row(
 ) -> Row:
     """The partition's row of `partitions`, from its logs, states and settings."""
     leader = _final_leader(spans, passes, logs, assigned)
-    led = next((row for row in logs if row["broker"] == leader), None)
+    leader_log = next((row for row in logs if row["broker"] == leader), None)
     replication = topic.replication_factor if topic else len(logs)
     seen_end = max((row["to_offset"] for row in passes), default=None)
-    marks: list[int] = [mark for mark in (seen_end, _high(led)) if mark is not None]
+    marks: list[int] = [mark for mark in (seen_end, _high(leader_log)) if mark is not None]
     policy = cleanup_policy(topic, scenario) if topic else "compact"
     return {
         "p": p,
@@ -43,9 +43,9 @@ def part_row(
         "workload_topic": int(topic is not None and topic.name in _workload_topics(scenario)),
         "copies": int(topic is not None and topic.copies),
         "final_leader": leader,
-        "has_log": int(led is not None),
-        "log_start": (led["log_start"] or 0) if led else _highest_start(logs),
-        "log_end": led["log_end"] if led else None,
+        "has_log": int(leader_log is not None),
+        "log_start": (leader_log["log_start"] or 0) if leader_log else _highest_start(logs),
+        "log_end": leader_log["log_end"] if leader_log else None,
         "committed_end": max(marks, default=0),
         "seen_end": seen_end,
         "replication": replication,
@@ -67,27 +67,24 @@ def part_row(
 
 
 def _workload_topics(scenario: Scenario) -> set[str]:
-    """The topics of the workload: others of the run are created meanwhile."""
+    """The topics that the scenario declares; the run may create others."""
     return {topic.name for topic in scenario.workload.topics}
 
 
 def administrators_changes(part: Row, ops: list[Row]) -> Row:
-    """What acts of administrators change of a partition's promises."""
-    asked = unclean_requested(ops, part["topic"], part["partition"])
+    """Columns that acts of administrators set."""
+    requested = unclean_election_requested(ops, part["topic"], part["partition"])
     return {
-        "unclean_requested": int(asked),
-        "unclean_on": int(part["unclean_on"] or asked),
+        "unclean_requested": int(requested),
+        "unclean_on": int(part["unclean_on"] or requested),
     }
 
 
 def segments(logs: list[Row], leader: int | None) -> Row:
-    """The highest log start, where the final leader's active segment begins, and where the last one
-    of any replica does.
-
-    -1 where its log does not say: then the records on disk have to.
-    """
-    led = next((row for row in logs if row["broker"] == leader), None)
-    active = None if led is None else led["active_base"]
+    """The highest log start, the first offset of the final leader's active segment, and the highest
+    first offset of an active segment of any replica. -1 where the logs do not contain it."""
+    leader_log = next((row for row in logs if row["broker"] == leader), None)
+    active = None if leader_log is None else leader_log["active_base"]
     bases = [row["active_base"] for row in logs if row["active_base"] is not None]
     return {
         "max_start": _highest_start(logs),
@@ -96,17 +93,19 @@ def segments(logs: list[Row], leader: int | None) -> Row:
     }
 
 
-def late_pass_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[int]) -> Row:
-    """Where the latest final pass began that left out the first records of a log, and no more.
+def late_pass_begin(part: Row, logs: list[Row], passes: list[Row], log_starts: set[int]) -> Row:
+    """`late_pass_begin` is the highest offset at which a final pass began that missed only the
+    first records of the log. It is one of `log_starts`, which brokers returned, since a reader may
+    begin elsewhere. Null where there is none, and where the logs do not decide: they begin at
+    several offsets, or an administrator deleted records (brokers write log starts to disk once a
+    minute).
 
-    One of `begins`, the answered log starts: a reader may begin elsewhere. Null where
-    none did, and where the logs do not decide: they begin at several places, or somebody deleted
-    records (a log's start is written to disk once a minute). `common_start` is where all logs begin
-    of which nothing was deleted or destroyed: there the partition began all the time.
+    `common_start` is the offset at which all logs begin, where no record was deleted or destroyed:
+    the partition always began there.
     """
     starts = {row["log_start"] or 0 for row in logs}
     sole = len(starts) == 1 and not part["trimmed"]
-    began = begins.intersection(row["from_offset"] for row in passes)
+    began = log_starts.intersection(row["from_offset"] for row in passes)
     latest = max((low for low in began if low < (part["seen_end"] or 0)), default=0)
     is_late = sole and latest > min(starts)
     kept = sole and not part["gone"] and part["lost_floor"] is None
@@ -117,14 +116,15 @@ def late_pass_begin(part: Row, logs: list[Row], passes: list[Row], begins: set[i
 
 
 def _last_end_fetch_ns(topic: TopicFact | None, passes: list[Row]) -> int | None:
-    """When a final pass last fetched its end; all that was acknowledged before lies below it."""
+    """The time at which a final pass last requested its end; all records that were acknowledged
+    before are below it."""
     if topic is not None and ENDS_NS in topic.config:
         return int(topic.config[ENDS_NS])
     return max((row["begin_ns"] for row in passes if row["begin_ns"] is not None), default=None)
 
 
 def _highest_start(logs: list[Row]) -> int:
-    """Without the final leader's log, below this some replica has deleted."""
+    """The highest log start of all replicas; below it, some replica has deleted records."""
     return max((row["log_start"] or 0 for row in logs), default=0)
 
 
@@ -140,22 +140,22 @@ def _topic_name(logs: list[Row], passes: list[Row], spans: list[Span]) -> str:
 def _final_leader(
     spans: list[Span], passes: list[Row], logs: list[Row], assigned: Collection[int]
 ) -> int | None:
-    """Who led last: by ZooKeeper, else by the last final pass, else by the one log there is.
+    """The last leader: by ZooKeeper, else by the last final pass, else the broker of the only log.
 
-    None when there is no log of that broker: another one's may lack what it never replicated. If it
-    is no longer a replica, while all replicas have a log, then the replica with the longest: the
-    partition could come back from nothing else.
+    None if that broker has no log: the logs of others may lack records that it never replicated. If
+    it is no longer a replica, and all replicas have a log, the result is the replica with the
+    longest log: only these logs could restore the partition.
     """
-    have = {row["broker"]: row["log_end"] or 0 for row in logs}
+    log_ends = {row["broker"]: row["log_end"] or 0 for row in logs}
     leaders = [span.leader for span in spans if span.leader >= 0]
     if not leaders:
-        asked = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
-        leaders = [row["leader"] for row in asked if row["leader"] is not None]
-    if not leaders and len(have) == 1:
-        leaders = list(have)
+        recent_passes = sorted(passes, key=lambda row: int(row["end_ns"] or 0))
+        leaders = [row["leader"] for row in recent_passes if row["leader"] is not None]
+    if not leaders and len(log_ends) == 1:
+        leaders = list(log_ends)
     if not leaders:
         return None
-    left = set(assigned)
-    if leaders[-1] not in have and leaders[-1] not in left and left and left <= have.keys():
-        return int(max(left, key=lambda broker: (have[broker], broker)))
-    return int(leaders[-1]) if leaders[-1] in have else None
+    replicas, last = set(assigned), int(leaders[-1])
+    if last not in log_ends and last not in replicas and replicas and replicas <= log_ends.keys():
+        return int(max(replicas, key=lambda broker: (log_ends[broker], broker)))
+    return last if last in log_ends else None

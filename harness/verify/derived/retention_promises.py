@@ -38,7 +38,7 @@ _FLUSHES = ("log.flush.scheduler.interval.ms", "log.flush.offset.checkpoint.inte
 _FLUSH_SLACK_NS = 3_000_000_000
 _COARSER = frozenset({"log.retention.hours", "log.retention.minutes"})
 OWN_TARGETS = ("urteil", "kafka", "mix")
-"""Whose brokers the lab configures, so that what it does not set has Kafka's default."""
+"""Targets whose brokers the lab configures, so that an unset setting has Kafka's default."""
 WEEK_MS = "604800000"
 
 
@@ -49,20 +49,20 @@ def retention_columns(
     faults: Iterable[Row],
     admin: Iterable[Row],
 ) -> Row:
-    """Columns of the derived table `partitions`: what is promised of the topic's records, in ns.
+    """Columns of the derived table `partitions`: the promises about the topic's records, in ns.
 
-    `retention_ns` and `retention_bytes` are null where nobody knows how long records stay, and
-    FOREVER_NS or -1 where for ever; `retention_configured` is 0 where they are Kafka's own.
-    `clock_moved` says that a fault moved a clock, `trimmed` that an administrator deleted records
-    or changed how long they stay. `sent_times` says that records keep the time that they were sent
-    with. `max_bytes`, `past_ms` and `future_ms` limit batches and how far from their sending
-    records' times may be; null where nobody set them, or an administrator changed one.
-    `segment_ms` and `segment_bytes` are when a segment ends; null where nobody set them.
-    `flush_ns` is how long after its append a record may be lost with a disk's cache; null where
-    brokers are not configured to flush by time.
-    `dirty_ratio` is the dirty share above which a log is cleaned; null where nobody set it.
-    `late_ns` is how long after its time a segment may still be
-    there; null where nobody set how often brokers look.
+    `retention_ns` and `retention_bytes` are null where retention is unknown, and FOREVER_NS or -1
+    where it is unlimited; `retention_configured` is 0 where they are Kafka's defaults.
+    `clock_moved` is 1 if a fault moved a clock, `trimmed` is 1 if an administrator deleted records
+    or changed retention, and `sent_times` is 1 if records keep the timestamps of their producers.
+    `max_bytes` limits batches, `past_ms` and `future_ms` the distance of records' timestamps from
+    the time of their sends; each is null where it is not set, or an administrator changed it.
+    `segment_ms` and `segment_bytes` limit a segment; null where not set. `flush_ns` is the time
+    after its append in which a record may be lost with a disk's cache; null where brokers are not
+    configured to flush by time. `dirty_ratio` is the dirty share above which a log is cleaned; null
+    where not set. `late_ns` is the time after its expiry in which a segment may still exist; null
+    where the interval of the brokers' checks is not set. `ends_ns` is the end of the run, `calm_ns`
+    the time when the last fault was healed.
     """
     faults, admin = list(faults), list(admin)
     healed = [row["healed_ns"] or row["end_ns"] or FOREVER_NS for row in faults]
@@ -109,9 +109,10 @@ def _topic_setting(
 
 
 def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) -> str | None:
-    """Kafka's own retention.ms where the lab configured the brokers and nobody said otherwise.
+    """Kafka's default of retention.ms, if the lab configured the brokers and no setting overrides
+    it.
 
-    Unknown for topics that are not the workload's, and for compacted ones.
+    Unknown for topics outside the workload, and for compacted ones.
     """
     brokers = scenario.cluster.config
     if topic is None or not facts.target.startswith(OWN_TARGETS) or brokers.keys() & _COARSER:
@@ -121,23 +122,24 @@ def _default_ms(topic: TopicFact | None, scenario: Scenario, facts: RunFacts) ->
 
 
 def _late_ns(topic: TopicFact | None, scenario: Scenario, faults: Iterable[Row]) -> int | None:
-    """One look at the logs, and before the first one the wait after a start. Those that are
-    cleaned, too, are the cleaner's, which does not wait after a start, and gives up a log that it
-    could not read or write."""
+    """One interval between two checks, and before the first check the delay after a start. The
+    cleaner handles logs that are also compacted: it does not wait after a start, and gives up a log
+    that it could not read or write."""
     brokers = scenario.cluster.config
     own = {} if topic is None else topic.config
     is_cleaned = "compact" in own.get("cleanup.policy", brokers.get("log.cleanup.policy", ""))
     looks = "log.cleaner.backoff.ms" if is_cleaned else "log.retention.check.interval.ms"
     every_ms = brokers.get(looks)
-    hurt = any(has_any(row, OF_DISKS | {Effect.DAMAGES_FILES}) for row in faults)
-    if every_ms is None or (is_cleaned and hurt):
+    damaged = any(has_any(row, OF_DISKS | {Effect.DAMAGES_FILES}) for row in faults)
+    if every_ms is None or (is_cleaned and damaged):
         return None
     first_ms = "0" if is_cleaned else brokers.get("log.initial.task.delay.ms", "30000")
     return (int(every_ms) + int(first_ms)) * _MS_NS
 
 
 def _flush_ns(topic: TopicFact | None, scenario: Scenario) -> int | None:
-    """A log is old enough, is seen to be so, is flushed, and how far that went is written down."""
+    """The longest time until a log is due, the flush task notices it, and the checkpoint is
+    written."""
     brokers = scenario.cluster.config
     intervals = [_topic_setting(topic, scenario, "flush.ms", None), *map(brokers.get, _FLUSHES)]
     if None in intervals:
@@ -151,7 +153,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _ns(text: str | None) -> int | None:
-    """Milliseconds as ns; what is negative, or beyond all times, is for ever."""
+    """Milliseconds as ns; negative and overflowing values mean unlimited."""
     number = _number(text)
     if number is None:
         return None
@@ -159,12 +161,12 @@ def _ns(text: str | None) -> int | None:
 
 
 def _stamps(row: Row) -> bool:
-    """Whether an act changed whose time records carry."""
+    """Whether an act changed the timestamp type."""
     return any(name.endswith("message.timestamp.type") for name in changes(row))
 
 
 def trims(row: Row, topic: TopicFact | None) -> bool:
-    """Whether an act deleted records of the topic, or changed how long they stay."""
+    """Whether an act deleted records of the topic, or changed its retention."""
     act, subject = str(row["act"] or "").lower(), str(row["subject"] or "")
     about = topic is None or not subject or _names(subject, topic.name)
     about = about and row["outcome"] != "fail"
@@ -177,8 +179,7 @@ def trims(row: Row, topic: TopicFact | None) -> bool:
 
 
 def _names(subject: str, topic: str) -> bool:
-    """Whether a topic, or a partition of it, is a word of the subject; others' names may be longer,
-    or shorter, than its own."""
+    """Whether the subject contains a topic, or one of its partitions, as a whole word."""
     return re.search(rf"(?<![\w.-]){re.escape(topic)}(-\d+)?(?![\w.-])", subject) is not None
 
 

@@ -1,9 +1,9 @@
 """Share groups and the partitions that they consume: rows of the table `share_partitions`.
 
-A record that nobody accepts is archived at the group's delivery limit. A delivery counts when a
-broker acquires the record, also if the answer never arrives or its receiver is killed. `unseen` is
-how often that may have happened to one record: in each fault once, and again with each lock that
-ran out in it.
+A record that no member accepts is archived at the group's delivery limit. A delivery counts when a
+broker acquires the record, even if the response is lost or its receiver is killed.
+`unseen_deliveries` is the number of such deliveries that one record may have: one in each fault,
+and another for each lock that expired during it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urteil.chaos.faults.base.fault import EXTERNAL, target_kind
 from urteil.harness.clients.options import ShareOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Interval, acting_interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
@@ -26,13 +26,12 @@ from urteil.harness.verify.limits import SECOND_NS
 LIMIT = "group.share.delivery.count.limit"
 DEFAULT_LIMIT = 5
 SLACK_NS = 8 * SECOND_NS
-"""How long a group whose members poll may leave a record that is available."""
+"""The time in which a group whose members poll may leave an available record."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """What its members journaled: their names, the topics, and the times of first and last
-    polls."""
+    """The clients and topics of a group, and the times of its first and last polls."""
 
     clients: set[str] = field(default_factory=set)
     topic_ids: set[str] = field(default_factory=set)
@@ -43,39 +42,41 @@ class _Group:
 def share_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
 ) -> list[Row]:
-    """A row for each share group and partition of the run's topics that it was delivered from.
+    """A row for each share group and partition of the run's topics that it received records from.
 
-    `most` is the delivery limit, null where it is unknown. Until `drained_ns` the members had time
-    to receive whatever was available; -1 if a fault still acted then.
+    `delivery_limit` is null where it is unknown. Until `drained_ns` the members had time to receive
+    all available records; -1 if a fault still acted then.
     """
     if facts.runtime == IMPORTED:
         return []
     lock_ns = ShareOptions.of(scenario.workload).lock_ms * 1_000_000
     is_known = target_kind(scenario.target) != EXTERNAL
-    most = int(scenario.cluster.config.get(LIMIT, DEFAULT_LIMIT)) if is_known else None
+    delivery_limit = int(scenario.cluster.config.get(LIMIT, DEFAULT_LIMIT)) if is_known else None
     rows: list[Row] = []
     for name, group in sorted(_groups(run_dir).items()):
         drained_ns = group.polled_ns - lock_ns - SLACK_NS
-        life = Stretch(group.from_ns or 0, drained_ns)
-        acting = [stretch for stretch in map(acting_stretch, small.faults) if stretch.meets(life)]
-        is_calm = all(stretch.end_ns <= drained_ns for stretch in acting)
+        life = Interval(group.from_ns or 0, drained_ns)
+        acting = [
+            interval for interval in map(acting_interval, small.faults) if interval.meets(life)
+        ]
+        is_drained = all(interval.end_ns <= drained_ns for interval in acting)
         columns = {
             "grp": name,
             "lock_ns": lock_ns,
-            "delivery_limit": most,
-            "unseen_deliveries": _unseen(acting, lock_ns) if is_calm else 0,
-            "drained_ns": drained_ns if is_calm else -1,
+            "delivery_limit": delivery_limit,
+            "unseen_deliveries": _unseen_deliveries(acting, lock_ns) if is_drained else 0,
+            "drained_ns": drained_ns if is_drained else -1,
         }
         rows += [
             columns | {"p": p}
             for key, p in small.numbers.items()
-            if key[0] in group.topic_ids and key[0] in small.topics and key not in small.gone
+            if key[0] in group.topic_ids and key[0] in small.topics and key not in small.deleted
         ]
     return rows
 
 
-def _unseen(acting: Sequence[Stretch], lock_ns: int) -> int:
-    return sum(2 + (stretch.end_ns - stretch.begin_ns) // lock_ns for stretch in acting)
+def _unseen_deliveries(acting: Sequence[Interval], lock_ns: int) -> int:
+    return sum(2 + (interval.end_ns - interval.begin_ns) // lock_ns for interval in acting)
 
 
 def _groups(run_dir: Path) -> dict[str, _Group]:

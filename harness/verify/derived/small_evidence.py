@@ -20,10 +20,11 @@ Key = tuple[str, int]
 
 @dataclass(slots=True, kw_only=True)
 class SmallEvidence:
-    """What does not grow with the load; `numbers` gives each partition its ordinal `p`.
+    """The evidence that does not grow with the load; `numbers` maps each partition to its ordinal
+    `p`.
 
-    `logs`, `passes` (final ones,
-                      each with its leader where that is known) and `state_spans` are by `p`.
+    `spans`, `logs` and `passes` are by `p`. `passes` are final ones, each with its leader if that
+    is known.
     """
 
     states: list[Row]
@@ -32,14 +33,15 @@ class SmallEvidence:
     ops: list[Row]
     topics: dict[str, TopicFact]
     numbers: dict[Key, int]
-    gone: set[Key]
+    deleted: set[Key]
     spans: dict[int, list[Span]]
     logs: dict[int, list[Row]]
     passes: dict[int, list[Row]]
 
-    def read_stands(self, facts: RunFacts) -> bool:
-        """Whether what anybody read was there: the cluster shows no logs, and nobody
-        may have read what was aborted later. (Who imports a history says it of each topic.)"""
+    def reads_are_log(self, facts: RunFacts) -> bool:
+        """Whether every record that was read counts as part of the log: the target provides no
+        logs, and no transaction may have been aborted after a read. (An import declares it for each
+        topic.)"""
         shows_none = "logs" in facts.withheld and facts.runtime != IMPORTED
         return shows_none and not any(row["transactional_id"] for row in self.clients)
 
@@ -52,7 +54,6 @@ class SmallEvidence:
 
 
 def read(run_dir: Path, facts: RunFacts) -> SmallEvidence:
-    """The small evidence of `run_dir`."""
     logs, passes = (evidence.rows(run_dir, table) for table in ("logs", "passes"))
     states = _states(run_dir, facts)
     numbers = _partition_numbers(facts.topics, (*logs, *passes, *states))
@@ -67,9 +68,9 @@ def read(run_dir: Path, facts: RunFacts) -> SmallEvidence:
         ops=evidence.rows(run_dir, "admin_ops"),
         topics={topic.topic_id: topic for topic in facts.topics},
         numbers=numbers,
-        gone=_deleted_partitions(states),
+        deleted=_deleted_partitions(states),
         spans=spans,
-        logs=_by_partition(_whole_logs(run_dir, logs), numbers),
+        logs=_by_partition(_complete_logs(run_dir, logs), numbers),
         passes=final,
     )
 
@@ -91,16 +92,16 @@ def _states(run_dir: Path, facts: RunFacts) -> list[Row]:
 
 
 def _faults(run_dir: Path) -> list[Row]:
-    """Faults that began; one that does not say whether it acted did if it has a proof."""
+    """Faults that began. A fault without a value of `acted` acted if it has a proof."""
     faults = [row for row in evidence.rows(run_dir, "faults") if row["begin_ns"] is not None]
     for fault in faults:
         fault["acted"] = bool(fault["proof"]) if fault["acted"] is None else fault["acted"]
     return faults
 
 
-def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
-    """Logs that were read to their end, each once: what lies behind damage on a disk is not known
-    to miss."""
+def _complete_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
+    """Logs that were read to their end, each once. Records after damage on a disk are not known to
+    be missing."""
     cut = {
         (Path(str(row["file"]).partition("nodes/")[2]).parts[0], Path(row["file"]).name)
         for row in evidence.rows(run_dir, "manifest")
@@ -115,7 +116,7 @@ def _whole_logs(run_dir: Path, logs: list[Row]) -> list[Row]:
 
 
 def _deleted_partitions(states: list[Row]) -> set[Key]:
-    """Partitions whose topic was deleted, for all that ZooKeeper says."""
+    """Partitions whose topic was deleted, by ZooKeeper's states."""
     last = {
         (row["topic_id"], row["partition"]): row["version"]
         for row in sorted(states, key=lambda row: int(row["zxid"]))
@@ -144,20 +145,20 @@ def _by_partition(table: Iterable[Row], numbers: dict[Key, int]) -> dict[int, li
 
 
 def sort_passes(passes: list[Row], damaged: frozenset[str]) -> tuple[list[Row], list[Row]]:
-    """Final passes that prove what they covered, and those that stopped short or do not state what
-    they covered for which readers. A pass does not count as short where its client began again at a
-    later offset because the log had lost its beginning."""
-    whole = [
+    """Final passes that prove the offsets they covered, and those that stopped before their end or
+    lack their offsets or isolation level. A pass does not count as stopped if its client began
+    again at a later offset because the log had lost its beginning."""
+    complete = [
         row for row in passes
         if row["complete"] and _is_identified(row) and row["client"] not in damaged
     ]  # fmt: skip
-    return whole, [
+    return complete, [
         row for row in passes
         if not (row["complete"] and _is_identified(row))
         and not any(
             later["client"] == row["client"]
             and (later["from_offset"] or 0) > (row["from_offset"] or 0)
-            for later in whole
+            for later in complete
         )
     ]  # fmt: skip
 
@@ -167,7 +168,7 @@ def _is_identified(row: Row) -> bool:
 
 
 def _name_leaders(passes: list[Row], spans: list[Span]) -> None:
-    """Who led while a pass read, by ZooKeeper's state, where the pass does not say."""
+    """Sets the leader of passes without one, by ZooKeeper's states."""
     for row in passes:
         if row["leader"] is None and row["begin_ns"] is not None and row["end_ns"] is not None:
             over = [s for s in spans if s.begin_ns < row["end_ns"] and row["begin_ns"] < s.end_ns]
@@ -179,42 +180,42 @@ def never_leading_replicas(
     topic: TopicFact, partition: int, logs: list[Row], passes: list[Row]
 ) -> list[str]:
     """Replicas that led during none of the passes."""
-    asked = {row["leader"] for row in passes}
+    leaders = {row["leader"] for row in passes}
     return [
         f"broker {row['broker']} of {topic.name}-{partition}"
         for row in logs
-        if row["broker"] not in asked
+        if row["broker"] not in leaders
     ]
 
 
-def assigned_last(states: Iterable[Row]) -> dict[Key, set[int]]:
-    """The last replicas of a partition, from its state and from its topic's znode, which alone is
-    written when a replica is removed."""
+def last_assigned(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The last replicas of a partition, from its state and from its topic's znode. Only the znode
+    is written when a replica is removed."""
     return dict(_assigned_replicas(states))
 
 
-def assigned_first(states: Iterable[Row]) -> dict[Key, set[int]]:
-    """The replicas that a partition was made with."""
-    first_assigned: dict[Key, set[int]] = {}
+def first_assigned(states: Iterable[Row]) -> dict[Key, set[int]]:
+    """The replicas with which a partition was created."""
+    replicas_of: dict[Key, set[int]] = {}
     for key, replicas in _assigned_replicas(states):
-        first_assigned.setdefault(key, replicas)
-    return first_assigned
+        replicas_of.setdefault(key, replicas)
+    return replicas_of
 
 
-def assigned_ever(states: Iterable[Row]) -> dict[Key, set[int]]:
+def ever_assigned(states: Iterable[Row]) -> dict[Key, set[int]]:
     """All replicas that a partition ever had."""
-    every_assigned: dict[Key, set[int]] = defaultdict(set)
+    replicas_of: dict[Key, set[int]] = defaultdict(set)
     for key, replicas in _assigned_replicas(states):
-        every_assigned[key] |= replicas
-    return every_assigned
+        replicas_of[key] |= replicas
+    return replicas_of
 
 
-def assigned_least(states: Iterable[Row]) -> dict[Key, int]:
-    """How many replicas a partition had when it had fewest."""
-    least_assigned: dict[Key, int] = {}
+def fewest_assigned(states: Iterable[Row]) -> dict[Key, int]:
+    """The size of each partition's smallest assignment."""
+    counts: dict[Key, int] = {}
     for key, replicas in _assigned_replicas(states):
-        least_assigned[key] = min(len(replicas), least_assigned.get(key, len(replicas)))
-    return least_assigned
+        counts[key] = min(len(replicas), counts.get(key, len(replicas)))
+    return counts
 
 
 def _assigned_replicas(states: Iterable[Row]) -> Iterator[tuple[Key, set[int]]]:

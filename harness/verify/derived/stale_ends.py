@@ -1,6 +1,6 @@
-"""Ends for readers of committed records that lie at a complete transaction: rows of `stale_ends`.
+"""Last stable offsets at a record of a complete transaction: rows of `stale_ends`.
 
-When a coordinator accepts the next transaction of a producer, the markers of the one before are
+When a coordinator accepts the next transaction of a producer, the markers of the previous one are
 replicated. So a transaction is known to be complete at the first acknowledgement in a later one of
 its client's session, whether it was committed or aborted.
 """
@@ -20,7 +20,8 @@ from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS
 LOOKUP = "end for readers"
 """The name of a lookup in a cycle."""
 SINCE_VERSION = 5
-"""From this version of ListOffsets a leader that does not know its end yet says so (KIP-207)."""
+"""From this version of ListOffsets on, a leader that does not know its end yet returns an error
+(KIP-207)."""
 Slot = tuple[int, int]
 
 
@@ -66,7 +67,8 @@ def _is_judged(answer: Row) -> bool:
 def _transactions(
     run_dir: Path, ends: Mapping[Slot, object], numbers: Mapping[tuple[str, int], int]
 ) -> tuple[dict[Slot, Txn], dict[Txn, int]]:
-    """The transactions of the records at these ends, and when each transaction was complete."""
+    """The transactions of the records at these ends, and the time at which each transaction was
+    complete."""
     owners: dict[Slot, Txn] = {}
     acked: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
     columns = ("outcome", "complete_ns")

@@ -13,7 +13,8 @@ from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS, NO_OFFSET
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """One version of a partition's state, from its write to the next; `previous` came before."""
+    """One version of a partition's state, from its write to the next; `previous` is the version
+    before."""
 
     version: int
     begin_ns: int
@@ -33,7 +34,7 @@ class Span:
 
     @property
     def isr_before(self) -> tuple[int, ...]:
-        """The last ISR before this version that anybody was in; empty when there was none."""
+        """The last non-empty ISR before this version; empty if there was none."""
         before = self.previous
         while before is not None and not before.isr:
             before = before.previous
@@ -41,8 +42,8 @@ class Span:
 
     @property
     def unclean(self) -> bool:
-        """Led by a broker from outside the last ISR that anybody was in, and from outside the
-        eligible leader replicas."""
+        """Whether the new leader was neither in the last non-empty ISR nor an eligible leader
+        replica."""
         before = self.previous
         return (
             before is not None
@@ -54,8 +55,9 @@ class Span:
         )
 
     def foreign_isr_members(self, replicas: Collection[int]) -> str | None:
-        """Who came into the ISR and never was a replica; None where there is none, or no replicas
-        are known. (Whose reassignment is taken back may stay in the ISR for a moment.)"""
+        """New members of the ISR that never were replicas, as text. None if there are none, or no
+        replicas are known. (A replica whose reassignment is cancelled may stay in the ISR for a
+        moment.)"""
         before = self.previous.isr if self.previous else ()
         others = sorted(set(self.isr) - set(replicas) - set(before)) if replicas else []
         return ", ".join(map(str, others)) or None
@@ -129,8 +131,8 @@ def _chain(rows: list[Row]) -> list[Span]:
 class Floor:
     """For a send invoked in [from_ns, to_ns): the lowest offset at which a later epoch started.
 
-    What such a send wrote below its floor, no election since can have taken away. `NO_OFFSET`
-    when no later epoch began; 0 where nothing is known of the partition's elections.
+    No later election can have truncated records below the floor. `NO_OFFSET` when no later epoch
+    began; 0 where the partition's elections are unknown.
     """
 
     from_ns: int
@@ -138,9 +140,9 @@ class Floor:
     any_floor: int
     unclean_floor: int
     leader: int | None = None
-    """Who led then, by ZooKeeper."""
+    """The leader at that time, by ZooKeeper."""
     lost_floor: int = NO_OFFSET
-    """From here on faults took it from every in-sync replica (see `harm`)."""
+    """Faults destroyed the records from this offset on in every in-sync replica (see `harm`)."""
 
     def row(self) -> Row:
         """The floor as a row of the derived table `floors`."""
@@ -159,7 +161,7 @@ def floors(
 ) -> list[Floor]:
     """Floors of one partition from its states and its final leader's epoch starts and end.
 
-    `lost` are epochs that an unclean one took whole, each with where it began.
+    `lost` maps each epoch that an unclean election removed completely to its first offset.
     """
     begun = [(span.begin_ns + CLOCK_SLACK_NS, span) for span in spans if span.begins_epoch]
     if not spans:
@@ -197,7 +199,8 @@ def _floor(
 def _lost_epoch_starts(
     span: Span, starts: Mapping[int, int], lost: Mapping[int, int]
 ) -> Iterator[int]:
-    """Where the epochs right before an unclean one began that the final log does not know."""
+    """The first offsets of the epochs right before an unclean one that the final log does not
+    contain."""
     before = span.previous
     while before is not None and before.leader_epoch not in starts:
         if before.leader_epoch in lost:
@@ -206,5 +209,6 @@ def _lost_epoch_starts(
 
 
 def _start(epoch: int, starts: dict[int, int], log_end: int) -> int:
-    """Where an epoch began; one that wrote nothing began where the next one did, or at the end."""
+    """The first offset of an epoch. An epoch without records began where the next one did, or at
+    the end."""
     return min((start for known, start in starts.items() if known >= epoch), default=log_end)

@@ -1,8 +1,8 @@
 """Static members that rejoined before their sessions timed out: rows of the table `static_rejoins`.
 
 The group keeps the partitions of a static member for it, without a rebalance (KIP-345): the new
-process continues in the generation in which its predecessor died. This is judged where the member
-was assigned partitions within the session, no other member came or left, and no fault acted.
+process continues in the generation in which its predecessor died. This is judged if the member was
+assigned partitions within the session timeout, no other member joined or left, and no fault acted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urteil.chaos.effects import Effect
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import Stretch
+from urteil.harness.verify.derived.impact import Interval
 from urteil.harness.verify.derived.member_departures import QUIET_NS, disturbances
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns
@@ -21,19 +21,20 @@ from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
 
 SLACK_NS = SECOND_NS
-"""Who was given something so long before a session's end had surely joined before it. That is a
-session's time after the last heartbeat, of which there are three in a session and more."""
+"""An assignment this long before the end of a session proves that the member had rejoined in time.
+The session ends one timeout after the last heartbeat, and members send three or more per timeout.
+"""
 
 Session = tuple[str, int]
 SessionEvents = list[tuple[int, int, int, str]]
-"""When, in which generation, which partition, and what became of it."""
+"""Time, generation, partition and event."""
 
 
 def rejoin_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
 ) -> list[Row]:
-    """A row for each death of a static member whose successor was there in time: the generation in
-    which it died (`before`), and the one in which its successor was given something (`after`)."""
+    """One row for each death of a static member whose successor rejoined in time: the generation in
+    which it died, and the generation of its successor's first assignment."""
     if facts.runtime == IMPORTED:
         return []
     session_ns, events = session_timeout_ns(scenario), _session_events(run_dir, small)
@@ -46,11 +47,13 @@ def rejoin_rows(
             continue
         had = [event for event in events.get((client, old["session"]), ()) if event[0] <= died_ns]
         new = _successor(small, old, died_ns)
-        given = [event for event in events.get(new, ()) if event[3] == "assigned"] if new else []
-        if not had or had[-1][3] != "assigned" or not given:
+        assignments = (
+            [event for event in events.get(new, ()) if event[3] == "assigned"] if new else []
+        )
+        if not had or had[-1][3] != "assigned" or not assignments:
             continue
-        rejoined_ns, after, p, _ = given[0]
-        absence = Stretch(died_ns, rejoined_ns)
+        rejoined_ns, generation, p, _ = assignments[0]
+        absence = Interval(died_ns, rejoined_ns)
         if (
             rejoined_ns - died_ns >= session_ns * 2 // 3 - SLACK_NS
             or any(disturbance.meets(absence) for disturbance in disturbed)
@@ -66,13 +69,14 @@ def rejoin_rows(
             continue
         rows.append(
             {"n": len(rows), "client": client, "grp": old["group"], "p": p, "died_ns": died_ns}
-            | {"rejoined_ns": rejoined_ns, "old_generation": had[-1][1], "new_generation": after}
+            | {"rejoined_ns": rejoined_ns}
+            | {"old_generation": had[-1][1], "new_generation": generation}
         )
     return rows
 
 
 def _session_events(run_dir: Path, small: SmallEvidence) -> dict[Session, SessionEvents]:
-    """What each session was given and gave back, in order."""
+    """The assignments and revocations of each session, in order."""
     by_session: dict[Session, SessionEvents] = {}
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
@@ -80,11 +84,12 @@ def _session_events(run_dir: Path, small: SmallEvidence) -> dict[Session, Sessio
         if known and row["event"] in ("assigned", "revoked", "lost") and row["generation"] >= 0:
             event = row["at_ns"], row["generation"], p or 0, row["event"]
             by_session.setdefault((row["client"], row["session"]), []).append(event)
-    return {who: sorted(events) for who, events in by_session.items()}
+    return {session: sorted(events) for session, events in by_session.items()}
 
 
 def _is_replaced(small: SmallEvidence, client: str, at_ns: int) -> bool:
-    """Whether a later session had a static member's place by then: its own end is nobody's."""
+    """Whether a later session had replaced a static member by then; the end of the old session does
+    not affect the group."""
     old = next((known for known in small.clients if known["client"] == client), None)
     if old is None or old["instance"] is None or old["begin_ns"] is None:
         return False
@@ -96,7 +101,7 @@ def _is_replaced(small: SmallEvidence, client: str, at_ns: int) -> bool:
 
 
 def _successor(small: SmallEvidence, old: Row, died_ns: int) -> Session | None:
-    """The next session of the same instance that began later."""
+    """The next session of the same instance."""
     later = [
         (row["begin_ns"], row["client"], row["session"])
         for row in small.clients
@@ -111,17 +116,17 @@ def _has_rebalanced(
     events: dict[Session, SessionEvents],
     group: str,
     own: set[Session | None],
-    stretch: Stretch,
+    interval: Interval,
 ) -> bool:
-    """Whether another member of the group came or went meanwhile, or a rebalance was under way when
-    the absence began."""
-    from_ns = stretch.begin_ns - QUIET_NS
+    """Whether another member of the group joined or left in the interval, or a rebalance was under
+    way when it began."""
+    from_ns = interval.begin_ns - QUIET_NS
     for row in small.clients:
-        who = row["client"], row["session"]
-        if row["group"] != group or who in own:
+        session = row["client"], row["session"]
+        if row["group"] != group or session in own:
             continue
         times = [at for at in (row["begin_ns"], row["end_ns"]) if at is not None]
-        if any(from_ns < at <= stretch.end_ns for at in times):
+        if any(from_ns < at <= interval.end_ns for at in times):
             return True
-    moves = [at for who in events for at, _, _, _ in events[who]]
-    return any(from_ns < at <= stretch.begin_ns for at in moves)
+    moves = [at for session in events for at, _, _, _ in events[session]]
+    return any(from_ns < at <= interval.begin_ns for at in moves)

@@ -1,4 +1,4 @@
-"""The small tables that checks share, and their columns."""
+"""The derived tables, which all checks share, and their columns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ _TYPES = {"s": pa.string(), "i": pa.int32(), "l": pa.int64(), "d": pa.float64()}
 
 @dataclass(frozen=True, slots=True)
 class DerivedTable:
-    """A small table that is computed in Python before any query."""
+    """A small table that Python computes before any query runs."""
 
     about: str
     """What one row is."""
     columns: str
     """`name:type` of each column; types are s(tring), i(nt32), l (int64) and d(ouble)."""
     made_of: tuple[str, ...] = ()
-    """Evidence tables that a finding from this table rests on. Where they are those of records, the
-    guarantee's own `rests_on` names them, and this is empty."""
+    """The evidence tables on which a finding from this table rests. It is empty where these are the
+    tables of records: the guarantee's own `rests_on` names them."""
     columns_made_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Columns that rest on other evidence tables, such as excuses by faults and administrators."""
+    """Columns that rest on further evidence tables, for example excuses by faults and
+    administrators."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -37,8 +38,9 @@ DERIVED: dict[str, DerivedTable] = {
         "a partition, with its settings, its final leader and what permits losses in it",
         "p:l topic_id:s topic:s partition:i in_run:i workload_topic:i copies:i final_leader:i "
         "has_log:i log_start:l log_end:l committed_end:l seen_end:l late_pass_begin:l "
-        "common_start:l replication:i min_isr:i unclean_on:i unclean_requested:i foreign_permitted:i "
-        "compacted:i deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l gone:i lost_floor:l "
+        "common_start:l replication:i min_isr:i unclean_on:i unclean_requested:i "
+        "foreign_permitted:i compacted:i deletes:i unclean_floor:l last_epoch_ns:l agreed_end:l "
+        "gone:i lost_floor:l "
         "losses_ns:l flushed_ns:l reads_are_log:i checksums_known:i ends_known:i ends_known_ns:l "
         "delete_retention_ns:l min_lag_ns:l max_lag_ns:l retention_ns:l retention_configured:i "
         "dirty_ratio:d retention_bytes:l append_time:i sent_times:i max_bytes:l past_ms:l "
@@ -70,7 +72,7 @@ DERIVED: dict[str, DerivedTable] = {
         made_of=("samples",),
     ),
     "answers": DerivedTable(
-        "a broker's response to a question about offsets",
+        "a broker's response to a lookup of offsets, epochs or producers",
         "p:l node:i invoke_ns:l complete_ns:l api_version:i kind:s query:s requested_ms:l "
         "requested_epoch:l current_epoch:l answered_ms:l offset:l leader_epoch:i error:s",
         made_of=("offset_answers",),
@@ -85,7 +87,7 @@ DERIVED: dict[str, DerivedTable] = {
         "p:l lo:l hi:l",
     ),
     "pass_bits": DerivedTable(
-        "a complete final pass over a partition, with the bit that stands for it",
+        "a complete final pass over a partition, and its bit",
         "client:s session:i pass:l p:l bit:l",
     ),
     "floors": DerivedTable(
@@ -126,7 +128,7 @@ DERIVED: dict[str, DerivedTable] = {
         "client:s",
     ),
     "grps": DerivedTable(
-        "a consumer group, with the bit that stands for it",
+        "a consumer group, and its bit",
         "grp:s bit:l",
         made_of=("clients", "assignments", "commits"),
     ),
@@ -136,7 +138,7 @@ DERIVED: dict[str, DerivedTable] = {
         made_of=("clients", "assignments", "commits"),
     ),
     "settings": DerivedTable(
-        "settings of the whole run: one row",
+        "settings of the run: one row",
         "in_flight:i wall_ns:l commits_before:i promise:s ordered:i txns_over_ns:l",
     ),
     "txn_p": DerivedTable(
@@ -157,7 +159,7 @@ DERIVED: dict[str, DerivedTable] = {
         "kind:s edges:l",
     ),
     "stale_ends": DerivedTable(
-        "an end for readers of committed records that lies at a complete transaction",
+        "a last stable offset at a record of a complete transaction",
         "p:l off:l at_ns:l until_ns:l node:i leader_epoch:i known_ns:l client:s session:i txn:l "
         "txns:s edges:s",
         made_of=("offset_answers", "states"),
@@ -258,7 +260,7 @@ DERIVED: dict[str, DerivedTable] = {
         made_of=("samples", "faults"),
     ),
     "acknowledged_changes": DerivedTable(
-        "an acknowledged change of a topic, a setting or a quota, and what stands in its place",
+        "an acknowledged change of a topic, a setting or a quota, and the actual state at the end",
         "kind:s at_ns:l until_ns:l change:s actual:s undone:i",
         made_of=("states", "admin_ops"),
     ),
@@ -273,18 +275,18 @@ DERIVED: dict[str, DerivedTable] = {
 
 @dataclass(slots=True)
 class Derived:
-    """The derived tables, and what judging needs to know beside them.
+    """The derived tables, and further facts that the judgement needs.
 
-    `damaged` are clients whose journal is missing or cut, though nobody killed them on purpose.
-    `short` names the final passes that stopped before their end, `unasked` the replicas that led
-    none of them. `lacks` are the capabilities that the brokers do not have.
-    `expected` is the query that computes an application's results, if there is one.
+    `damaged` are the clients whose journals are missing or incomplete although the lab did not kill
+    them. `stopped_passes` names the final passes that stopped before their end, `never_leading` the
+    replicas that led during none of them. `lacks` are the capabilities that the brokers do not
+    have. `expected` is the query that computes an application's results, if there is one.
     """
 
     tables: dict[str, list[Row]]
     damaged: frozenset[str] = frozenset()
-    short: list[str] = field(default_factory=list)
-    unasked: list[str] = field(default_factory=list)
+    stopped_passes: list[str] = field(default_factory=list)
+    never_leading: list[str] = field(default_factory=list)
     faults: list[Row] = field(default_factory=list)
     libraries: dict[str, str] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
@@ -296,7 +298,7 @@ class Derived:
 
     @property
     def logless(self) -> bool:
-        """Whether a partition of the run's own topics left no log of its final leader."""
+        """Whether the log of the final leader is missing for a partition of the run's topics."""
         return any(part["in_run"] and not part["has_log"] for part in self.partitions)
 
     def arrow(self, name: str) -> pa.Table:

@@ -1,9 +1,9 @@
 """Members that a new coordinator evicted right after it took over: more rows of `evictions`.
 
 A group's members are in the offsets topic, on every in-sync replica, before they learn their
-generation. A new coordinator reads them there, and gives each a whole session from then on
-(`GroupCoordinator.onGroupLoaded`). Members are judged that were undisturbed for so long that no
-request of theirs was under way, where brokers died or resigned and nothing else acted.
+generation. A new coordinator reads them there, and starts a new session of each
+(`GroupCoordinator.onGroupLoaded`). Members are judged that were undisturbed long enough to have no
+request in flight, if no fault acted except those that end brokers or move leadership.
 """
 
 from __future__ import annotations
@@ -18,71 +18,73 @@ from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import coordinating_partition
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
-from urteil.harness.verify.derived.impact import Stretch, acting_stretch
+from urteil.harness.verify.derived.impact import Interval, acting_interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.undisturbed_intervals import (
-    Who,
-    beats_of,
+    Session,
     end_of_load_ns,
+    polls_by_session,
     session_timeout_ns,
 )
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.internal_topics import OFFSETS_TOPIC
 from urteil.harness.verify.limits import SECOND_NS
 
-OFFICES = ENDS_NODES | {Effect.RESTARTS_NODES, Effect.MOVES_LEADERS}
-"""Effects of faults by which an office goes from a broker that has received everything to another
-one that has it all."""
+LEADERSHIP_MOVES = ENDS_NODES | {Effect.RESTARTS_NODES, Effect.MOVES_LEADERS}
+"""Effects of faults that move leadership to a replica with the complete log."""
 ALONE_NS = 5 * SECOND_NS
 SLACK_NS = 3 * SECOND_NS
-"""ZooKeeper's clock may be two seconds beside the lab's."""
+"""ZooKeeper's clock and the lab's may differ by two seconds."""
 
-Event = tuple[int, str, Who, int]
-"""When, what, to whose session, and of which partition."""
+Event = tuple[int, str, Session, int]
+"""Time, event, session and partition."""
 
 
 def takeover_rows(
     run_dir: Path, small: SmallEvidence, scenario: Scenario, facts: RunFacts
 ) -> list[Row]:
-    """A row for each member that lost all it had right after a new coordinator's begin."""
+    """One row for each member that lost all its partitions right after a new coordinator took
+    over."""
     if facts.runtime == IMPORTED:
         return []
     session_ns, events = session_timeout_ns(scenario), _events(run_dir, small)
-    offices, limit_ns = _offices(small), end_of_load_ns(facts)
+    coordinator_spans, limit_ns = _coordinator_spans(small), end_of_load_ns(facts)
     stall_ns = MembershipOptions.of(scenario.workload).max_poll_interval_ms * 1_000_000 - SECOND_NS
-    lost_offices = [
-        (who, p, office, at_ns)
+    expulsions = [
+        (session, p, span, at_ns)
         for group, group_events in events.items()
-        for at_ns, what, who, p in group_events
+        for at_ns, what, session, p in group_events
         if what == "lost" and at_ns < limit_ns
-        for office in _recent_terms(group, offices, at_ns, session_ns - SLACK_NS)
-        if _was_undisputed(small, group, group_events, who, Stretch(office.begin_ns, at_ns))
+        for span in _recent_terms(group, coordinator_spans, at_ns, session_ns - SLACK_NS)
+        if _is_unexplained(small, group, group_events, session, Interval(span.begin_ns, at_ns))
     ]
-    beats = beats_of(run_dir, {who for who, *_ in lost_offices}, small.numbers)
-    rows: dict[Who, Row] = {}
-    for who, p, office, at_ns in lost_offices:
-        polls = beats[who].polls if who in beats else []
+    polls_of = polls_by_session(run_dir, {session for session, *_ in expulsions}, small.numbers)
+    rows: dict[Session, Row] = {}
+    for session, p, span, at_ns in expulsions:
+        polls = polls_of[session].polls if session in polls_of else []
         if any(at_ns - stall_ns < poll <= at_ns for poll in polls):  # else it left by itself
-            row = {"client": who[0], "p": p, "evictions": 1, "leader": office.leader}
-            rows.setdefault(who, row | {"from_ns": office.begin_ns, "to_ns": at_ns})
+            row = {"client": session[0], "p": p, "evictions": 1, "leader": span.leader}
+            rows.setdefault(session, row | {"from_ns": span.begin_ns, "to_ns": at_ns})
     return list(rows.values())
 
 
 def _events(run_dir: Path, small: SmallEvidence) -> dict[str, list[Event]]:
-    """What was given and taken by group, in order; static members have sessions of their own."""
+    """The assignments and revocations of each group's dynamic members, in order."""
     plain = {(row["client"], row["session"]) for row in small.clients if row["instance"] is None}
     by_group: dict[str, list[Event]] = defaultdict(list)
     for row in evidence.rows(run_dir, "assignments"):
         p = small.numbers.get((row["topic_id"], row["partition"]))
-        who = (row["client"], row["session"])
-        is_complete = p is not None and None not in (row["at_ns"], row["group"]) and who in plain
+        session = (row["client"], row["session"])
+        is_complete = (
+            p is not None and None not in (row["at_ns"], row["group"]) and session in plain
+        )
         if is_complete and row["event"] in ("assigned", "revoked", "lost"):
-            by_group[row["group"]].append((row["at_ns"], row["event"], who, p or 0))
+            by_group[row["group"]].append((row["at_ns"], row["event"], session, p or 0))
     return {group: sorted(events) for group, events in by_group.items()}
 
 
-def _offices(small: SmallEvidence) -> dict[int, list[Span]]:
+def _coordinator_spans(small: SmallEvidence) -> dict[int, list[Span]]:
     """The spans of the offsets topic's partitions, by their numbers."""
     return {
         int(spans[0].path.split("/")[-2]): spans
@@ -92,11 +94,14 @@ def _offices(small: SmallEvidence) -> dict[int, list[Span]]:
 
 
 def _recent_terms(
-    group: str, offices: dict[int, list[Span]], at_ns: int, within_ns: int
+    group: str, coordinator_spans: dict[int, list[Span]], at_ns: int, within_ns: int
 ) -> Iterator[Span]:
-    """The office of whoever had begun to coordinate the group that short before, and had not
-    before, by a clean election."""
-    spans = offices.get(coordinating_partition(group, len(offices)), []) if offices else []
+    """The spans of a new coordinator that was elected cleanly at most `within_ns` before."""
+    spans = (
+        coordinator_spans.get(coordinating_partition(group, len(coordinator_spans)), [])
+        if coordinator_spans
+        else []
+    )
     for span in spans:
         before = span.previous
         if before is None or not span.begins_epoch or span.unclean or span.leader < 0:
@@ -105,16 +110,23 @@ def _recent_terms(
             yield span
 
 
-def _was_undisputed(
-    small: SmallEvidence, group: str, events: list[Event], who: Who, stretch: Stretch
+def _is_unexplained(
+    small: SmallEvidence, group: str, events: list[Event], session: Session, interval: Interval
 ) -> bool:
-    """Whether the member had what it lost for long, and only offices changed hands since then."""
-    before = [event for event in events if event[0] <= stretch.begin_ns]
-    mine = [event for event in before if event[2] == who]
-    if not mine or mine[-1][1] != "assigned" or before[-1][0] > stretch.begin_ns - ALONE_NS:
+    """Whether the member had kept its partitions for long, and nothing but the move of leadership
+    disturbed the group since then."""
+    before = [event for event in events if event[0] <= interval.begin_ns]
+    own_events = [event for event in before if event[2] == session]
+    if (
+        not own_events
+        or own_events[-1][1] != "assigned"
+        or before[-1][0] > interval.begin_ns - ALONE_NS
+    ):
         return False
-    since = Stretch(mine[-1][0] - ALONE_NS, stretch.end_ns)
-    if any(not has_only(f, OFFICES) and acting_stretch(f).meets(since) for f in small.faults):
+    since = Interval(own_events[-1][0] - ALONE_NS, interval.end_ns)
+    if any(
+        not has_only(f, LEADERSHIP_MOVES) and acting_interval(f).meets(since) for f in small.faults
+    ):
         return False
     times = [
         row[end]
@@ -122,4 +134,4 @@ def _was_undisputed(
         for end in ("begin_ns", "end_ns")
         if row["group"] == group and row[end] is not None
     ]
-    return not any(before[-1][0] < at <= stretch.end_ns for at in times)
+    return not any(before[-1][0] < at <= interval.end_ns for at in times)

@@ -1,7 +1,7 @@
-"""What transactions promised, and when: rows of the derived tables `txn_p` and `settings`.
+"""Transactions, their fates and times: rows of the derived tables `txn_p` and `group_positions`.
 
-A transaction without a request to commit was aborted, whatever became of its client. A transaction
-whose commit was not acknowledged is unknown: all of it must be there, or nothing.
+A transaction without a commit request was aborted, whatever happened to its client. A transaction
+whose commit was not acknowledged is unknown: all of its records must be visible, or none.
 """
 
 from __future__ import annotations
@@ -66,9 +66,11 @@ def txn_rows(run_dir: Path, faults: Sequence[Row], scenario: Scenario) -> list[R
     ]
 
 
-def over_ns(scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]) -> int | None:
-    """From when on no transaction may be open any more, by its timeout and how often coordinators
-    look; None without transactions."""
+def transactions_over_ns(
+    scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]
+) -> int | None:
+    """The time from which no transaction may be open any more, by the transaction timeout and the
+    interval of the coordinators' checks; None without transactions."""
     times = [txn[name] or 0 for txn in txns for name in ("begin_ns", "commit_ns", "end_ns")]
     times += [fault["healed_ns"] or fault["end_ns"] or FOREVER_NS for fault in faults]
     cleanup_ms = int(scenario.cluster.config.get(CLEANUP, CLEANUP_MS))
@@ -76,10 +78,10 @@ def over_ns(scenario: Scenario, txns: Sequence[Row], faults: Sequence[Row]) -> i
     return min(FOREVER_NS, max(times) + allowed_ns) if txns else None
 
 
-def stand_rows(
+def group_position_rows(
     run_dir: Path, txns: Sequence[Row], numbers: Mapping[tuple[str, int], int]
 ) -> list[Row]:
-    """Rows of `group_positions`: the committed offset of each group that moves with transactions,
+    """Rows of `group_positions`: the committed offset of each group that commits in transactions,
     after the last of them ended. Offsets that no client fetched then have no row."""
     ends = {(txn["client"], txn["session"], txn["txn"]): txn["end_ns"] or 0 for txn in txns}
     moved: dict[str, int] = {}
@@ -96,14 +98,14 @@ def stand_rows(
             commit = (row["invoke_ns"], row["offset"] or 0)
             last[key] = max(last.get(key, commit), commit)
     return [
-        {"grp": grp, "p": p, "position": position, "fetched_ns": asked_ns}
-        for (grp, p), (asked_ns, position) in sorted(last.items())
+        {"grp": grp, "p": p, "position": position, "fetched_ns": fetched_ns}
+        for (grp, p), (fetched_ns, position) in sorted(last.items())
     ]
 
 
 def _groups(run_dir: Path) -> dict[tuple[str, int, int | None], str]:
-    """The group whose positions each transaction moved; without a transaction, the group that its
-    client says it is of."""
+    """The group whose offsets each transaction committed; under the key None, the group of the
+    client's settings."""
     groups: dict[tuple[str, int, int | None], str] = {}
     for row in evidence.rows(run_dir, "clients"):
         if row["group"] is not None:
@@ -125,7 +127,7 @@ def _key(txn: Row) -> tuple[str, int, int]:
 
 
 def _inits(txns: Sequence[Row]) -> dict[str, set[tuple[int, int]]]:
-    """When producers with one transactional id were initialised, begin and end."""
+    """The begin and end of each initialisation of producers, by transactional id."""
     init_times: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for txn in txns:
         if txn["init_ns"] is not None and txn["init_invoke_ns"] is not None:
@@ -134,31 +136,30 @@ def _inits(txns: Sequence[Row]) -> dict[str, set[tuple[int, int]]]:
 
 
 def _fenced_ns(txn: Row, inits: set[tuple[int, int]]) -> int | None:
-    """When another producer with its id had been initialised, begun after its own was."""
-    mine_ns = txn["init_ns"]
-    if mine_ns is None:
+    """The time by which another producer with the same id, begun later, had been initialised."""
+    init_ns = txn["init_ns"]
+    if init_ns is None:
         return None
-    return min((end_ns for begin_ns, end_ns in inits if begin_ns > mine_ns), default=None)
+    return min((end_ns for begin_ns, end_ns in inits if begin_ns > init_ns), default=None)
 
 
 def _holds_back(fault: Row) -> bool:
-    """Whether a fault keeps clients' requests and lets them arrive later: it acts on their links,
-    or a broker that has them sleeps."""
+    """Whether a fault may delay clients' requests: it acts on their links, or stalls a broker."""
     return has_any(fault, ASLEEP) or any(source == CLIENT for source, _ in links_of(fault))
 
 
 def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int, int]]:
-    """Transactions after one of the same producer whose end may have been sent twice while a fault
-    held requests back."""
+    """Transactions after one of the same producer whose EndTxn may have been sent twice while a
+    fault delayed requests."""
     ends: set[tuple[str, int, int]] = set()
     if not held:
         return ends
     by_producer: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
     for txn in txns:
         by_producer[txn["client"], txn["session"], txn["init_ns"] or 0].append(txn)
-    for mine in by_producer.values():
+    for producer_txns in by_producer.values():
         until_ns = -FOREVER_NS
-        for txn in sorted(mine, key=lambda row: int(row["txn"])):
+        for txn in sorted(producer_txns, key=lambda row: int(row["txn"])):
             if txn["begin_ns"] < until_ns:
                 ends.add(_key(txn))
             until_ns = max(until_ns, _may_arrive_until(txn, held))
@@ -166,13 +167,15 @@ def _resent_ends(txns: Sequence[Row], held: Sequence[Row]) -> set[tuple[str, int
 
 
 def _may_arrive_until(txn: Row, held: Sequence[Row]) -> int:
-    asked_ns = txn["commit_invoke_ns"] or txn["begin_ns"]
+    """The time until which a repeated EndTxn of the transaction may arrive; -FOREVER_NS if it was
+    not repeated."""
+    requested_ns = txn["commit_invoke_ns"] or txn["begin_ns"]
     end_ns = txn["end_ns"] or FOREVER_NS
-    if end_ns - asked_ns < REPEATED_NS:
+    if end_ns - requested_ns < REPEATED_NS:
         return -FOREVER_NS
     over = [
         (fault["healed_ns"] or FOREVER_NS - LATE_NS) + LATE_NS
         for fault in held
-        if fault["begin_ns"] < end_ns and asked_ns < (fault["healed_ns"] or FOREVER_NS)
+        if fault["begin_ns"] < end_ns and requested_ns < (fault["healed_ns"] or FOREVER_NS)
     ]
     return max(over, default=-FOREVER_NS)

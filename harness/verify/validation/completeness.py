@@ -12,7 +12,7 @@ from pathlib import Path
 
 from urteil.harness.scenario import IMPORTED, RunFacts
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.small_evidence import assigned_first, assigned_last
+from urteil.harness.verify.derived.small_evidence import first_assigned, last_assigned
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.derived.topic_changes import deleted_topics
 from urteil.harness.verify.evidence import Row
@@ -70,7 +70,7 @@ def _missing_logs(run_dir: Path, derived: Derived) -> Iterator[str]:
     """Replicas of the run's topics, as assigned last, without a log; partitions without a state, or
     created with another number of replicas than requested."""
     states = list(evidence.rows(run_dir, "states"))
-    assigned, created = assigned_last(states), assigned_first(states)
+    assigned, created = last_assigned(states), first_assigned(states)
     logs: dict[int, set[int]] = defaultdict(set)
     for row in derived.tables["logs_p"]:
         logs[row["p"]].add(row["broker"])
@@ -97,12 +97,12 @@ def _incomplete_passes(run_dir: Path, facts: RunFacts, derived: Derived) -> Iter
         for part in derived.partitions
         if part["in_run"] and not (part["gone"] and part["topic"] in deleted)
     ]
-    for name in derived.short:
+    for name in derived.stopped_passes:
         yield f"a final pass over {name} stopped before its end"
     for part in ours:
         if part["seen_end"] is None and facts.runtime != IMPORTED:
             yield f"no complete final pass over {part['topic']}-{part['partition']}"
-    for replica in derived.unasked:
+    for replica in derived.never_leading:
         yield f"no complete final pass asked {replica}"
     for part in ours:
         if not part["has_log"] and "logs" not in facts.withheld:

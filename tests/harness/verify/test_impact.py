@@ -14,7 +14,7 @@ from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.derived.impact import Stretch, healthy_again_ns, longest_gap_s
+from urteil.harness.verify.derived.impact import Interval, healthy_again_ns, longest_gap_s
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S
@@ -22,13 +22,13 @@ from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_N
 
 def test_the_gap_that_overlaps_a_fault_counts_and_no_other() -> None:
     beats = [(0, 1 * S), (9 * S, 10 * S), (12 * S, 20 * S), (40 * S, 41 * S)]
-    assert longest_gap_s(beats, Stretch(10 * S, 13 * S)) == 2.0
-    assert longest_gap_s(beats, Stretch(2 * S, 13 * S)) == 8.0
-    assert longest_gap_s([], Stretch(0, 1)) is None
+    assert longest_gap_s(beats, Interval(10 * S, 13 * S)) == 2.0
+    assert longest_gap_s(beats, Interval(2 * S, 13 * S)) == 8.0
+    assert longest_gap_s([], Interval(0, 1)) is None
 
 
 def test_recovery_ends_with_the_last_unhealthy_state() -> None:
-    bad = [Stretch(10, 20), Stretch(30, FOREVER_NS)]
+    bad = [Interval(10, 20), Interval(30, FOREVER_NS)]
     assert healthy_again_ns(bad, 5) == 5
     assert healthy_again_ns(bad, 15) == 20
     assert healthy_again_ns(bad, 35) is None

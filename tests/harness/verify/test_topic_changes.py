@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from urteil.harness.verify.derived.topic_changes import lowest_min_isr, unclean_requested
+from urteil.harness.verify.derived.topic_changes import lowest_min_isr, unclean_election_requested
 
 S = 1_000_000_000
 
@@ -21,7 +21,7 @@ def config(subject: str, name: str, value: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("ops", "asked"),
+    ("ops", "requested"),
     [
         ([], False),
         ([op("elect unclean", "t-1")], True),
@@ -34,8 +34,10 @@ def config(subject: str, name: str, value: str | None) -> dict[str, Any]:
         ([{"act": "elect unclean", "subject": "t-1", "after": None}], True),
     ],
 )
-def test_unclean_elections_belong_to_the_partition(ops: list[dict[str, Any]], asked: bool) -> None:
-    assert unclean_requested(ops, "t", 1) is asked
+def test_unclean_elections_belong_to_the_partition(
+    ops: list[dict[str, Any]], requested: bool
+) -> None:
+    assert unclean_election_requested(ops, "t", 1) is requested
 
 
 def set_to(value: str | None, at_s: int, outcome: str = "ok") -> dict[str, Any]:
@@ -65,11 +67,11 @@ def test_the_lowest_min_isr_counts(values: list[str | None], lowest: int) -> Non
     ("since_s", "back", "outcome", "faults", "lowest"),
     [
         (26, "2", "ok", [], 2),
-        (25, "2", "ok", [], 1),  # not every broker need have heard of it
-        (26, None, "ok", [], 1),  # nobody says what the default is
+        (25, "2", "ok", [], 1),  # it may not have reached every broker
+        (26, None, "ok", [], 1),  # the default is unknown
         (26, "2", "info", [], 1),  # it may come into effect later, or never
         (26, "2", "ok", [fault("crash", 19, 24), fault("min_isr", 10, 21)], 2),
-        (26, "2", "ok", [fault("pause", 19, 24)], 1),  # who sleeps hears nothing
+        (26, "2", "ok", [fault("pause", 19, 24)], 1),  # a paused broker receives no setting
         (26, "2", "ok", [fault("pause", 1, 19)], 2),
         (26, "2", "ok", [fault("isolate", 25, 30)], 1),
         (26, "2", "ok", [fault("isolate", 26, 30)], 2),

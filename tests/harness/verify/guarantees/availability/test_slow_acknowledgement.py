@@ -15,7 +15,7 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.availability import acknowledge_some_late
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Untried
-from urteil.harness.verify.derived.prompt_intervals import LEAST_POLLS, LEAST_TICKS
+from urteil.harness.verify.derived.prompt_intervals import MIN_POLLS, MIN_TICKS
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
@@ -104,7 +104,7 @@ def test_late_acknowledgements_that_are_explained_yield_no_finding(
 
 def test_damage_to_acknowledgements_requires_enough_records() -> None:
     copy = copy_of(healthy())
-    few = clone(copy, BOUNDED)[: LEAST_POLLS + LEAST_TICKS]
+    few = clone(copy, BOUNDED)[: MIN_POLLS + MIN_TICKS]
     rest = [row for row in copy.rows("sends") if row["topic_id"] != BOUNDED.topic_id]
     copy.rows("sends")[:] = rest + few
     with pytest.raises(Untried, match="too few records"):

@@ -15,7 +15,7 @@ from urteil.harness.verify.damage.added_topics import BOUNDED
 from urteil.harness.verify.damage.availability import wait_fetches_out
 from urteil.harness.verify.damage.compaction_and_retention import clone
 from urteil.harness.verify.damage.copy import Untried
-from urteil.harness.verify.derived.prompt_intervals import LEAST_POLLS
+from urteil.harness.verify.derived.prompt_intervals import MIN_POLLS
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 
@@ -109,7 +109,7 @@ def test_late_polls_that_are_explained_yield_no_finding(
 
 def test_damage_to_fetches_requires_enough_records() -> None:
     copy = copy_of(healthy())
-    few = clone(copy, BOUNDED)[:LEAST_POLLS]
+    few = clone(copy, BOUNDED)[:MIN_POLLS]
     rest = [row for row in copy.rows("sends") if row["topic_id"] != BOUNDED.topic_id]
     copy.rows("sends")[:] = rest + few
     with pytest.raises(Untried, match="too few records"):

@@ -69,7 +69,7 @@ def _judged(
 def test_leadership_has_to_go_back(tmp_path: Path) -> None:
     (late,) = _judged(tmp_path, replicas=(*OTHERS, LED), settings=MENDED)
     assert late["kind"] == "not given back"
-    assert late["task"] == f"urteil-0 is to be led by broker {OTHERS[0]}, its first replica"
+    assert late["task"] == f"urteil-0 must be led by broker {OTHERS[0]}, its first replica"
     assert late["shortfall"] == f"broker {LED} leads"
 
 
@@ -95,8 +95,8 @@ def test_leadership_may_stay(more: dict[str, Any], tmp_path: Path) -> None:
 def test_broker_hands_over_before_a_clean_stop(tmp_path: Path) -> None:
     (late,) = _judged(tmp_path, LEFT, fault=POLITE)
     assert late["kind"] == "not handed over"
-    assert late["task"].startswith(f"Broker {LED}, which was shut down in an orderly way")
-    assert f"beside {list(OTHERS)} in sync" in late["shortfall"]
+    assert late["task"].startswith(f"Broker {LED}, which shut down cleanly")
+    assert f"with {list(OTHERS)} in sync" in late["shortfall"]
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_preferred_leader_that_never_led_is_found(later: tuple[Any, ...], tmp_pa
     (finding,) = result.findings
     assert finding.sub_kind == "not elected"
     assert "that broker 2 lead other-0" in finding.sentence
-    assert "the election was acknowledged, but broker 1 led all the while" in finding.sentence
+    assert "the election was acknowledged, but broker 1 led all the time" in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_departed_broker_leaves_the_isr(isrs: tuple[tuple[int, ...], ...], tmp_p
     assert finding.sub_kind == "kept in sync"
     assert finding.sentence == (
         f"Broker {LED} had left, and broker {NEXT} was elected to lead urteil-0 in epoch "
-        f"{healthy()['states'][-1]['leader_epoch'] + 1}, but the ISR was [1, 2, 3] still."
+        f"{healthy()['states'][-1]['leader_epoch'] + 1}, but the ISR was still [1, 2, 3]."
     )
 
 

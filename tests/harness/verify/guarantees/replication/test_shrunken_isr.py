@@ -45,7 +45,7 @@ def test_follower_in_sync_stays_in_the_isr(tmp_path: Path) -> None:
     (finding,) = result.findings
     assert finding.sub_kind == "fell out"
     assert finding.sentence.startswith("All 3 replicas of urteil-0 were in sync, then only 2 were")
-    assert finding.sentence.endswith("with no fault at work, for 52 s.")
+    assert finding.sentence.endswith("while no fault acted, for 52 s.")
 
 
 @pytest.mark.parametrize(

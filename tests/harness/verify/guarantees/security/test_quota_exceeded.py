@@ -16,7 +16,7 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import fault
 from tests.harness.verify.guarantees.groups.test_group_guarantees import judge
 from urteil.harness.scenario import Scenario
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.expected_progress import resumption_rows
+from urteil.harness.verify.derived.expected_progress import resumed_progress_rows
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
@@ -109,4 +109,4 @@ def test_only_undisturbed_time_counts(tmp_path: Path) -> None:
 def test_removed_quota_may_still_throttle() -> None:
     tables = {"state_spans": [{"p": 0}]}
     derived = Derived(tables=tables, faults=[fault("quota", "p0", BEGIN_NS, END_NS)])
-    assert resumption_rows(derived, synthetic.scenario(ONE), []) == []
+    assert resumed_progress_rows(derived, synthetic.scenario(ONE), []) == []

@@ -1,6 +1,6 @@
 """Guarantees over the derived table `cluster_tasks`: tasks of the cluster, done in time or overdue.
 
-A row names the task (`asked`) and, if it is not done, the state that remained (`stands`).
+A row names the task (`task`) and, if it is not done, the actual state (`shortfall`).
 `derived/admin_tasks.py` defines when a task counts.
 """
 

@@ -1,4 +1,4 @@
-"""Pairs of mirrored partitions, and what counts as a translated offset."""
+"""Pairs of mirrored partitions, and the rules for translated offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a state as spans, and the floors below which no election reaches."""
+"""Versions of a state as spans, and the floors below which no election loses records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A power cut may not lose what `flush.ms` had brought to every disk."""
+"""A power cut must not lose records that `flush.ms` had flushed to every disk."""
 
 from __future__ import annotations
 

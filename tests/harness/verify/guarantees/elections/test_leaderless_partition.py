@@ -1,4 +1,4 @@
-"""A partition without a leader is found where an eligible replica lived."""
+"""A partition without a leader is found if an eligible replica lived."""
 
 from __future__ import annotations
 

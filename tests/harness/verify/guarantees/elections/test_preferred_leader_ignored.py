@@ -1,4 +1,5 @@
-"""Leadership returns to preferred replicas, and leaves a broker before it shuts down."""
+"""Leadership returns to preferred replicas, and a broker hands over its leaderships before it shuts
+down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acknowledged changes of topics, settings and quotas stand at the end of the run."""
+"""Acknowledged changes of topics, settings and quotas must still apply at the end of the run."""
 
 from __future__ import annotations
 

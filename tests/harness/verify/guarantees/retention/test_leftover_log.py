@@ -1,4 +1,4 @@
-"""Data that should be on no disk any more is found, where nothing prevented its removal."""
+"""Files that should have been deleted are found, if nothing prevented their deletion."""
 
 from __future__ import annotations
 

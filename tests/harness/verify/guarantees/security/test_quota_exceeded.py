@@ -1,5 +1,5 @@
-"""Who takes more than its quota is found; a burst, and what was taken before, are not held against
-it."""
+"""A client that exceeds its quota is found; a burst, and traffic from before the quota, are not
+counted."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _judged_partitions(derived: Derived) -> dict[Key, int]:
     return {
         (part["topic_id"], part["partition"]): part["p"]
         for part in derived.partitions
-        if not part["deleted"] and not part["copies"]
+        if not part["gone"] and not part["copies"]
     }
 
 

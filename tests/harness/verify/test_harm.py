@@ -16,7 +16,7 @@ from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import CRASH_NS, LED_NS, S
 
 FLOOR = 200
-"""Where the made-up run's second epoch starts."""
+"""The start of the synthetic run's second epoch."""
 
 LONG_AGO = -FOREVER_NS
 
@@ -100,14 +100,14 @@ def test_loss_concerns_earlier_sends() -> None:
 def _sent_and_lost(
     tables: example_runs.Tables, offset: int, at_ns: int = CRASH_NS - S // 100
 ) -> None:
-    """A send that was acknowledged at an offset which another record has in the end."""
+    """A send that was acknowledged at an offset which another record has at the end."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
     row = tables["sends"][offset] | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
     tables["sends"].append(row | {"node": 1 if at_ns < LED_NS else 2})
 
 
 def _cut(tables: example_runs.Tables, *brokers: int, low: int = FLOOR) -> None:
-    """A power cut on these brokers in the middle of the load; the ISR stayed as it was."""
+    """A power cut on these brokers in the middle of the load; the ISR did not change."""
     logs = {f"b{broker}": {"urteil-0": [low, None]} for broker in brokers}
     (fault,) = tables["faults"]
     fault["harm"] = json.dumps({"at_ns": CRASH_NS, "brokers": logs})

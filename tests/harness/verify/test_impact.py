@@ -160,8 +160,8 @@ def test_partition_may_be_idle_for_a_while(asked: dict[str, Any], tmp_path: Path
 
 
 def _transactions(*outcomes: str, clients: int = 2, first: str = "t") -> Tables:
-    """A run without faults, in whose last seconds transactions came to these ends; `refused` is
-    that of one of which a part failed, and was aborted."""
+    """A run without faults, in whose last seconds transactions had these outcomes; `refused` is
+    the outcome of an aborted transaction with a failed send."""
     tables = _silent_calm(END_NS)
     tables["txns"] = []
     for n, outcome in enumerate(outcomes):
@@ -191,7 +191,7 @@ def test_transactions_aborted_after_rejections_are_no_progress(tmp_path: Path) -
 def test_other_transactions_do_not_affect_those_that_move_positions(
     tmp_path: Path,
 ) -> None:
-    """One copier is enough, when it fails often enough."""
+    """One copier that fails often is enough."""
     tables = _transactions(*["committed"] * 4)
     tables["txns"] += _transactions(*["refused"] * 6, clients=1, first="x")["txns"]
     tables["clients"].append({"run": RUN, "client": "x0", "session": 0, "group": "movers"})
@@ -340,7 +340,8 @@ def test_a_recovery_that_the_next_fault_disturbed_is_not_judged(tmp_path: Path) 
 def test_leader_that_could_not_know_its_isr_is_excused(
     targets: str, status: Status, tmp_path: Path
 ) -> None:
-    """Broker 1 leads in epoch 0; links cut, or itself the target, it keeps the ISR it knew."""
+    """Broker 1 leads in epoch 0. While its links are cut, or it is paused, it uses the last ISR
+    that it read."""
     tables = healthy()
     first = min(tables["states"], key=lambda row: row["zxid"])
     first["isr"] = "[1]"
@@ -354,7 +355,7 @@ def test_leader_that_could_not_know_its_isr_is_excused(
 
 
 def test_leader_is_judged_by_acknowledgements_before_the_fault(tmp_path: Path) -> None:
-    """That it died in the end excuses nothing of the time when it knew."""
+    """The leader's later death does not excuse acknowledgements from before it."""
     tables = healthy()
     first, second = sorted(tables["states"], key=lambda row: row["zxid"])[:2]
     first["isr"] = "[1]"

@@ -15,18 +15,18 @@ from urteil.harness.verify.result import Status
 from urteil.harness.verify.synthetic import END_NS, S
 
 AT_NS = END_NS + 60 * S
-WHO = "zombie1"
+ZOMBIE = "zombie1"
 
 
 def _amid(outcome: str, asked_s: float) -> Tables:
     """A transaction of ten seconds with a position, and an answer of that time."""
     tables = transactions.transactional_tables()
     times = {"begin_ns": AT_NS, "commit_invoke_ns": AT_NS + 9 * S, "end_ns": AT_NS + 10 * S}
-    txn = {"client": WHO, "txn": 1, "outcome": outcome, "transactional_id": "z"}
+    txn = {"client": ZOMBIE, "txn": 1, "outcome": outcome, "transactional_id": "z"}
     tables["txns"].append(tables["txns"][0] | txn | times)
-    groups.add_commit(tables, WHO, 3, 700, AT_NS + S, {"committed": "ok"}.get(outcome, "fail"))
+    groups.add_commit(tables, ZOMBIE, 3, 700, AT_NS + S, {"committed": "ok"}.get(outcome, "fail"))
     tables["commits"][-1] |= {"txn": 1, "complete_ns": AT_NS + 10 * S}
-    groups.add_commit_read(tables, 400, AT_NS + int(asked_s * S), WHO)
+    groups.add_commit_read(tables, 400, AT_NS + int(asked_s * S), ZOMBIE)
     return tables
 
 
@@ -61,9 +61,9 @@ def test_a_commit_without_a_generation_beside_a_member(
     times = [(AT_NS, "assigned")]
     times += [] if kept_s is None else [(AT_NS + int(kept_s * S), "kept")]
     for at_ns, event in times:
-        groups.add_assignment(tables, WHO, 1, at_ns, event)
+        groups.add_assignment(tables, ZOMBIE, 1, at_ns, event)
         tables["assignments"][-1]["group"] = "its own"
-    groups.add_commit(tables, WHO, -1, 7, AT_NS + S, outcome)
+    groups.add_commit(tables, ZOMBIE, -1, 7, AT_NS + S, outcome)
     tables["commits"][-1]["group"] = "its own"
     result = groups.judge_groups(tmp_path, tables)["zombie_commit"]
     assert [finding.sub_kind for finding in result.findings] == expected
@@ -79,7 +79,7 @@ def _given(*epochs: tuple[float, int], **more: Any) -> Tables:
     tables = transactions.transactional_tables()
     for number, (at_s, epoch) in enumerate(epochs):
         at_ns = AT_NS + int(at_s * S)
-        row = {"client": WHO, "transactional_id": "z", "txn": number, "outcome": "aborted"}
+        row = {"client": ZOMBIE, "transactional_id": "z", "txn": number, "outcome": "aborted"}
         row |= {"producer_id": 9, "epoch": epoch, "commit_invoke_ns": None}
         row |= {"init_invoke_ns": at_ns, "init_ns": at_ns + S, "begin_ns": at_ns + S}
         tables["txns"].append(tables["txns"][0] | row | {"end_ns": at_ns + S} | more)

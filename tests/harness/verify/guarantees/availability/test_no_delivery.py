@@ -22,7 +22,7 @@ ONE = synthetic.Shape(records=60, partitions=1)
 LED_NS = END_NS + 18 * S
 """When the last leader of the made-up partition began."""
 OVER_NS = END_NS + 80 * S
-WHO = {"run": "r", "client": "g9", "session": 0}
+SESSION = {"run": "r", "client": "g9", "session": 0}
 PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
 
 
@@ -32,14 +32,14 @@ def waiting(**client: Any) -> Tables:
     lives = {"kind": "group", "group": "late", "isolation": "read_uncommitted"}
     lives |= {"begin_ns": END_NS + S, "end_ns": OVER_NS}
     model = tables["clients"][0]
-    tables["clients"].append(model | WHO | lives | client)
+    tables["clients"].append(model | SESSION | lives | client)
     tables["polls"] += [polled(END_NS + n * S) for n in range(2, 80)]
     return tables
 
 
 def polled(at_ns: int, **position: Any) -> dict[str, Any]:
     times = {"poll": at_ns, "invoke_ns": at_ns - 1, "complete_ns": at_ns, "outcome": "ok"}
-    return WHO | times | position
+    return SESSION | times | position
 
 
 def fault(name: str, target: str, begin_ns: int, end_ns: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_reader_without_delivery_is_a_violation(tmp_path: Path) -> None:
     tables = waiting(kind="consumer", group=None)
     swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
     swept |= {"final": False, "complete": True, "begin_ns": END_NS, "end_ns": OVER_NS}
-    tables["passes"].append(WHO | PLACE | swept)
+    tables["passes"].append(SESSION | PLACE | swept)
     (finding,) = judged(tmp_path, tables).findings
     assert finding.sub_kind == "consumer stands still"
 
@@ -106,7 +106,7 @@ def test_final_reader_without_records_is_a_violation(begun: bool, tmp_path: Path
     swept = {"pass": 9, "from_offset": 0, "to_offset": 0, "isolation": "read_uncommitted"}
     swept |= {"final": True, "complete": False, "begin_ns": LED_NS + S, "end_ns": OVER_NS}
     if begun:
-        tables["passes"].append(WHO | PLACE | swept)
+        tables["passes"].append(SESSION | PLACE | swept)
     (finding,) = judged(tmp_path, tables).findings
     assert (finding.sub_kind, finding.offset) == ("final reader stands still", 0)
 
@@ -154,7 +154,7 @@ def test_records_below_a_groups_position_need_no_delivery(tmp_path: Path) -> Non
     assert judged(tmp_path / "read", tables).status is not Status.VIOLATED
     tables = waiting()
     commit = {"group": "late", "outcome": "info", "offset": ONE.records}
-    tables["commits"].append(WHO | PLACE | commit | {"invoke_ns": END_NS + 3 * S})
+    tables["commits"].append(SESSION | PLACE | commit | {"invoke_ns": END_NS + 3 * S})
     assert judged(tmp_path / "committed", tables).status is not Status.VIOLATED
 
 
@@ -168,7 +168,9 @@ def test_records_that_were_not_promised_may_be_out_of_sight(tmp_path: Path) -> N
 def test_group_of_other_topics_requires_no_delivery(tmp_path: Path) -> None:
     tables = waiting()
     given = {"group": "late", "generation": 1, "event": "assigned", "at_ns": END_NS + S}
-    tables["assignments"].append(WHO | PLACE | given | {"topic_id": "another", "topic": "another"})
+    tables["assignments"].append(
+        SESSION | PLACE | given | {"topic_id": "another", "topic": "another"}
+    )
     assert judged(tmp_path, tables).status is not Status.VIOLATED
 
 
@@ -187,7 +189,7 @@ def put_out(times: int) -> Tables:
         at_ns = LED_NS + (13 + 7 * number) * S
         for event, before_ns in (("assigned", S), ("lost", 0)):
             fields = {"group": "late", "generation": 1, "event": event, "at_ns": at_ns - before_ns}
-            tables["assignments"].append(WHO | PLACE | fields)
+            tables["assignments"].append(SESSION | PLACE | fields)
     return tables
 
 
@@ -236,7 +238,9 @@ def test_group_unable_to_commit_is_a_violation(
     for n, outcome in enumerate(outcomes.split()):
         fields = {"group": "late", "outcome": outcome, "offset": 0}
         at_ns = LED_NS + (50 + n) * S
-        tables["commits"].append(WHO | PLACE | fields | {"invoke_ns": at_ns, "complete_ns": at_ns})
+        tables["commits"].append(
+            SESSION | PLACE | fields | {"invoke_ns": at_ns, "complete_ns": at_ns}
+        )
     result = judged(tmp_path, tables, "commits_stand_still")
     sentences = [
         finding.sentence for finding in result.findings if finding.sub_kind == "commits stand still"
@@ -256,7 +260,7 @@ def test_log_start_that_the_same_broker_rejects_is_a_violation(
     """A final reader asks for the begin, is refused there, and asks again."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
     model = tables["passes"][0]
-    swept = model | WHO | PLACE | {"pass": 0, "from_offset": 7, "to_offset": 9, "final": True}
+    swept = model | SESSION | PLACE | {"pass": 0, "from_offset": 7, "to_offset": 9, "final": True}
     tables["passes"].append(swept | {"complete": False, "begin_ns": LED_NS, "end_ns": OVER_NS})
     model = tables["offset_answers"][0] | PLACE
     for n in range(10 * last_s):

@@ -21,8 +21,8 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
 SHAPE = synthetic.Shape(records=80, partitions=1)
 MS = 1_000_000
-CALM_NS = END_NS + 20 * S
-WHO = {"client": "p9", "session": 0}
+QUIET_NS = END_NS + 20 * S
+SESSION = {"client": "p9", "session": 0}
 
 
 def _judged(
@@ -39,25 +39,25 @@ def _judged(
     **fault: Any,
 ) -> GuaranteeResult:
     """A run with a producer that sends 80 records, one every `every_ms`, of which `late` are
-    acknowledged after `late_ms`. If it is `behind`, it was to send all of them in the beginning."""
+    acknowledged after `late_ms`. If it is `behind`, all of them were due at the begin."""
     tables = healthy(SHAPE)
-    life = {"begin_ns": CALM_NS - 10 * S, "end_ns": CALM_NS + 60 * S}
+    life = {"begin_ns": QUIET_NS - 10 * S, "end_ns": QUIET_NS + 60 * S}
     settings = {"kind": "producer", "transactional_id": None}
-    tables["clients"].append(tables["clients"][0] | WHO | settings | life | (producer or {}))
+    tables["clients"].append(tables["clients"][0] | SESSION | settings | life | (producer or {}))
     for number, row in enumerate(sorted(tables["sends"], key=lambda row: int(row["offset"]))):
-        at_ns = CALM_NS + number * every_ms * MS
+        at_ns = QUIET_NS + number * every_ms * MS
         wait_ns = (late_ms if number < late else usual_ms) * MS
-        row |= WHO | {"invoke_ns": at_ns, "complete_ns": at_ns + wait_ns}
-        row |= ({"invoke_ns": CALM_NS} if behind else {}) | (send or {})
+        row |= SESSION | {"invoke_ns": at_ns, "complete_ns": at_ns + wait_ns}
+        row |= ({"invoke_ns": QUIET_NS} if behind else {}) | (send or {})
     tables["faults"][0].update(fault)
     tables["samples"] += [
-        {"run": "r", "at_ns": CALM_NS + number * S, "source": "lab", "metric": METRIC}
+        {"run": "r", "at_ns": QUIET_NS + number * S, "source": "lab", "metric": METRIC}
         | {"labels": "{}", "value": 9.0 if busy else 7.0}
         for number in range(60)
     ]
     phases = [
-        Phase(name="during", begin_ns=BEGIN_NS, end_ns=CALM_NS + 60 * S),
-        Phase(name="final", begin_ns=CALM_NS + 60 * S, end_ns=CALM_NS + 61 * S),
+        Phase(name="during", begin_ns=BEGIN_NS, end_ns=QUIET_NS + 60 * S),
+        Phase(name="final", begin_ns=QUIET_NS + 60 * S, end_ns=QUIET_NS + 61 * S),
     ]
     facts = synthetic.facts(SHAPE, phases=phases)
     scenario = synthetic.scenario(SHAPE)
@@ -88,7 +88,7 @@ def test_producer_with_late_acknowledgements_is_a_violation(tmp_path: Path) -> N
         ({"every_ms": 30, "late": 0}, Status.NOT_JUDGED),
         ({"producer": {"transactional_id": "t"}}, Status.NOT_JUDGED),
         ({"send": {"acks": 1}}, Status.NOT_JUDGED),
-        ({"begin_ns": CALM_NS, "end_ns": CALM_NS + 50 * S, "healed_ns": CALM_NS + 50 * S},
+        ({"begin_ns": QUIET_NS, "end_ns": QUIET_NS + 50 * S, "healed_ns": QUIET_NS + 50 * S},
          Status.NOT_JUDGED),
     ],
     ids=["few", "sooner", "usual", "behind", "busy machine", "few moments", "in transactions",

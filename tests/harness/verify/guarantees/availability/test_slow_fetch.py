@@ -22,8 +22,8 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 SHAPE = synthetic.Shape(records=80, partitions=1)
 MS = 1_000_000
 POLLS = 60
-CALM_NS = END_NS + 20 * S
-WHO = {"client": "c9", "session": 0}
+QUIET_NS = END_NS + 20 * S
+SESSION = {"client": "c9", "session": 0}
 PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
 
 
@@ -39,14 +39,14 @@ def _judged(
     **fault: Any,
 ) -> GuaranteeResult:
     """A run with a reader that polls 60 records one by one, `late` of them at an age of
-    `age_ms`; on a `busy` machine 9 tasks a processor want to run all the while."""
+    `age_ms`; a `busy` host has 9 runnable tasks per processor throughout."""
     tables = healthy(SHAPE)
     sends = sorted(tables["sends"], key=lambda row: int(row["offset"]))
     lives = {"kind": "consumer", "isolation": "read_uncommitted", "group": None}
-    life = {"begin_ns": CALM_NS - 10 * S, "end_ns": CALM_NS + 60 * S}
-    tables["clients"].append(tables["clients"][0] | WHO | lives | life | (reader or {}))
+    life = {"begin_ns": QUIET_NS - 10 * S, "end_ns": QUIET_NS + 60 * S}
+    tables["clients"].append(tables["clients"][0] | SESSION | lives | life | (reader or {}))
     for number, row in enumerate(sends):
-        at_ns = CALM_NS + number * every_ms * MS
+        at_ns = QUIET_NS + number * every_ms * MS
         row |= {"invoke_ns": at_ns - MS, "complete_ns": at_ns} | (send or {})
         if number > POLLS:
             continue
@@ -55,17 +55,17 @@ def _judged(
         times = {"invoke_ns": at_ns, "complete_ns": at_ns + age_ns, "poll": number}
         tables["polls"].append(
             {"run": "r", "outcome": "ok", "error": None, "event": None}
-            | WHO | PLACE | times | moved
+            | SESSION | PLACE | times | moved
         )  # fmt: skip
     tables["faults"][0].update(fault)
     tables["samples"] += [
-        {"run": "r", "at_ns": CALM_NS + number * S, "source": "lab", "metric": METRIC}
+        {"run": "r", "at_ns": QUIET_NS + number * S, "source": "lab", "metric": METRIC}
         | {"labels": "{}", "value": 9.0 if busy else 7.0}
         for number in range(60)
     ]
     phases = [
-        Phase(name="during", begin_ns=BEGIN_NS, end_ns=CALM_NS + 60 * S),
-        Phase(name="final", begin_ns=CALM_NS + 60 * S, end_ns=CALM_NS + 61 * S),
+        Phase(name="during", begin_ns=BEGIN_NS, end_ns=QUIET_NS + 60 * S),
+        Phase(name="final", begin_ns=QUIET_NS + 60 * S, end_ns=QUIET_NS + 61 * S),
     ]
     facts = synthetic.facts(SHAPE, phases=phases)
     scenario = synthetic.scenario(SHAPE)
@@ -93,7 +93,7 @@ def test_reader_whose_fetches_wait_out_is_a_violation(tmp_path: Path) -> None:
         ({"reader": {"kind": "group", "group": "g"}}, Status.NOT_JUDGED),
         ({"reader": {"isolation": "read_committed"}}, Status.NOT_JUDGED),
         ({"send": {"acks": 1}}, Status.NOT_JUDGED),
-        ({"begin_ns": CALM_NS, "end_ns": CALM_NS + 50 * S, "healed_ns": CALM_NS + 50 * S},
+        ({"begin_ns": QUIET_NS, "end_ns": QUIET_NS + 50 * S, "healed_ns": QUIET_NS + 50 * S},
          Status.NOT_JUDGED),
     ],
     ids=["few", "sooner", "busy machine", "behind", "member", "of committed records",

@@ -21,12 +21,12 @@ FLUSHING = {
     "log.initial.task.delay.ms": "0",
 }
 EVERY_MS = 1_000
-"""With a flush a second, all is on the disks five seconds after it was acknowledged."""
+"""With a flush every second, records are on the disks five seconds after their acknowledgement."""
 
 
 def _lost(run_dir: Path, brokers: dict[str, str], **config: str) -> tuple[int, int]:
-    """How many of two lost records are violations, and how many permitted: one was acknowledged ten
-    seconds before all brokers lost power, one right before."""
+    """The numbers of violations and permitted losses among two lost records. One was acknowledged
+    ten seconds before all brokers lost power, the other right before."""
     tables: Tables = healthy()
     logs = {f"b{broker}": {"urteil-0": [100, None]} for broker in (1, 2, 3)}
     tables["faults"][0]["harm"] = json.dumps({"at_ns": CRASH_NS, "brokers": logs})

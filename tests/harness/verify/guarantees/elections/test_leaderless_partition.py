@@ -17,9 +17,9 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, S
 AWAY_NS, UNTIL_NS = END_NS + 10 * S, END_NS + 60 * S
 LED = healthy()["states"][-1]["leader"]
 OTHERS = tuple(broker for broker in (1, 2, 3) if broker != LED)
-HERE = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
-OFFICE = {"path": "/controller", "at_ns": BEGIN_NS}
-GONE = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": AWAY_NS}
+BROKERS = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
+CONTROLLER = {"path": "/controller", "at_ns": BEGIN_NS}
+DEPARTED = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": AWAY_NS}
 ALLOWED: dict[str, Any] = {
     "act": "config", "subject": TOPIC, "outcome": "ok", "invoke_ns": AWAY_NS + S,
     "complete_ns": AWAY_NS + 2 * S, "before": "{}",
@@ -33,17 +33,17 @@ def _judged(
     run_dir: Path,
     *,
     isr: tuple[int, ...] = (LED,),
-    nodes: tuple[dict[str, Any], ...] = (GONE,),
+    nodes: tuple[dict[str, Any], ...] = (DEPARTED,),
     ops: tuple[dict[str, Any], ...] = (),
     settings: dict[str, str] | None = None,
     until_ns: int = UNTIL_NS,
     **fault: Any,
 ) -> GuaranteeResult:
-    """The run whose partition lost its leader after the load's records, and had this ISR then."""
+    """A run whose partition lost its leader after the load's records, with this ISR."""
     tables = healthy()
     last = tables["states"][-1]
     blank = dict.fromkeys(last) | {"version": 0}
-    for zxid, node in enumerate((*HERE, OFFICE, *nodes), start=1):
+    for zxid, node in enumerate((*BROKERS, CONTROLLER, *nodes), start=1):
         tables["states"].append(blank | {"zxid": zxid + last["zxid"]} | node)
     lost = {"leader": -1, "leader_epoch": last["leader_epoch"] + 1, "at_ns": AWAY_NS + S}
     lost |= {"isr": json.dumps(isr), "replicas": "[1, 2, 3]", "version": last["version"] + 1}
@@ -81,8 +81,9 @@ def test_eligible_replica_leads(more: dict[str, Any], seconds: int, tmp_path: Pa
          "healed_ns": UNTIL_NS},
         {"isr": (LED, OTHERS[0]), "fault": "crash", "targets": f'["b{OTHERS[0]}"]',
          "begin_ns": AWAY_NS, "end_ns": UNTIL_NS, "healed_ns": UNTIL_NS},
-        {"isr": (LED, OTHERS[0]), "nodes": (GONE, GONE | {"path": "/controller"})},
-        {"isr": (LED, OTHERS[0]), "nodes": (GONE, GONE | {"path": f"/brokers/ids/{OTHERS[0]}"})},
+        {"isr": (LED, OTHERS[0]), "nodes": (DEPARTED, DEPARTED | {"path": "/controller"})},
+        {"isr": (LED, OTHERS[0]),
+         "nodes": (DEPARTED, DEPARTED | {"path": f"/brokers/ids/{OTHERS[0]}"})},
         {"ops": (ALLOWED | {"outcome": "info"},)},
         {"ops": (ALLOWED | {"subject": "other"},)},
         {"ops": (ALLOWED, FORBIDDEN)},
@@ -109,15 +110,15 @@ OTHER = {"topic": "other", "topic_id": "other", "partition": 0, "path": "other"}
 def _judged_after_departure(
     run_dir: Path, *, led_after_s: float, nodes: tuple[dict[str, Any], ...] = (), **fault: Any
 ) -> GuaranteeResult:
-    """The run in which a leader left. The other partition that it led has another leader after a
-    tenth of a second, that of the run after `led_after_s`."""
+    """A run in which a leader left. The other partition that it led has another leader after 0.1 s,
+    the partition of the run after `led_after_s`."""
     tables = healthy()
     last = tables["states"][-1]
     blank = dict.fromkeys(last) | {"version": 0}
     state = last | {"isr": json.dumps([LED, OTHERS[0]]), "at_ns": AWAY_NS - 5 * S}
     elected = {"leader": OTHERS[0], "leader_epoch": last["leader_epoch"] + 1}
     rows = [
-        *(blank | node for node in (*HERE, OFFICE)), state, state | OTHER, blank | GONE,
+        *(blank | node for node in (*BROKERS, CONTROLLER)), state, state | OTHER, blank | DEPARTED,
         *(blank | node for node in nodes), state | OTHER | elected | {"at_ns": AWAY_NS + S // 10},
         state | elected | {"at_ns": AWAY_NS + int(led_after_s * S)},
     ]  # fmt: skip
@@ -160,11 +161,11 @@ def test_late_election_that_something_delays_yields_no_finding(
 
 
 def test_partition_whose_leader_left_is_leaderless(tmp_path: Path) -> None:
-    """No other partition was led: the limit is that for a partition without a leader."""
+    """The broker led no other partition, so the limit is that of a partition without a leader."""
     tables = healthy()
     last = tables["states"][-1]
     blank = dict.fromkeys(last) | {"version": 0}
-    for number, node in enumerate((*HERE, OFFICE, GONE), start=1):
+    for number, node in enumerate((*BROKERS, CONTROLLER, DEPARTED), start=1):
         tables["states"].append(blank | node | {"zxid": last["zxid"] + number})
     facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=UNTIL_NS)])
     result = alone("leaderless_partition", tmp_path, tables, scenario=synthetic.scenario(ONE),

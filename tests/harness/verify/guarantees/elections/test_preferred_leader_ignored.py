@@ -23,11 +23,11 @@ MENDED = {
     "leader.imbalance.per.broker.percentage": "0",
 }
 LED = healthy()["states"][2]["leader"]
-"""Who leads from the crash's end on; all three are in sync."""
+"""The leader from the crash's end on; all three replicas are in sync."""
 OTHERS = tuple(broker for broker in (1, 2, 3) if broker != LED)
 LEFT_NS = END_NS + 3 * S
 PRESENT: dict[str, Any] = {"version": 0, "at_ns": CRASH_NS - S}
-HERE = tuple(PRESENT | {"path": f"/brokers/ids/{broker}"} for broker in (1, 2, 3))
+BROKERS = tuple(PRESENT | {"path": f"/brokers/ids/{broker}"} for broker in (1, 2, 3))
 LEFT = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": LEFT_NS}
 POLITE = {"fault": "shutdown", "targets": f'["b{LED}"]', "proof": "pid 7 is gone, exit 143",
           "begin_ns": LEFT_NS - S, "end_ns": LEFT_NS + S, "healed_ns": LEFT_NS + S}  # fmt: skip
@@ -42,14 +42,14 @@ def _judged(
     fault: dict[str, Any] | None = None,
     isr: tuple[int, ...] = (1, 2, 3),
 ) -> list[Row]:
-    """What was late in a run with these versions of znodes beside those of its partition, and one
+    """The late tasks of a run with these versions of znodes, beside those of its partition, and one
     fault."""
     tables = healthy()
     blank = dict.fromkeys(tables["states"][0])
     topic = {"path": f"/brokers/topics/{TOPIC}", "topic": TOPIC, "topic_id": TOPIC_ID}
     topic |= PRESENT | {"replicas": json.dumps({"0": replicas})}
     tables["states"][2]["isr"] = json.dumps(isr)
-    for n, node in enumerate((topic, *HERE)):
+    for n, node in enumerate((topic, *BROKERS)):
         tables["states"].append(blank | {"zxid": 1 + n} | node)
     for row in tables["states"]:
         row["zxid"] += 1000 * (row["at_ns"] > LEFT_NS)

@@ -12,7 +12,7 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
     LED_NS,
     OVER_NS,
     PLACE,
-    WHO,
+    SESSION,
     fault,
     judged,
     polled,
@@ -25,12 +25,13 @@ MATE = {"client": "g8", "member_id": "g8"}
 
 
 def _left(taken_s: float | None, **mate: Any) -> Tables:
-    """A group of two, of which one leaves; the other has its partition so many seconds later."""
+    """A group of two. One member leaves, and the other is assigned its partition after these
+    seconds."""
     tables = waiting(end_ns=LEFT_NS + S // 10)
-    member = next(row for row in tables["clients"] if row["client"] == WHO["client"])
+    member = next(row for row in tables["clients"] if row["client"] == SESSION["client"])
     tables["clients"].append(member | {"client": "g8", "end_ns": OVER_NS} | mate)
     tables["polls"] += [polled(END_NS + n * S) | {"client": "g8"} for n in range(2, 80)]
-    own = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
+    own = SESSION | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
     rows = [own | {"event": "assigned", "at_ns": LED_NS}]
     rows.append(own | {"event": "revoked", "at_ns": LEFT_NS})
     if taken_s is not None:
@@ -84,17 +85,18 @@ def test_abandoned_joins_do_not_disturb_the_group(tmp_path: Path) -> None:
 
 
 def _killed(taken_s: float | None, given_ns: int = LED_NS) -> Tables:
-    """A group of two, of which one is killed; the other has its partition so many seconds later."""
+    """A group of two. One member is killed, and the other is assigned its partition after these
+    seconds."""
     tables = _left(taken_s)
     for row in tables["clients"]:
-        if row["client"] == WHO["client"]:
+        if row["client"] == SESSION["client"]:
             row["end_ns"] = None
     tables["assignments"] = [row for row in tables["assignments"] if row["event"] != "revoked"]
     for row in tables["assignments"]:
-        if row["client"] == WHO["client"] and row["event"] == "assigned":
+        if row["client"] == SESSION["client"] and row["event"] == "assigned":
             row["at_ns"] = given_ns
     fields = {"invoke_ns": LEFT_NS - 1, "complete_ns": LEFT_NS, "outcome": "ok"}
-    kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
+    kill = {"act": "kill client", "subject": SESSION["client"], "before": None, "after": "{}"}
     tables["admin_ops"] = [{"run": "r"} | fields | kill]
     tables["faults"].append(fault("kill_client", "g9", LEFT_NS, LEFT_NS + 40 * S))
     return tables

@@ -11,7 +11,7 @@ from tests.harness.verify.example_runs import Tables
 from tests.harness.verify.guarantees.availability.test_no_delivery import (
     LED_NS,
     PLACE,
-    WHO,
+    SESSION,
     fault,
     judged,
     waiting,
@@ -19,20 +19,20 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
 from tests.harness.verify.guarantees.groups.test_group_guarantees import add_coordinator_terms
 from urteil.harness.verify.synthetic import S
 
-TAKEN_NS = LED_NS + 30 * S
+TAKEOVER_NS = LED_NS + 30 * S
 
 
 def _taken_over(lost_s: float, given_s: float = -20, **client: Any) -> Tables:
-    """Broker 1 coordinates a group and dies, then broker 2 does, and a member is put out so many
-    seconds later."""
+    """Broker 1 coordinates a group and dies. Broker 2 takes over and evicts a member after these
+    seconds."""
     tables = waiting(**client)
-    add_coordinator_terms(tables, TAKEN_NS)
-    fields = WHO | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
+    add_coordinator_terms(tables, TAKEOVER_NS)
+    fields = SESSION | PLACE | {"group": "late", "generation": 1, "member_id": "g9"}
     tables["assignments"] += [
-        fields | {"event": event, "at_ns": TAKEN_NS + int(at_s * S)}
+        fields | {"event": event, "at_ns": TAKEOVER_NS + int(at_s * S)}
         for event, at_s in (("assigned", given_s), ("lost", lost_s))
     ]
-    tables["faults"].append(fault("crash", "b1", TAKEN_NS - 3 * S, TAKEN_NS + 5 * S))
+    tables["faults"].append(fault("crash", "b1", TAKEOVER_NS - 3 * S, TAKEOVER_NS + 5 * S))
     return tables
 
 
@@ -49,7 +49,8 @@ def _put_out(run_dir: Path, tables: Tables) -> list[str]:
 def test_member_that_loses_its_partition_without_cause_is_found(
     lost_s: float, given_s: float, expected: int, tmp_path: Path
 ) -> None:
-    """A session lasts six seconds, of which three are nobody's; what it had it had for five."""
+    """The session timeout is six seconds, with a tolerance of three. The member had its partition
+    for five seconds."""
     assert len(_put_out(tmp_path, _taken_over(lost_s, given_s))) == expected
 
 
@@ -63,14 +64,14 @@ def test_the_sentence_names_the_new_coordinator(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["partition", "disk_emptied", "kill_client"])
 def test_other_faults_may_cost_a_member_its_place(name: str, tmp_path: Path) -> None:
     tables = _taken_over(1)
-    tables["faults"].append(fault(name, "b2", TAKEN_NS - 10 * S, TAKEN_NS))
+    tables["faults"].append(fault(name, "b2", TAKEOVER_NS - 10 * S, TAKEOVER_NS))
     assert not _put_out(tmp_path, tables)
 
 
 def test_disturbed_group_yields_no_finding(tmp_path: Path) -> None:
     assert not _put_out(tmp_path / "static", _taken_over(1, instance="i9"))
     joined = _taken_over(1)
-    mate = {"client": "g8", "begin_ns": TAKEN_NS - S}
+    mate = {"client": "g8", "begin_ns": TAKEOVER_NS - S}
     joined["clients"].append(joined["clients"][-1] | mate)
     assert not _put_out(tmp_path / "joined", joined)
     slept = _taken_over(1)

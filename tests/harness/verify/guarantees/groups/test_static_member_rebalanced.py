@@ -12,7 +12,7 @@ from tests.harness.verify.guarantees.availability.test_no_delivery import (
     LED_NS,
     OVER_NS,
     PLACE,
-    WHO,
+    SESSION,
     fault,
     judged,
     polled,
@@ -25,23 +25,23 @@ STATIC = {"group": "late", "instance": "i9"}
 
 
 def _back(after_s: float, generation: int, **new: Any) -> Tables:
-    """Of a group of two a static member is killed; its next session is given something so many
-    seconds later, in this generation; it died in the first."""
+    """One static member of a group of two is killed in generation 1. Its next session has its first
+    assignment after these seconds, in this generation."""
     tables = waiting(end_ns=OVER_NS)
-    member = next(row for row in tables["clients"] if row["client"] == WHO["client"])
+    member = next(row for row in tables["clients"] if row["client"] == SESSION["client"])
     member |= STATIC | {"end_ns": None}
     back_ns = DIED_NS + int(after_s * S)
     mate = member | {"client": "g8", "instance": "i8", "end_ns": OVER_NS}
     begun = {"session": 2, "begin_ns": back_ns - S, "end_ns": OVER_NS}
     tables["clients"] += [mate, member | {"client": "g9.2"} | begun | new]
     tables["polls"] += [polled(END_NS + n * S) | {"client": "g8"} for n in range(2, 80)]
-    own = WHO | PLACE | {"group": "late", "event": "assigned", "member_id": "g9"}
+    own = SESSION | PLACE | {"group": "late", "event": "assigned", "member_id": "g9"}
     tables["assignments"] += [
         own | {"at_ns": LED_NS, "generation": 1},
         own | {"client": "g9.2", "session": 2, "at_ns": back_ns, "generation": generation},
     ]
     fields = {"invoke_ns": DIED_NS - 1, "complete_ns": DIED_NS, "outcome": "ok"}
-    kill = {"act": "kill client", "subject": WHO["client"], "before": None, "after": "{}"}
+    kill = {"act": "kill client", "subject": SESSION["client"], "before": None, "after": "{}"}
     tables["admin_ops"] = [{"run": "r"} | fields | kill]
     tables["faults"].append(fault("kill_client", "g9", DIED_NS, DIED_NS + 2 * S))
     return tables

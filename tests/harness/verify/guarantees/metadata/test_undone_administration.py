@@ -11,17 +11,17 @@ import pytest
 from tests.harness.verify.example_runs import alone, healthy
 from urteil.harness.verify.synthetic import BEGIN_NS, S
 
-ASKED_NS = BEGIN_NS + S
+ACT_NS = BEGIN_NS + S
 TOPIC = {"path": "/brokers/topics/t", "topic": "t", "topic_id": "id", "replicas": '{"0": [1]}'}
 SETTINGS = {"path": "/config/topics/t", "settings": '{"retention.ms": "1"}'}
 QUOTAS = {"path": "/config/clients/p1", "settings": '{"producer_byte_rate": "5.0"}'}
-WISH = {"path": "/admin/delete_topics/t", "topic": "t", "topic_id": "id"}
-GONE = {"version": -1}
+MARKED = {"path": "/admin/delete_topics/t", "topic": "t", "topic_id": "id"}
+DELETED = {"version": -1}
 
 
 def act(name: str, subject: str = "t", **columns: Any) -> dict[str, Any]:
     row = {"act": name, "subject": subject, "outcome": "ok", "before": "{}", "after": "{}"}
-    return row | {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS} | columns
+    return row | {"invoke_ns": ACT_NS, "complete_ns": ACT_NS} | columns
 
 
 CREATE = act("create", after=json.dumps({"topic_id": "id"}))
@@ -36,9 +36,9 @@ QUOTA = act("quota", "p1", after=json.dumps({"producer_byte_rate": "7"}))
 
 
 def sub_kinds(run_dir: Path, states: list[dict[str, Any]], ops: list[dict[str, Any]]) -> list[str]:
-    """What is found in a run with these last states and these acts, in order."""
+    """The findings in a run with these last states and these acts, in order."""
     tables = healthy()
-    blank = dict.fromkeys(tables["states"][0]) | {"at_ns": ASKED_NS, "version": 0}
+    blank = dict.fromkeys(tables["states"][0]) | {"at_ns": ACT_NS, "version": 0}
     zxid = max(row["zxid"] for row in tables["states"])
     for number, state in enumerate(states, 1):
         tables["states"].append(blank | {"zxid": zxid + number} | state)
@@ -53,13 +53,13 @@ def sub_kinds(run_dir: Path, states: list[dict[str, Any]], ops: list[dict[str, A
     ("states", "op", "found"),
     [
         ([], CREATE, "lost topic"),
-        ([TOPIC, TOPIC | GONE], CREATE, "lost topic"),
+        ([TOPIC, TOPIC | DELETED], CREATE, "lost topic"),
         ([TOPIC | {"topic_id": "other"}], CREATE, "lost topic"),
         ([TOPIC], DELETE, "returned topic"),
         ([TOPIC], GROW, "lost partitions"),
         ([TOPIC, SETTINGS], SET, "lost setting"),
         ([TOPIC, SETTINGS], RESET, "lost setting"),
-        ([TOPIC, SETTINGS, SETTINGS | GONE], SET, "lost setting"),
+        ([TOPIC, SETTINGS, SETTINGS | DELETED], SET, "lost setting"),
         ([QUOTAS], QUOTA, "lost setting"),
         ([VOTERS], REMOVE, "returned voter"),
         ([VOTERS, VOTERS | {"settings": '{"1001": "x"}'}], ADD, "lost voter"),
@@ -77,10 +77,10 @@ def test_undone_change_is_found(
     ("states", "ops"),
     [
         ([TOPIC], [CREATE]),
-        ([TOPIC, TOPIC | GONE], [DELETE]),
+        ([TOPIC, TOPIC | DELETED], [DELETE]),
         ([TOPIC | {"topic_id": "other"}], [DELETE]),
-        ([TOPIC, WISH], [DELETE]),
-        ([TOPIC, TOPIC | GONE], [CREATE, DELETE | {"outcome": "info"}]),
+        ([TOPIC, MARKED], [DELETE]),
+        ([TOPIC, TOPIC | DELETED], [CREATE, DELETE | {"outcome": "info"}]),
         ([TOPIC], [GROW, CREATE]),
         ([TOPIC | {"replicas": '{"0": [1], "1": [2]}'}], [GROW]),
         ([TOPIC, SETTINGS], [SET, SET | {"after": '{"retention.ms": "1"}'}]),

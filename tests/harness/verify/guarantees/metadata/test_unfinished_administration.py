@@ -13,12 +13,12 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, TOPIC, TOPIC_ID, S
 
-ASKED_NS = BEGIN_NS + S
-WISH = {"path": "/admin/delete_topics/old", "topic": "old", "topic_id": "id of old"}
+ACT_NS = BEGIN_NS + S
+MARKED = {"path": "/admin/delete_topics/old", "topic": "old", "topic_id": "id of old"}
 NODE = {"path": f"/brokers/topics/{TOPIC}", "topic": TOPIC, "topic_id": TOPIC_ID}
-HERE = {"path": "/brokers/ids/1"}
+BROKER = {"path": "/brokers/ids/1"}
 ELECTED = [{"path": "/controller", "at_ns": END_NS + n * S} for n in (15, 40)]
-GONE: dict[str, Any] = {"version": -1, "at_ns": ASKED_NS + S}
+DELETED: dict[str, Any] = {"version": -1, "at_ns": ACT_NS + S}
 
 
 def _judged(
@@ -28,9 +28,9 @@ def _judged(
     guarantee: str = "unfinished_administration",
     **fault: Any,
 ) -> GuaranteeResult:
-    """The run in which these were the last versions of znodes, its one fault changed."""
+    """A run with these last versions of znodes and with changes to its fault."""
     tables = healthy()
-    blank = dict.fromkeys(tables["states"][0]) | {"at_ns": ASKED_NS, "version": 0}
+    blank = dict.fromkeys(tables["states"][0]) | {"at_ns": ACT_NS, "version": 0}
     for zxid, node in enumerate(nodes, start=1):
         tables["states"].append(blank | {"zxid": zxid} | node)
     tables["admin_ops"] = list(ops)
@@ -40,7 +40,12 @@ def _judged(
 
 
 def _reassign(*nodes: str | int, **more: Any) -> dict[str, Any]:
-    fields = {"invoke_ns": ASKED_NS, "complete_ns": ASKED_NS, "outcome": "ok", "act": "reassign"}
+    fields = {
+        "invoke_ns": ACT_NS,
+        "complete_ns": ACT_NS,
+        "outcome": "ok",
+        "act": "reassign",
+    }
     return fields | {"subject": TOPIC, "before": "{}", "after": json.dumps({"0": nodes})} | more
 
 
@@ -49,7 +54,7 @@ def _on(*brokers: int) -> dict[str, Any]:
 
 
 def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
-    result = _judged(tmp_path, HERE, WISH)
+    result = _judged(tmp_path, BROKER, MARKED)
     assert [finding.sub_kind for finding in result.findings] == ["not deleted"]
     assert "requested that old be deleted, but it still exists" in result.findings[0].sentence
 
@@ -57,12 +62,12 @@ def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "fault"),
     [
-        ((HERE, WISH, WISH | GONE), {}),
-        ((HERE, HERE | GONE, WISH), {}),  # who is away may have a replica
-        ((WISH,), {}),  # no source lists the brokers
-        ((HERE, WISH, *ELECTED), {}),
-        ((HERE, WISH), {"healed_ns": None}),
-        ((HERE, WISH), {"fault": "disk_gone"}),
+        ((BROKER, MARKED, MARKED | DELETED), {}),
+        ((BROKER, BROKER | DELETED, MARKED), {}),  # who is away may have a replica
+        ((MARKED,), {}),  # no source lists the brokers
+        ((BROKER, MARKED, *ELECTED), {}),
+        ((BROKER, MARKED), {"healed_ns": None}),
+        ((BROKER, MARKED), {"fault": "disk_gone"}),
     ],
     ids=["done", "away", "untold", "new controller", "never healed", "disk"],
 )
@@ -73,7 +78,7 @@ def test_deletion_may_be_delayed(
 
 
 def test_later_fault_excuses_nothing(tmp_path: Path) -> None:
-    result = _judged(tmp_path, HERE, WISH, HERE | {"version": -1, "at_ns": END_NS + 50 * S})
+    result = _judged(tmp_path, BROKER, MARKED, BROKER | {"version": -1, "at_ns": END_NS + 50 * S})
     assert [finding.sub_kind for finding in result.findings] == ["not deleted"]
 
 
@@ -82,8 +87,8 @@ def test_later_fault_excuses_nothing(tmp_path: Path) -> None:
 )
 def test_accepted_act_must_be_completed(reported: str, expected: list[str], tmp_path: Path) -> None:
     after = json.dumps({"failure": f"not done after 30 s; {reported}", "partitions": 5})
-    op = _reassign(act="add partitions", outcome="info", complete_ns=ASKED_NS + 31 * S, after=after)
-    result = _judged(tmp_path, HERE, ops=(op,), acted=False)
+    op = _reassign(act="add partitions", outcome="info", complete_ns=ACT_NS + 31 * S, after=after)
+    result = _judged(tmp_path, BROKER, ops=(op,), acted=False)
     assert [finding.sub_kind for finding in result.findings] == expected
 
 
@@ -92,7 +97,7 @@ def test_accepted_act_must_be_completed(reported: str, expected: list[str], tmp_
 def test_requested_reassignment_must_complete(
     replicas: tuple[int, ...], asked: tuple[str | int, ...], tmp_path: Path
 ) -> None:
-    result = _judged(tmp_path, HERE, _on(*replicas), ops=(_reassign(*asked),))
+    result = _judged(tmp_path, BROKER, _on(*replicas), ops=(_reassign(*asked),))
     (finding,) = result.findings
     assert finding.sub_kind == "not moved"
     assert f"be on [2, 3, 1], but it is on {list(replicas)}" in finding.sentence
@@ -102,25 +107,25 @@ def test_requested_reassignment_must_complete(
     "ops",
     [
         (_reassign("b1", "b2", "b3"),),
-        (_reassign("b3", "b2", "b1"), _reassign("b1", "b2", "b3", invoke_ns=ASKED_NS + S)),
+        (_reassign("b3", "b2", "b1"), _reassign("b1", "b2", "b3", invoke_ns=ACT_NS + S)),
         (_reassign("b3", "b2", "b1"), _reassign("b1", "b2", "b3", outcome="info")),
         (_reassign("b3", "b2", "b1", outcome="fail"),),
         (_reassign("b3", "b2", "b1", complete_ns=END_NS - 4 * S),),
         (_reassign("b3", "b2", "b1", after='{"0": "3,2,1"}'),),
         (_reassign("b3", "b2", "b1", after="none"),),
     ],
-    ids=["done", "asked otherwise", "not known", "refused", "late", "other words", "no object"],
+    ids=["done", "another target", "not known", "refused", "late", "other words", "no object"],
 )
 def test_replicas_may_stay_without_a_pending_reassignment(
     ops: tuple[dict[str, Any], ...], tmp_path: Path
 ) -> None:
-    assert not _judged(tmp_path, HERE, _on(1, 2, 3), ops=ops).violations
+    assert not _judged(tmp_path, BROKER, _on(1, 2, 3), ops=ops).violations
 
 
 def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
-    return _reassign(
-        *nodes, act="cancel moves", invoke_ns=ASKED_NS + S, complete_ns=ASKED_NS + S
-    ) | (more)
+    return _reassign(*nodes, act="cancel moves", invoke_ns=ACT_NS + S, complete_ns=ACT_NS + S) | (
+        more
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,8 +142,8 @@ def _cancel(*nodes: int, **more: Any) -> dict[str, Any]:
 def test_cancelled_move_is_undone_in_time(
     cancel: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
-    """They had been asked for before, and none of them has to end any more."""
-    result = _judged(tmp_path, HERE, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
+    """The moves were requested before the cancellation, and need not finish."""
+    result = _judged(tmp_path, BROKER, _on(1, 2, 3), ops=(_reassign(2, 3, 4), cancel))
     assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
         assert (
@@ -147,8 +152,8 @@ def test_cancelled_move_is_undone_in_time(
 
 
 def test_completed_task_counts_as_an_opportunity(tmp_path: Path) -> None:
-    before = _judged(tmp_path / "before", HERE, ops=(_reassign(outcome="fail"),))
-    after = _judged(tmp_path / "after", HERE, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
+    before = _judged(tmp_path / "before", BROKER, ops=(_reassign(outcome="fail"),))
+    after = _judged(tmp_path / "after", BROKER, _on(1, 2, 3), ops=(_reassign("b1", "b2", "b3"),))
     assert after.status is Status.HOLDS
     assert after.opportunities == before.opportunities + 1
 
@@ -166,13 +171,17 @@ def _elect(**more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("late_ns", [-S, 0, S])
 def test_a_preferred_leader_that_was_elected_led(late_ns: int, tmp_path: Path) -> None:
-    states = (_state(1, BEGIN_NS - S), _state(2, ASKED_NS + late_ns), _state(1, ASKED_NS + 2 * S))
+    states = (
+        _state(1, BEGIN_NS - S),
+        _state(2, ACT_NS + late_ns),
+        _state(1, ACT_NS + 2 * S),
+    )
     assert not _judged(
         tmp_path, *states, ops=(_elect(),), guarantee="preferred_leader_ignored"
     ).violations
 
 
-@pytest.mark.parametrize("later", [(), (_state(2, ASKED_NS + 5 * S),)], ids=["never", "long after"])
+@pytest.mark.parametrize("later", [(), (_state(2, ACT_NS + 5 * S),)], ids=["never", "long after"])
 def test_preferred_leader_that_never_led_is_found(later: tuple[Any, ...], tmp_path: Path) -> None:
     result = _judged(
         tmp_path,

@@ -17,19 +17,19 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 LED = healthy()["states"][-1]["leader"]
 NEXT, THIRD = (broker for broker in (1, 2, 3) if broker != LED)
 LEFT_NS = END_NS + 10 * S
-GONE = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": LEFT_NS}
+DEPARTED = {"path": f"/brokers/ids/{LED}", "version": -1, "at_ns": LEFT_NS}
 BACK = {"path": f"/brokers/ids/{LED}", "version": 0, "at_ns": LEFT_NS}
 
 
 def _judged(
     run_dir: Path,
     *isrs: tuple[int, ...],
-    nodes: tuple[dict[str, Any], ...] = (GONE,),
+    nodes: tuple[dict[str, Any], ...] = (DEPARTED,),
     epochs: tuple[int, ...] = (1, 1),
     until_ns: int = LEFT_NS + 60 * S,
 ) -> GuaranteeResult:
-    """The run whose leader left after the load's records; these ISRs followed, so many epochs
-    later."""
+    """A run whose leader left after the load's records. These ISRs followed, each this number of
+    epochs later."""
     tables = healthy()
     last = tables["states"][-1]
     blank = dict.fromkeys(last)
@@ -61,7 +61,7 @@ def test_departed_broker_leaves_the_isr(isrs: tuple[tuple[int, ...], ...], tmp_p
         (((1, 2, 3), (NEXT, THIRD)), {"epochs": (1, 2)}),
         (((1, 2, 3),), {"until_ns": LEFT_NS + 3 * S}),
         (((1, 2, 3),), {"nodes": ()}),
-        (((1, 2, 3),), {"nodes": (GONE, BACK)}),
+        (((1, 2, 3),), {"nodes": (DEPARTED, BACK)}),
     ],
     ids=["taken out", "a moment later", "the end", "nobody left", "back again"],
 )

@@ -32,7 +32,7 @@ def test_logs_agree_to_the_end_of_their_last_shared_epoch(
 
 
 def deposed(tables: Tables) -> Tables:
-    """Broker 2 took what others have under epoch 1 while it still led epoch 0."""
+    """Broker 2 appended in epoch 0 the records that other replicas have in epoch 1."""
     for row in tables["logs"]:
         if row["broker"] == 2:
             row["epochs"] = '{"0": 0}'

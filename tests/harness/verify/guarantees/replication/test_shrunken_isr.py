@@ -13,7 +13,7 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, HEALED_NS, S
 
-HERE = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
+BROKERS = tuple({"path": f"/brokers/ids/{broker}", "at_ns": BEGIN_NS} for broker in (1, 2, 3))
 UNTIL_NS = END_NS + 60 * S
 
 
@@ -26,12 +26,12 @@ def _judged(
     until_ns: int = UNTIL_NS,
     **fault: Any,
 ) -> GuaranteeResult:
-    """The run whose partition had these ISRs, 8 and 18 s after the load."""
+    """A run whose partition had these ISRs 8 and 18 s after the load."""
     tables = healthy()
     for state, isr in zip(tables["states"][3:], isrs, strict=True):
         state["isr"] = isr
     blank = dict.fromkeys(tables["states"][0]) | {"version": 0}
-    for zxid, node in enumerate((*HERE, *nodes), start=1):
+    for zxid, node in enumerate((*BROKERS, *nodes), start=1):
         tables["states"].append(blank | {"zxid": zxid} | node)
     tables["admin_ops"] = list(ops)
     tables["faults"][0].update(fault)
@@ -56,8 +56,11 @@ def test_follower_in_sync_stays_in_the_isr(tmp_path: Path) -> None:
         (("[2, 3]", "[2, 3]"), {"until_ns": END_NS + 37 * S}),
         (("[2, 3]", "[2, 3]"), {"healed_ns": None}),
         (("[2, 3]", "[2, 3]"), {"fault": "disk_slow"}),
-        (("[2, 3]", "[2, 3]"), {"nodes": (HERE[0] | {"version": -1, "at_ns": HEALED_NS},)}),
-        (("[2, 3]", "[2, 3]"), {"nodes": (HERE[0] | {"version": 1, "at_ns": END_NS + 20 * S},)}),
+        (("[2, 3]", "[2, 3]"), {"nodes": (BROKERS[0] | {"version": -1, "at_ns": HEALED_NS},)}),
+        (
+            ("[2, 3]", "[2, 3]"),
+            {"nodes": (BROKERS[0] | {"version": 1, "at_ns": END_NS + 20 * S},)},
+        ),
         (("[2, 3]", "[2, 3]"), {"ops": ({"act": "reassign", "subject": "urteil"},)}),
     ],
     ids=["whole", "back", "not for long", "never healed", "disk", "away", "restarted", "moved"],

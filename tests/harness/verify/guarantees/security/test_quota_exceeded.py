@@ -23,7 +23,7 @@ from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
 
 ONE = synthetic.Shape(records=400, partitions=1)
 LARGE = 10_000
-"""Bytes of a record, about seven of which each producer sends a second."""
+"""Bytes of a record; each producer sends about seven records per second."""
 NAME = "quota_exceeded"
 
 
@@ -37,7 +37,7 @@ def _limited(
 
 
 def _calm() -> Tables:
-    """Without the crash and the election that healthy evidence has."""
+    """The healthy evidence without its crash and its election."""
     tables = example_runs.healthy(ONE)
     tables["faults"].clear()
     tables["states"] = [row for row in tables["states"] if row["at_ns"] <= BEGIN_NS]

@@ -17,7 +17,7 @@ from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CLOCK_SLACK_NS, FOREVER_NS
 
-LOOKUP = "end for readers"
+LOOKUP = "last stable offset"
 """The name of a lookup in a cycle."""
 SINCE_VERSION = 5
 """From this version of ListOffsets on, a leader that does not know its end yet returns an error

@@ -104,10 +104,10 @@ def spans_of(states: Iterable[Row], numbers: dict[tuple[str, int], int]) -> dict
 def _chain(rows: list[Row]) -> list[Span]:
     chain: list[Span] = []
     for row, after in zip(rows, [*rows[1:], None], strict=True):
-        if row["leader_epoch"] is None:  # deleted: nothing is owed from here on
+        if row["leader_epoch"] is None:  # the topic was deleted
             continue
         controller_epoch = row["controller_epoch"]
-        if controller_epoch is None:  # not known: taken as unchanged
+        if controller_epoch is None:  # unknown: assumed unchanged
             controller_epoch = chain[-1].controller_epoch if chain else 0
         chain.append(
             Span(
@@ -172,7 +172,7 @@ def floors(
     for begin_ns, span in reversed(begun):
         floors.append(_floor(begin_ns, to_ns, any_floor, unclean_floor, span.leader))
         to_ns = begin_ns
-        if span.previous is None and span.version == 0:  # made then: there was nothing to take
+        if span.previous is None and span.version == 0:  # created without records
             continue
         start = _start(span.leader_epoch, starts, log_end)
         if span.unclean:

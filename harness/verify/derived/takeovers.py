@@ -63,7 +63,7 @@ def takeover_rows(
     rows: dict[Session, Row] = {}
     for session, p, span, at_ns in expulsions:
         polls = polls_of[session].polls if session in polls_of else []
-        if any(at_ns - stall_ns < poll <= at_ns for poll in polls):  # else it left by itself
+        if any(at_ns - stall_ns < poll <= at_ns for poll in polls):  # else it may have left
             row = {"client": session[0], "p": p, "evictions": 1, "leader": span.leader}
             rows.setdefault(session, row | {"from_ns": span.begin_ns, "to_ns": at_ns})
     return list(rows.values())

@@ -1,4 +1,4 @@
-"""What the tests of judgements share."""
+"""Fixtures that the tests of judgements share."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urteil.harness.verify import evidence, judgement, part_cache, self_test
 
 @pytest.fixture(autouse=True)
 def _shared_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Judgements in this process share DuckDB's answers over the same rows, and what the same part
-    files hold."""
+    """Judgements in this process share DuckDB's answers over the same rows, and the parsed content
+    of equal part files."""
     monkeypatch.setattr(judgement, "open_engine", open_shared)
     monkeypatch.setattr(self_test, "Duck", SharedDuck)
     monkeypatch.setattr(part_cache, "version", content_version)
@@ -24,6 +24,7 @@ def _shared_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def few() -> Iterator[None]:
-    """What the made-up run itself promises, and two more: enough where a run lacks something."""
+    """The promises that the synthetic run itself makes, and two more: enough where a run lacks
+    evidence."""
     with asked_for("lost_write", "replica_divergence", "no_progress"):
         yield

@@ -64,7 +64,8 @@ def damaged_scenario() -> Scenario:
 
 
 def two_partitions(facts: RunFacts) -> RunFacts:
-    """The same facts, of a topic whose second partition nobody used, and the damages' topics."""
+    """The same facts, with a topic whose second partition is unused, and with the topics of the
+    damages."""
     topics = [msgspec.structs.replace(topic, partitions=2) for topic in facts.topics]
     return msgspec.structs.replace(facts, topics=[*topics, mirror_of(topics[0]), *MADE_UP_TOPICS])
 
@@ -92,7 +93,7 @@ def named(result: Result, name: str) -> GuaranteeResult:
 
 
 def alone(name: str, run_dir: Path, tables: Tables, **more: Any) -> GuaranteeResult:
-    """A guarantee's result where no other is asked for; `more` as for `judged`."""
+    """The result of one guarantee, judged alone; `more` as for `judged`."""
     with asked_for(name):
         return named(judged(run_dir, tables, **more), name)
 

@@ -1,4 +1,4 @@
-"""Transactions on a compacted topic: what readers receive, and what replicas hold."""
+"""Transactions on a compacted topic: the records of readers and of replicas."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _hide(tables: Tables, offset: int) -> None:
 def test_read_committed_reader_gets_the_last_value_of_a_key(
     fate: int, tombstone: bool, tmp_path: Path
 ) -> None:
-    """Of a transaction that was committed; of others nobody owes it."""
+    """Of a committed transaction; values of others need not be delivered."""
     tables = _keyed()
     offset = (48 + fate) * BATCH
     for send in tables["sends"]:

@@ -76,7 +76,7 @@ def _lose_a_replica(tables: Tables) -> None:
 
 
 def _make_with_two_replicas(tables: Tables) -> None:
-    """As a controller would that does not give what was asked for."""
+    """As by a controller that does not create the requested replicas."""
     _lose_a_replica(tables)
     for row in tables["states"]:
         row |= {"replicas": "[1, 3]" if row["replicas"] else None}
@@ -179,7 +179,7 @@ def test_removed_replica_needs_no_log(tmp_path: Path) -> None:
 
 
 def test_isr_has_replicas_alone(tmp_path: Path) -> None:
-    """Who was one once may be: a reassignment that is taken back leaves it for a moment."""
+    """A former replica may be in the ISR: a cancelled reassignment leaves it there for a moment."""
     tables = healthy()
     first = tables["states"][0]
     before = {"zxid": first["zxid"] - 1, "path": f"/brokers/topics/{TOPIC}", "isr": None}

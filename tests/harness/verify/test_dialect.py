@@ -1,4 +1,4 @@
-"""DuckDB's dialect of our queries is what sqlglot makes of them."""
+"""DuckDB's dialect of the queries is what sqlglot translates them to."""
 
 from __future__ import annotations
 

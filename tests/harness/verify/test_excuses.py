@@ -1,4 +1,4 @@
-"""Where clocks cannot be compared, it is unknown what an election may have lost."""
+"""Without comparable clocks it is unknown which records an election may have lost."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from urteil.harness.verify.self_test import is_found, judge_copy
 from urteil.harness.verify.synthetic import END_NS, S, Shape
 
 OCCASIONS = {None, Occasion.LIVE_READERS, Occasion.LOGS}
-"""What the healthy evidence contains."""
+"""The occasions in the healthy evidence."""
 
 
 def test_healthy_evidence_holds_every_guarantee(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_events_excuse_skips_and_steps_back(event: str, tmp_path: Path) -> None:
 
 
 def test_a_skip_across_buckets_is_found(tmp_path: Path) -> None:
-    """The last visible slot before a bucket's first one lies in another bucket."""
+    """The last visible slot before a bucket's first one is in another bucket."""
     tables = healthy()
     for name in ("sends", "reads", "replicas"):
         for row in tables[name]:
@@ -233,9 +233,10 @@ def test_leader_need_not_find_times_of_cleaned_records(tmp_path: Path) -> None:
 def test_deposed_truncated_or_early_leader_may_miss_records_by_time(
     broker: int, log_start: int, version: int, expected: list[str], tmp_path: Path
 ) -> None:
-    """A leader may have a segment that lies below its log's start: retention has just moved that
-    (Apache Kafka under `deletion` 71002), or it followed and had not removed it yet. Before KIP-207
-    a new leader answers by a high watermark that lags (0.11.0.3 under `epoch-truncation` 1)."""
+    """A leader may have a segment below its log's start: retention has just moved the start (Apache
+    Kafka under `deletion` 71002), or it was a follower that had not removed the segment yet. Before
+    KIP-207 a new leader answers by a high watermark that lags (0.11.0.3 under `epoch-truncation`
+    1)."""
     tables = healthy()
     for row in tables["logs"]:
         row["log_start"] = log_start
@@ -288,7 +289,7 @@ def test_producer_ids_are_unique(second: int, expected: list[str], tmp_path: Pat
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> None:
-    """A cleaner that packs a batch anew leaves it as it is, too."""
+    """A cleaner that rewrites a batch keeps it, too."""
     tables = healthy()
     (sent,) = (row for row in tables["sends"] if row["offset"] == 200)
     sent["producer_id"] = next(r["producer_id"] for r in tables["replicas"] if r["offset"] == 200)
@@ -304,8 +305,8 @@ def test_records_keep_the_id_of_their_producer(policy: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("lost", "expected"), [(True, []), (False, ["not the newest"])])
 def test_lost_record_is_not_the_newest(lost: bool, expected: list[str], tmp_path: Path) -> None:
-    """Right after an unclean election a leader returns its last record: whether others
-    may be lost, lost_write says (Apache Kafka under `unclean-on` 73102)."""
+    """Right after an unclean election a leader returns its last record; lost_write judges whether
+    others may be lost (Apache Kafka under `unclean-on` 73102)."""
     tables = healthy()
     newest = max(tables["sends"], key=lambda row: row["offset"])
     before = next(row for row in tables["sends"] if row["offset"] == newest["offset"] - 1)

@@ -1,4 +1,4 @@
-"""Power cuts and lost disks permit the loss of what no in-sync replica still had, and no more."""
+"""Power cuts and lost disks permit only the loss of records that no in-sync replica still had."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ ALL = span(1, 1, 1, 2, 3)
             [cut(2, 1, 50), cut(4, 2, 60), cut(6, 3, 70)],
             [70],
         ),
-        # The first one came back, and has all that its leader has.
+        # The first one returned, and has all records of its leader.
         (
             [ALL, span(3, 2, 2, 3), span(5, 2, 1, 2, 3)],
             [cut(2, 1, 50), cut(6, 2, 60), cut(6, 3, 70)],
             [],
         ),
-        # Its leader had lost the same before, and both have what was written since.
+        # Its leader had lost the same before, and both have the records written since.
         (
             [ALL, span(3, 2, 2), span(6, 2, 1, 2)],
             [cut(2, 1, 50), cut(5, 2, 60), cut(7, 1, 80)],

@@ -1,6 +1,6 @@
-"""Generated histories: a correct one accuses nobody, and each damage to one is found and named.
+"""Generated histories: a correct one has no finding, and each damage to one is found and named.
 
-URTEIL_HISTORY_SEEDS says how many seeds there are of each kind of history and of each damage.
+URTEIL_HISTORY_SEEDS is the number of seeds of each kind of history and of each damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEEDS = int(os.environ.get("URTEIL_HISTORY_SEEDS", "1"))
 OCCASIONS = {
     *(None, Occasion.TRANSACTIONS, Occasion.COMPACTION, Occasion.MIN_ISR, Occasion.FAILED_SENDS)
 }
-"""What the generated histories contain."""
+"""The occasions in the generated histories."""
 
 
 def test_correct_histories_of_all_kinds_pass_and_are_judged(tmp_path: Path) -> None:

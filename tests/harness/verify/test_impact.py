@@ -118,7 +118,7 @@ def test_pending_sends_are_acknowledged_after_healing(tmp_path: Path) -> None:
     [
         {"client": "p0", "session": 9},  # one alone may hang by itself
         {"end_ns": HEALED_NS + 6 * S},  # too short to judge
-        {"transactional_id": "t"},  # what it left open is aborted
+        {"transactional_id": "t"},  # its open transaction is aborted
         {"end_ns": CRASH_NS},  # it waits for nothing any more
         {"kind": "verifiable"},
     ],

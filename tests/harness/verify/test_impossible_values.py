@@ -125,7 +125,7 @@ def unknown_word(table: str, column: str, word: str) -> str:
 def test_unknown_word_makes_the_verdict_unknown(
     table: str, column: str, word: str, tmp_path: Path
 ) -> None:
-    """What is written so would be taken for another isolation, or for nothing at all."""
+    """A query would treat the value as another isolation level, or ignore it."""
     tables = healthy()
     tables[table][1][column] = word
     result = judged(tmp_path, tables)
@@ -188,7 +188,7 @@ def test_state_with_a_missing_cell_yields_no_finding(column: str, tmp_path: Path
 
 
 def test_state_between_missing_versions_yields_no_finding(tmp_path: Path) -> None:
-    """Who led before may have been in an ISR that the evidence lacks."""
+    """The former leader may have been in an ISR that the evidence lacks."""
     tables = healthy()
     for row in tables["states"][:1]:
         row["isr"] = f"[{row['leader']}]"

@@ -151,7 +151,7 @@ def test_flag_absent_from_a_row_is_not_set(table: str, flag: str, tmp_path: Path
 def test_read_without_its_value_is_a_reason(
     tmp_path: Path,
 ) -> None:
-    """In sound histories nobody asked, and it was PASS."""
+    """No reference requires the record in sound histories, so the verdict was PASS."""
     tables = healthy()
     live = next(row for row in at(tables, "reads") if row["client"] == "c0")
     live["value_id"] = None

@@ -37,7 +37,7 @@ def _lose(tables: example_runs.Tables, offsets: set[int]) -> None:
 
 
 def _sent_before_the_election(tables: example_runs.Tables, offset: int) -> None:
-    """A send from before epoch 1 whose offset lies where epoch 1 starts: truncated there."""
+    """A send from before epoch 1 whose offset is where epoch 1 starts: it was truncated there."""
     value = {"value_id": f"r/p0/{100_000 + offset}", "op": 100_000 + offset, "client": "p0"}
     at_ns = LED_NS - 1_500_000_000
     row = tables["sends"][offset] | value | {"invoke_ns": at_ns, "complete_ns": at_ns + 1}
@@ -78,7 +78,7 @@ def test_send_acknowledged_without_offset_may_be_lost_in_an_election(tmp_path: P
 
 @pytest.mark.parametrize("tombstone", [False, True])
 def test_losable_last_value_excuses_an_older_one(tombstone: bool, tmp_path: Path) -> None:
-    """The older value lies below where the epoch began that took the last one."""
+    """The older value is below the start of the epoch that lost the last one."""
     tables = healthy(ACKS_ONE)
     for name in ("sends", "reads", "replicas"):
         for row in tables[name]:

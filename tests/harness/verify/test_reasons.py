@@ -1,4 +1,4 @@
-"""What keeps a run from PASS, and the precedence of verdicts."""
+"""The reasons against PASS, and the precedence of verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fault(**changes: object) -> Callable[[example_runs.Tables], None]:
 
 
 def _silent_fault(tables: example_runs.Tables) -> None:
-    """All sends of the time of the fault, and their outcomes, came before it."""
+    """Moves all sends of the fault's time, and their outcomes, before the fault."""
     fault = tables["faults"][0]
     for row in tables["sends"]:
         if row["invoke_ns"] < fault["healed_ns"] and row["complete_ns"] >= fault["begin_ns"]:
@@ -59,7 +59,7 @@ def _lost_rows(tables: example_runs.Tables) -> None:
 
 
 def _crowd_of_commits(tables: example_runs.Tables) -> None:
-    """Commits whose outcome nobody knows and that each took effect: 2^14 sets of them."""
+    """Commits of unknown outcome that each took effect: 2^14 sets of them."""
     for number in range(14):
         made_of = {"offset": number, "invoke_ns": END_NS + number, "complete_ns": None}
         tables["commits"].append(tables["commits"][-1] | made_of | {"outcome": "info"})
@@ -147,7 +147,7 @@ def _declare_rows(tables: example_runs.Tables, *names: str, part: str = "") -> N
 
 @pytest.mark.usefixtures("few")
 def test_table_absent_from_the_manifest_is_accepted(tmp_path: Path) -> None:
-    """Whoever writes a history by other means than the lab's may count what matters to them."""
+    """Another tool that writes a history may count only the tables that it needs."""
     tables = healthy()
     _declare_rows(tables, *tables.keys() - {"manifest", "polls", "samples"})
     assert judged(tmp_path, tables).verdict is Verdict.PASS

@@ -46,7 +46,7 @@ NAMES = sorted(
 
 @dataclass(frozen=True)
 class Topic:
-    """A generated history of one topic, and what was changed in it."""
+    """A generated history of one topic, and its changes."""
 
     kind: str
     seed: int
@@ -105,7 +105,7 @@ def judged(histories: Sequence[History], rows: Tables) -> tuple[Tables, Tables]:
 
 
 def selected_sql(guarantee: Guarantee) -> str:
-    """What a reference check must find."""
+    """The violations that a reference check must find."""
     left_out = (
         f" WHERE NOT ({guarantee.reference_leaves_out})" if guarantee.reference_leaves_out else ""
     )

@@ -1,6 +1,6 @@
 """Queries of guarantees find what their reference checks find, in scenes.
 
-Histories of a topic lack many things: answers to questions of every kind, indexes, quotas, outputs
+Histories of a topic lack many things: responses to lookups of every kind, indexes, quotas, outputs
 of applications. A scene has rows of one guarantee alone (`tests/harness/verify/scenes`).
 """
 
@@ -48,7 +48,7 @@ class Judge:
             self.engine.table(name, schema.empty_table())
 
     def rows(self, some: Sequence[Guarantee], tables: Tables) -> dict[str, list[dict[str, Any]]]:
-        """Guarantee to what its query selects."""
+        """Guarantee to the rows that its query selects."""
         self._fill(tables)
         if any({*guarantee.reads} & SHARED for guarantee in some):
             shared_tables.build(self.engine, logless=False)
@@ -132,8 +132,7 @@ def test_queries_and_reference_checks_agree_in_any_scenes(judge: Judge, draw: Dr
 
 
 def test_acknowledgements_of_one_millisecond_count_each_from_its_own_time(judge: Judge) -> None:
-    """The end was requested after the first of two acknowledgements that came within a millisecond
-    of each other, and before the second one."""
+    """The end was requested between two acknowledgements within one millisecond."""
     scene = Scene(0, Random(0), Random(0))
     scene.part()
     scene.spans()
@@ -188,8 +187,8 @@ def test_losses_of_application_inputs_permit_wrong_results(
 
 
 def test_copy_in_another_partition_too_is_not_translated_too_far(judge: Judge) -> None:
-    """A copy counts where its last one lies: by its offset in another partition it would be below
-    the translated one."""
+    """A copy counts at its last offset: by its offset in another partition it would be below the
+    translated one."""
     scene = Scene(0, Random(0), Random(0))
     for n in range(3):
         scene.part(n)

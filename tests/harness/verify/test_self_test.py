@@ -139,7 +139,7 @@ def test_self_test_works_with_two_replicas_of_three_brokers(tmp_path: Path) -> N
 
 
 def test_self_test_works_with_final_readers_of_committed_records(tmp_path: Path) -> None:
-    """A torn transaction is one that no reader of committed records received completely."""
+    """No reader of committed records received all of a torn transaction."""
     shape = Shape(records=500, partitions=2)
     tables = healthy(shape)
     finals = {row["client"] for row in tables["passes"] if row["final"]}

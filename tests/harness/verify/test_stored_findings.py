@@ -20,7 +20,7 @@ MANY = FINDINGS + 37
 
 
 def broken(folder: Path, reads: int) -> GuaranteeResult:
-    """The verdict on `corrupt` of a run in which so many reads have a wrong checksum."""
+    """The verdict on `corrupt` of a run in which this number of reads has a wrong checksum."""
     tables = healthy()
     victims = [row for row in tables["reads"] if row["intact"]][:reads]
     assert len(victims) == reads

@@ -1,6 +1,6 @@
-"""A cluster that shows no logs: what anybody read was there. In transactions what readers of
-committed records are not given may be aborted, and accuses nobody; what was committed is owed to
-all."""
+"""A cluster that provides no logs: all records that a reader received count as part of the log.
+Records of transactions that readers of committed records did not receive may be aborted, and are no
+finding; committed records must be delivered to all readers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _amid(outcome: str, asked_s: float) -> Tables:
     [
         ("committed", 3, ["unstable"]),
         ("committed", 0.5, []),
-        ("committed", 9.5, []),  # its end was asked for
+        ("committed", 9.5, []),  # its end was requested
         ("aborted", 3, []),  # by whomever
     ],
 )

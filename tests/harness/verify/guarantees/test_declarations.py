@@ -1,4 +1,4 @@
-"""What a guarantee declares about its queries is what the queries say."""
+"""The declarations of a guarantee agree with its queries."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Generated histories: a model of a correct log in all its nuances, and damage to what it wrote."""
+"""Generated histories: a detailed model of a correct log, and damage to its evidence."""

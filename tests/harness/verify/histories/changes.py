@@ -1,8 +1,5 @@
-"""Random changes of single values and rows, beside the damages, each of which breaks one promise.
-
-What a change breaks is not known: the query of a guarantee and its reference check must agree on
-it.
-"""
+"""Random changes of single values and rows. Other than a damage, a change may break any promise.
+The query of a guarantee and its reference check must agree on it."""
 
 from __future__ import annotations
 
@@ -101,7 +98,7 @@ def append_again(piece: Piece) -> None:
 
 
 def move_record(piece: Piece) -> None:
-    """A record lies at another offset for all, under which no other is known."""
+    """A record is moved to another, unused offset in all evidence."""
     copy = piece.pick(row for row in piece.rows("replicas") if row["value_id"])
     end = max(row["log_end"] for row in piece.rows("logs"))
     for table in ("reads", "replicas"):
@@ -110,7 +107,7 @@ def move_record(piece: Piece) -> None:
 
 
 def move_to_other_partition(piece: Piece) -> None:
-    """A record lies in the other partition, at the same offset."""
+    """A record is in the other partition, at the same offset."""
     copy = piece.pick(row for row in piece.rows("replicas") if row["value_id"])
     for table in ("reads", "replicas"):
         for row in piece.of(table, copy):
@@ -177,7 +174,7 @@ def acknowledge_twice_unread(piece: Piece) -> None:
 
 
 def end_below_read(piece: Piece) -> None:
-    """No send has acks=all, and an end is returned that is not beyond what was read before."""
+    """No send has acks=all, and a returned end is not beyond the records read before."""
     answer = piece.pick(row for row in piece.rows("offset_answers") if row["query"] == "latest")
     known = [
         row["offset"] for row in piece.rows("reads")
@@ -269,7 +266,7 @@ def _alterations(tables: dict[str, dict[str, tuple[Callable[..., Any], ...]]]) -
 
 
 OF_GROUPS: dict[str, Change] = {**_alterations(_GROUPS), **GROUP_CHANGES}
-"""The changes of what groups and transactions did."""
+"""The changes of groups and transactions."""
 
 CHANGES: dict[str, Change] = {
     **_alterations(_ONE),

@@ -1,4 +1,4 @@
-"""Random changes of what groups and transactions did."""
+"""Random changes of the evidence of groups and transactions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def commit_as_mate(piece: Piece) -> None:
 
 
 def lead_group(piece: Piece) -> None:
-    """The leader of the group journals what it gave; one member has another's partition."""
+    """The leader of the group journals its assignment; one member has another's partition."""
     for row in [row for row in piece.rows("assignments") if row["event"] == "assigned"]:
         piece.rows("assignments").append(row | {"event": "given"})
     if piece.random.random() < 0.8:
@@ -83,7 +83,7 @@ def make_static(piece: Piece) -> None:
 
 
 def replace_static(piece: Piece) -> None:
-    """A static member's place is taken by a later session, and it commits after that."""
+    """A later session replaces a static member, and the member commits after that."""
     row = _assigned(piece)
     for client in _members(piece):
         client["instance"] = f"i-{client['client']}"
@@ -103,7 +103,7 @@ def replace_static(piece: Piece) -> None:
 
 
 def keep_member(piece: Piece) -> None:
-    """A member asks for its assignment again; a commit without a generation comes meanwhile."""
+    """A member rejoins; meanwhile a commit without a generation arrives."""
     row, commit = _assigned(piece), piece.pick(piece.rows("commits"))
     piece.rows("assignments").append(row | {"event": "kept", "at_ns": row["at_ns"] + 10 * S})
     at_ns = row["at_ns"] + piece.random.choice((-5, 5)) * S
@@ -111,7 +111,7 @@ def keep_member(piece: Piece) -> None:
 
 
 def seek_past(piece: Piece) -> None:
-    """A member seeks past what lies between two positions."""
+    """A member seeks past the records between two positions."""
     row = piece.pick(piece.rows("assignments"))
     low = piece.random.randint(0, 9)
     who = {
@@ -127,13 +127,13 @@ def seek_past(piece: Piece) -> None:
 
 
 def process_nothing(piece: Piece) -> None:
-    """A record was given to no member of the group."""
+    """No member of the group received a record."""
     read = piece.pick(row for row in piece.rows("reads") if "-g" in row["client"])
     piece.drop("reads", lambda row: row["value_id"] == read["value_id"] and "-g" in row["client"])
 
 
 def commit_beyond(piece: Piece) -> None:
-    """A group commits beyond what its members read, or beyond the end."""
+    """A group commits beyond the records that its members read, or beyond the end."""
     commit = piece.pick(row for row in piece.rows("commits") if row["outcome"] == "ok")
     logs = [row for row in piece.rows("logs") if row["partition"] == commit["partition"]]
     commit["offset"] = max(row["log_end"] for row in logs) + piece.random.randint(-3, 3)
@@ -160,7 +160,7 @@ def delete_from_compacted(piece: Piece) -> None:
 
 
 def clean_active(piece: Piece) -> None:
-    """A record of the last segment is gone from a log, or from all."""
+    """A record of the last segment is missing from one log, or from all."""
     record = piece.pick(piece.rows("replicas"))
     brokers = piece.random.choice(((1,), (2, 3), (1, 2, 3)))
     piece.drop(

@@ -1,8 +1,6 @@
-"""One generated history: a topic of two partitions with all who write to it and read from it.
-
-Everything happens one after the other at rising times, but invocations and answers of different
-clients overlap. What a seed decides: settings, clients, outcomes, elections, rebalances, seeks.
-"""
+"""One generated history: a topic of two partitions with its producers and readers. Events happen
+one after another at rising times, but operations of different clients overlap. The seed decides
+settings, clients, outcomes, elections, rebalances and seeks."""
 
 from __future__ import annotations
 
@@ -99,7 +97,8 @@ class History:
     # -- playing --------------------------------------------------------------------------------
 
     def play(self) -> History:
-        """To the end: nothing is pending, everything is committed, nobody is unhealthy."""
+        """Plays to the end: nothing is pending, everything is committed, every process is
+        healthy."""
         self.group.rebalance(self.now_ns)
         for step in range(self.steps):
             self.now_ns = BEGIN_NS + (step + 1) * (END_NS - BEGIN_NS - S) // self.steps
@@ -205,7 +204,7 @@ class History:
     # -- sending --------------------------------------------------------------------------------
 
     def _send(self, producer: Producer, log: Log) -> None:
-        """A batch or three, and what becomes of them."""
+        """One to three batches, and their outcomes."""
         if producer.transactional and producer.txn is None:
             producer.begin(self._later())
         if any(waiting[0] is producer for waiting in self.pending):
@@ -235,13 +234,13 @@ class History:
             producer.refuse(rows, self._later())
 
     def _forget(self, producer: Producer, log: Log, rows: list[Row], at_ns: int) -> None:
-        """acks=0: nobody waits, and some of it gets lost."""
+        """acks=0: no client waits, and some of the batches are lost."""
         if self.random.random() < 0.9:
             producer.append(log, rows, at_ns)
         producer.acknowledge(log, rows, self._later(), None)
 
     def _give_up(self, producer: Producer, rows: list[Row]) -> None:
-        """The answers never come; what was written stays where an election does not cut it."""
+        """The responses never arrive; the records stay unless an election truncates them."""
         producer.give_up(rows, self.now_ns + GIVES_UP_NS)
         if producer.transactional and producer.txn is not None:
             producer.end(self._later(), commit=False)
@@ -251,7 +250,7 @@ class History:
         self._settle_one()
 
     def _settle_one(self) -> None:
-        """A batch whose answer was lost: sent again, or given up."""
+        """A batch whose response was lost: sent again, or given up."""
         if not self.pending:
             return
         producer, log, rows, base = self.pending.pop()
@@ -324,7 +323,7 @@ class History:
             )
 
     def _delete(self, log: Log) -> None:
-        """Retention moves the log's start, batch by batch, over what is old."""
+        """Retention moves the log's start over old batches, one after another."""
         if self.kind != "retained":
             return
         old_ns = self.now_ns - RETENTION_NS

@@ -1,8 +1,8 @@
-"""A partition that keeps its promises: an append-only log with a committed end and clean elections.
+"""A correct partition: an append-only log with a committed end and clean elections. Its caller sets
+the time.
 
-Its caller sets the time. It behaves as Apache Kafka does: acks=all waits for the high
-watermark, a new leader is in sync and may lack what was not committed, retried batches of
-idempotent producers are known again.
+It behaves as Apache Kafka does: acks=all waits for the high watermark, a new leader is in sync and
+may lack uncommitted records, and retried batches of idempotent producers are recognised.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Log:
-    """The leader's log, its committed end, and who led since when."""
+    """The leader's log, its committed end, and the leaders with the begins of their terms."""
 
     random: Random
     topic_id: str
@@ -83,7 +83,7 @@ class Log:
         )
 
     def append(self, batch: list[Row], at_ns: int) -> int:
-        """Append a batch and answer its base offset. Rows hold what an Entry has of a record."""
+        """Appends a batch and returns its base offset. Rows have the fields of an Entry."""
         base = self.end
         self.epochs.setdefault(self.epoch, base)
         for n, row in enumerate(batch):
@@ -113,10 +113,8 @@ class Log:
         self.advance(at_ns)
 
     def elect(self, at_ns: int, leader: int, isr: tuple[int, ...]) -> list[Entry]:
-        """A member of the ISR leads from now on; answers what it never had.
-
-        Batches go whole, and never what was committed.
-        """
+        """Elects a member of the ISR; returns the records that it never had. Batches are truncated
+        entirely, and committed ones never."""
         assert leader in self.isr
         bases = sorted({entry.batch for entry in self.entries if entry.offset >= self.high})
         kept = self.end if leader == self.leader else self.random.choice([*bases, self.end])
@@ -131,7 +129,8 @@ class Log:
         return lost
 
     def shown(self, low: int, high: int, *, committed: bool = False) -> list[Entry]:
-        """What a consumer is given of [low, high), under read_committed without the aborted."""
+        """The records of [low, high) that a consumer receives; under read_committed without aborted
+        ones."""
         aborted = self.aborted() if committed else set()
         return [
             entry

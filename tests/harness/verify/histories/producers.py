@@ -90,7 +90,7 @@ class Producer:
             row |= {"node": log.leader, "producer_id": self.producer_id if self.idempotent else -1}
 
     def give_up(self, rows: list[Row], at_ns: int) -> None:
-        """The outcome stays unknown; an idempotent producer goes on under a new epoch."""
+        """The outcome stays unknown; an idempotent producer continues with a new epoch."""
         for row in rows:
             row |= {"complete_ns": at_ns, "ambiguous": True}
         self.raise_epoch()

@@ -1,4 +1,4 @@
-"""Readers of a generated history: live ones that seek and start anew, a group, final passes."""
+"""Readers of a generated history: live ones that seek and restart, a group, final passes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reader:
     passes: list[Row] = field(default_factory=list)
 
     def poll(self, at_ns: int, most: int = 9) -> None:
-        """Read on from the position, up to what is committed, or stable."""
+        """Reads on from the position, up to the committed end, or the last stable offset."""
         log = self.log
         if self.position < log.start:
             self.jump(at_ns, log.start, "reset")
@@ -81,7 +81,8 @@ class Reader:
         )
 
     def restart(self, at_ns: int, position: int) -> None:
-        """A new process, which begins elsewhere and numbers its polls and passes anew."""
+        """A new process, which begins elsewhere and starts the numbers of its polls and passes
+        again."""
         self.close(at_ns)
         self.session += 1
         self.number, self.polled, self.position = 0, 0, position
@@ -113,7 +114,7 @@ class Group:
         return fields | {"member_id": f"{member}-id"}
 
     def rebalance(self, at_ns: int) -> None:
-        """Partitions go to others; each asks where the group stands."""
+        """Moves partitions to other members; each fetches the group's committed position."""
         for log in self.logs:
             if log.partition in self.owner:
                 event = self.random.choice(("revoked", "lost"))
@@ -138,7 +139,7 @@ class Group:
         self._ask(log, at_ns, {"client": client, "session": 0, "group": self.name})
 
     def poll(self, log: Log, at_ns: int) -> None:
-        """The owner processes what comes next."""
+        """The owner processes the next records."""
         member, position = self.owner[log.partition], self.position[log.partition]
         if position < log.start:
             position = log.start
@@ -160,7 +161,7 @@ class Group:
         )
 
     def commit(self, log: Log, at_ns: int) -> None:
-        """Commit what was processed: acknowledged, or lost on the way there or back."""
+        """Commits the processed records: acknowledged, or lost on the way there or back."""
         offset = self.position[log.partition]
         outcome = self.random.choices(("ok", "took", "lost"), (8, 1, 1))[0]
         if outcome != "lost":

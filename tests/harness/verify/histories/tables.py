@@ -50,7 +50,7 @@ CONFIG = {
 
 
 def scenario(histories: Sequence[History]) -> Scenario:
-    """What such a run was asked to be; producers without idempotence have several in flight."""
+    """The scenario of such a run; producers without idempotence have several requests in flight."""
     return Scenario(
         name="generated",
         cluster=ClusterSpec(
@@ -70,7 +70,7 @@ def scenario(histories: Sequence[History]) -> Scenario:
 
 
 def facts(histories: Sequence[History], **changes: Any) -> RunFacts:
-    """What happened in it."""
+    """The facts of such a run."""
     fields: dict[str, Any] = {
         "run": "r",
         "seed": 7,
@@ -160,7 +160,7 @@ def _client(
 
 
 def _disks(tables: Tables, history: History, log: Log) -> None:
-    """Final passes, each under another leader, and what is on every disk after them."""
+    """Final passes, each under another leader, and the content of every disk after them."""
     held = {broker: _cleaned(history, log) for broker in BROKERS}
     starts = {broker: _start(history, log) for broker in BROKERS}
     first = log.leader
@@ -203,8 +203,8 @@ def _active(log: Log) -> int:
 
 
 def _cleaned(history: History, log: Log) -> list[Entry]:
-    """What a broker's cleaner left: the active segment and what is not stable yet, markers, the
-    last of every key that was not aborted, some others."""
+    """The records that a broker's cleaner kept: the active segment and records beyond the last
+    stable offset, markers, the last value of every key that was not aborted, and some others."""
     if history.kind not in COMPACTED:
         return log.entries
     aborted, reach = log.aborted(), min(_active(log), log.stable())

@@ -1,4 +1,4 @@
-"""One DuckDB for all counts of a process: opening one takes longer than counting a tiny run."""
+"""One DuckDB for all counts of a process: opening one is slower than counting a tiny run."""
 
 from __future__ import annotations
 

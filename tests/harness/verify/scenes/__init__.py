@@ -1,4 +1,4 @@
-"""Scenes: what no generated history (`tests/harness/verify/histories`) has."""
+"""Scenes: evidence that no generated history (`tests/harness/verify/histories`) has."""
 
 from __future__ import annotations
 

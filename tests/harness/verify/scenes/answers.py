@@ -8,7 +8,7 @@ from tests.harness.verify.scenes.scene import Draw, S, Scene
 
 
 def draw_views(scene: Scene) -> None:
-    """Leaders of a partition, and what two brokers answer about it, beside a fault and a start."""
+    """Leaders of a partition, and two brokers' responses about it, with a fault and a start."""
     pick, base_ns = scene.random.choice, scene.number * 1000 * S
     scene.part(led=False, gone=int(scene.chance(0.1)), in_run=int(scene.chance(0.9)),
                ends_ns=base_ns + 90 * S)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Scenes of applications and mirrors: inputs, their copies, and what groups have committed."""
+"""Scenes of applications and mirrors: inputs, their copies, and the groups' commits."""
 
 from __future__ import annotations
 

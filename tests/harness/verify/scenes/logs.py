@@ -8,7 +8,7 @@ MS = 1_000_000
 
 
 def draw_lookups(scene: Scene) -> None:
-    """Records with times, and what brokers answer to questions about them."""
+    """Records with timestamps, and the brokers' responses to lookups."""
     pick = scene.random.choice
     compacted = int(scene.chance(0.3))
     scene.part(

@@ -1,4 +1,4 @@
-"""Scenes of the quorum's metadata log: three copies, and what the lab saw committed."""
+"""Scenes of the quorum's metadata log: three copies, and the records that the lab saw committed."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Scene:
     number: int
     random: Random
     run: Random
-    """Draws the same in all scenes of a run: what concerns the whole run."""
+    """Draws the same values in all scenes of a run: its settings."""
     tables: Tables = field(default_factory=lambda: defaultdict(list))
 
     def add(self, table: str, **columns: Any) -> Row:
@@ -107,7 +107,8 @@ class Scene:
                 self.add("replicas", **(self.place(n) | row | default | columns))
 
     def final_passes(self, n: int, isolations: tuple[str, ...], to_offset: int) -> None:
-        """A final pass for each isolation, over a part of what broker 1 has; most is delivered."""
+        """A final pass for each isolation level, over a part of broker 1's log; most records are
+        delivered."""
         passes = []
         for number, isolation in enumerate(isolations):
             who = {"client": self.name(isolation), "session": 0, "pass": 10 * n + number}
@@ -126,7 +127,7 @@ class Scene:
         self.cover(n, passes)
 
     def cover(self, n: int, passes: list[tuple[int, Row]]) -> None:
-        """What its logs and these passes, each with its bit, cover."""
+        """The ranges that its logs and these passes, each with its bit, cover."""
         logs = [row for row in self.tables["logs"] if row["partition"] == n]
         self.tables["cover"] += cover_rows(self.p(n), logs, passes)
         for bit, row in passes:
@@ -134,7 +135,7 @@ class Scene:
             self.add("pass_bits", **who, p=self.p(n), bit=bit)
 
     def times(self, count: int, least_s: int, most_s: int) -> list[int]:
-        """Different times in order, whole tenths of seconds."""
+        """Different times in order, multiples of 0.1 s."""
         tenths = self.random.sample(range(least_s * 10, most_s * 10), count)
         return [tenth * (S // 10) for tenth in sorted(tenths)]
 

@@ -1,4 +1,4 @@
-"""Scenes of a share group: what its members were delivered, and how they acknowledged it."""
+"""Scenes of a share group: the deliveries of its members, and their acknowledgements."""
 
 from __future__ import annotations
 

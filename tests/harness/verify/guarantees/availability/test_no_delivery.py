@@ -27,7 +27,7 @@ PLACE = {"topic_id": TOPIC_ID, "topic": TOPIC, "partition": 0}
 
 
 def waiting(**client: Any) -> Tables:
-    """A healthy run, and a member of a group of its own that polls and is given nothing."""
+    """A healthy run, and a member of another group that polls and receives nothing."""
     tables = example_runs.healthy(ONE)
     lives = {"kind": "group", "group": "late", "isolation": "read_uncommitted"}
     lives |= {"begin_ns": END_NS + S, "end_ns": OVER_NS}
@@ -84,7 +84,7 @@ def test_reader_without_delivery_is_a_violation(tmp_path: Path) -> None:
 def test_final_readers_that_began_nowhere_left_no_passes(
     end_ns: int | None, missed: list[str], tmp_path: Path
 ) -> None:
-    """Where others would have left some, or these died, the table may have gone missing."""
+    """If other readers left passes, or these readers died, the table may be missing."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S, end_ns=end_ns)
     tables["passes"], tables["reads"] = [], []
     tables["clients"] = [row for row in tables["clients"] if row["kind"] != "consumer"]
@@ -115,7 +115,7 @@ def test_final_reader_without_records_is_a_violation(begun: bool, tmp_path: Path
     "fault_row",
     [
         fault("latency", "b1->b2", LED_NS + 20 * S, LED_NS + 41 * S),  # 21 s are left
-        fault("crash", "b1", LED_NS + 50 * S, OVER_NS),  # what came before is too short
+        fault("crash", "b1", LED_NS + 50 * S, OVER_NS),  # the interval before is too short
         fault("rebalance_storm", "group", LED_NS + 10 * S, LED_NS + 50 * S),
         fault("pause_client", "g7", LED_NS + 20 * S, LED_NS + 41 * S),
         fault("slow_poll", "g9", LED_NS, OVER_NS),
@@ -147,7 +147,8 @@ def test_member_that_does_not_poll_requires_no_delivery(tmp_path: Path, polls: A
 
 
 def test_records_below_a_groups_position_need_no_delivery(tmp_path: Path) -> None:
-    """By a commit of which nobody knows, too: a member that commits first may die then."""
+    """A commit of unknown outcome counts, too: a member that commits before processing may die
+    then."""
     end = {"position_before": 0, "position_after": ONE.records}
     tables = waiting()
     tables["polls"].append(polled(END_NS + 3 * S, **PLACE, **end))
@@ -183,7 +184,7 @@ def test_readers_of_committed_records_wait_for_transactions(tmp_path: Path) -> N
 
 
 def put_out(times: int) -> Tables:
-    """The member is given a partition and put out again, every 7 s from the last leader on."""
+    """The member is assigned a partition and evicted again, every 7 s from the last leader on."""
     tables = waiting()
     for number in range(times):
         at_ns = LED_NS + (13 + 7 * number) * S
@@ -257,7 +258,7 @@ def test_group_unable_to_commit_is_a_violation(
 def test_log_start_that_the_same_broker_rejects_is_a_violation(
     reported: list[int], last_s: int, expected: int, tmp_path: Path
 ) -> None:
-    """A final reader asks for the begin, is refused there, and asks again."""
+    """A final reader requests the log start, its fetch there is rejected, and it repeats both."""
     tables = waiting(kind="final", group=None, begin_ns=LED_NS + S)
     model = tables["passes"][0]
     swept = model | SESSION | PLACE | {"pass": 0, "from_offset": 7, "to_offset": 9, "final": True}

@@ -47,7 +47,8 @@ def _found(run_dir: Path, tables: Tables, **config: str) -> list[tuple[str, Any]
 def test_a_replica_that_fetched_a_cleaned_log_has_fewer_segments(
     reported: bool, tmp_path: Path
 ) -> None:
-    """It leads in the end, and its active segment begins before what others had cleaned."""
+    """It leads at the end, and its active segment begins before offsets that other replicas had
+    cleaned."""
     bases: list[int | None] = [ACTIVE] * 3
     tables = _tables(*bases)
     led = _leader(tables)

@@ -1,6 +1,6 @@
-"""Of what a producer without idempotence sent twice, the second copy may come late: behind what it
-sent meanwhile. On a compacted topic that copy is its key's last, and the cleaner takes the others.
-"""
+"""When a producer without idempotence sends a record twice, the second copy may be appended late,
+after records that it sent meanwhile. On a compacted topic that copy is the last of its key, and the
+cleaner removes the others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _made(*, idempotent: bool, tombstone: bool = False) -> Tables:
 
 
 def _copied(tables: Tables) -> None:
-    """The first attempt's copy comes last, in every log and final pass."""
+    """The first attempt's copy is last, in every log and final pass."""
     tables["replicas"] += [
         row | {"offset": LATE, "batch_base": LATE, "batch_crc": 1, "sequence": -1}
         for row in tables["replicas"] if row["offset"] == OLDER
@@ -59,7 +59,8 @@ def _copied(tables: Tables) -> None:
 
 
 def _clean(tables: Tables, *offsets: int, brokers: tuple[int, ...] = (1, 2, 3)) -> None:
-    """Cleaners took these offsets, and final readers that asked those brokers had none of them."""
+    """Cleaners removed these offsets, and the final readers of those brokers received none of
+    them."""
     passes = {
         row["pass"] for row in tables["passes"] if row["final"] and row["leader"] in brokers
     }  # fmt: skip

@@ -12,8 +12,8 @@ from urteil.harness.verify import synthetic
 from urteil.harness.verify.synthetic import END_NS, S
 
 FIRST, COUNT = 300, 20
-"""From here on so many records in transactions overwrite the keys of as many before; every other
-key is a record's own."""
+"""From here on records in transactions overwrite the keys of as many records before; all other keys
+are unique."""
 
 
 def key(offset: int) -> str:

@@ -16,7 +16,7 @@ from tests.harness.verify.guarantees.transactions.transaction_evidence import (
 from urteil.harness.verify.result import Status
 
 ABORTED, UNKNOWN = 8, 5
-"""A transaction that its client aborted, and one whose end it does not know and that is gone."""
+"""A transaction that its client aborted, and one of unknown outcome whose records are missing."""
 LIVE_READER = "live"
 LEADER, FOLLOWER = 1, 2
 

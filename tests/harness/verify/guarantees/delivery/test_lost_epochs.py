@@ -1,4 +1,4 @@
-"""Unclean elections that lost a whole epoch, or that began below the present log start."""
+"""Unclean elections that lost an entire epoch, or that began below the present log start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _with_room() -> Tables:
 
 
 def _lead(tables: Tables, *, stored: bool) -> None:
-    """Broker 3 led in epoch 1, alone in sync, and broker 2 took over from outside."""
+    """Broker 3 led in epoch 1 as the only in-sync replica, and broker 2 was elected from outside
+    the ISR."""
     first, *later = tables["states"]
     first["isr"] = "[1, 3]"
     for row in later:
@@ -45,7 +46,7 @@ def _lead(tables: Tables, *, stored: bool) -> None:
 
 
 def _write(tables: Tables) -> None:
-    """What broker 3 acknowledged from LOST on, where the log of broker 2 held others."""
+    """The records that broker 3 acknowledged from LOST on, where the log of broker 2 has others."""
     at_ns = BEGAN_NS + S
     for number in range(3):
         table = tables["sends"][LOST + number]
@@ -62,7 +63,8 @@ def _judged(name: str, run_dir: Path, tables: Tables) -> GuaranteeResult:
 
 @pytest.mark.parametrize("stored", [True, False], ids=["lost", "never was"])
 def test_records_of_a_forgotten_epoch_may_be_lost(stored: bool, tmp_path: Path) -> None:
-    """Its leader's log was shorter than its successor's: it lies below where that one began."""
+    """Its leader's log was shorter than its successor's, so its offset is below the start of that
+    epoch."""
     tables = _with_room()
     _lead(tables, stored=stored)
     _write(tables)

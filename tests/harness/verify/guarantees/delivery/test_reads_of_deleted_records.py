@@ -1,4 +1,4 @@
-"""What readers received before retention deleted it proves a repeated or misplaced record."""
+"""Reads of a record before retention deleted it prove that the record was repeated or misplaced."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shortened() -> Tables:
 
 
 def deliver(tables: Tables, *offsets: int) -> None:
-    """One live reader received the victim at these offsets, and nobody received anything else
+    """One live reader received the victim at these offsets, and no reader received another record
     there."""
     (read,) = [
         row for row in tables["reads"] if row["client"] == "c0" and row["offset"] == VICTIM

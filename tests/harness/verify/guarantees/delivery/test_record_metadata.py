@@ -15,7 +15,7 @@ from urteil.harness.verify.result import Result, Status, Verdict
 
 LAST = ONE.records - 1
 _WITHOUT_TIMES = {"sends": Verdict.PASS, "reads": Verdict.PASS, "replicas": Verdict.UNKNOWN}
-"""What becomes of evidence in which a table's records have no time: on disks, all have."""
+"""The judgement of evidence in which a table's records have no timestamps; on disks, all have."""
 
 
 def _accused(result: Result) -> set[tuple[str, str, int | None]]:
@@ -57,7 +57,8 @@ def test_record_with_changed_time_is_corrupt(where: str, tmp_path: Path) -> None
 
 
 def test_unknown_time_yields_no_finding(tmp_path: Path) -> None:
-    """Some clients get no timestamp, and Apache Kafka's tools send one that they do not report."""
+    """Some clients receive no timestamp, and Apache Kafka's tools send one that they do not
+    report."""
     for name, verdict in _WITHOUT_TIMES.items():
         tables = healthy()
         for row in tables[name]:
@@ -87,7 +88,7 @@ def test_acknowledgement_of_a_duplicate_has_its_batchs_time(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("most", [False, True])
 def test_acknowledgement_has_the_time_of_its_record(most: bool, tmp_path: Path) -> None:
-    """Whose record says itself that it has the one which it was sent with."""
+    """Unless the record itself has the timestamp with which it was sent."""
     tables = healthy()
     reported_rows = tables["sends"][100 : 300 if most else 101]
     for row in reported_rows:
@@ -122,7 +123,7 @@ def test_change_of_the_timestamp_type_yields_no_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("offset", [0, 150, LAST])
 @pytest.mark.parametrize("shown", [-1, 1, 4])
 def test_read_has_the_leader_epoch_of_the_log(offset: int, shown: int, tmp_path: Path) -> None:
-    """Or that of who served it, which is later: no older one, and none that never was."""
+    """Or the later epoch of the serving leader, but no older one and none that never existed."""
     tables = healthy()
     row = _rows(tables, "reads", offset)[0]
     row["leader_epoch"] += shown
@@ -152,8 +153,8 @@ def test_epoch_with_cleaned_first_records_may_begin_later(tmp_path: Path) -> Non
 
 
 def _lost_at_the_tail(tables: Tables) -> None:
-    """The log begins at 40 by right, and its last record, acknowledged without an offset, is
-    gone."""
+    """The log correctly begins at 40, and its last record, acknowledged without an offset, is
+    missing."""
     for name in ("reads", "replicas"):
         tables[name] = [
             row

@@ -76,8 +76,9 @@ def test_loss_by_an_unclean_election_is_permitted(tmp_path: Path) -> None:
 
 
 def test_deposed_leader_may_refuse_until_it_learns_of_the_election(tmp_path: Path) -> None:
-    """Its log ends where its office did. Seen of Apache Kafka 3.9.1: a leader that was moved away
-    was asked, by old metadata, a second after its office had ended, and before it knew."""
+    """Its log ends with its leadership. Observed of Apache Kafka 3.9.1: a producer with old
+    metadata sent to a former leader a second after its leadership had ended, before the leader
+    knew."""
     deposed = [row["node"] for row in healthy()["sends"] if row["offset"] == AT]
     others = sorted({1, 2, 3} - set(deposed))
     tables = refused("OutOfOrderSequenceNumberError", node=others[0])

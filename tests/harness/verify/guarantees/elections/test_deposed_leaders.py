@@ -28,7 +28,7 @@ def _judged(run_dir: Path, tables: Tables) -> GuaranteeResult:
 
 
 def _acknowledged(tables: Tables, at_ns: int) -> str:
-    """One more record, of acks=1, acknowledged by who led before; nothing is left of it."""
+    """One more record, with acks=1, acknowledged by the former leader; no log contains it."""
     last = tables["sends"][-1]
     value_id = f"{last['value_id']}-deposed"
     tables["sends"].append(
@@ -83,7 +83,7 @@ def test_fault_may_delay_the_metadata(tmp_path: Path) -> None:
 def test_leader_that_reported_its_successor_before_is_found(
     later_ns: int, expected: bool, tmp_path: Path
 ) -> None:
-    """Also while a fault acts: it knew."""
+    """Even while a fault acts: it knew its successor."""
     tables = healthy()
     value_id = _acknowledged(tables, LED_NS + 2 * S + later_ns)
     epoch = max(row["leader_epoch"] for row in tables["states"])
@@ -101,7 +101,7 @@ def test_leader_that_reported_its_successor_before_is_found(
 
 
 def test_follower_with_a_record_in_another_epoch_deposes_no_leader(tmp_path: Path) -> None:
-    """It is that replica which is wrong: whoever led in either epoch acknowledged nothing there."""
+    """That replica is wrong: the leaders of both epochs acknowledged nothing there."""
     tables = _healed_early()
     before = [row["offset"] for row in tables["replicas"] if row["leader_epoch"] == 0]
     copies = [row for row in tables["replicas"] if row["offset"] == before[50]]

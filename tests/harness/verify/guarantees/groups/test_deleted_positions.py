@@ -35,7 +35,7 @@ def deleted(tables: Tables, at_ns: int, outcome: str = "ok") -> None:
 
 
 def committed(until_ns: int = LED_NS) -> Tables:
-    """A group whose position 5 was committed, in the office of broker 1, which ends then."""
+    """A group whose position 5 was committed while broker 1 coordinated it; that term ends then."""
     tables = healthy()
     tables.setdefault("admin_ops", [])
     add_coordinator_terms(tables, until_ns)

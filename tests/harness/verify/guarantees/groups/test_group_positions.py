@@ -25,8 +25,8 @@ from urteil.harness.verify.synthetic import END_NS, S
 
 
 def assigned_again(tables: Tables, at: int, skipped: int = 0) -> None:
-    """`g1` is given its partition once more in its generation, when it has read up to `at`, as a
-    coordinator does that has just taken over; it reads on behind so many."""
+    """`g1` is assigned its partition again in the same generation, after it has read up to `at`, as
+    by a coordinator that has just taken over; it continues this number of offsets further."""
     mine = [row for row in tables["reads"] if row["client"] == "g1" and row["offset"] >= at]
     since_ns = min(row["read_ns"] for row in mine)
     for event, before_ns in (("revoked", 5), ("assigned", 4)):
@@ -90,7 +90,7 @@ def test_position_below_the_log_start_skips_nothing(tmp_path: Path) -> None:
 
 
 def begun_late(tables: Tables) -> None:
-    """Nobody but `g1` was ever a member, and it began in the middle (auto.offset.reset=latest)."""
+    """`g1` was the only member, and it began in the middle (auto.offset.reset=latest)."""
     for table in ("clients", "reads", "polls", "commits", "commit_reads", "assignments"):
         tables[table] = [row for row in tables[table] if row["client"] != "g0"]
     for row in tables["commit_reads"]:

@@ -1,4 +1,4 @@
-"""A returned end is beyond what readers had received, however that was acknowledged."""
+"""A returned end is beyond the records that readers had received, whatever their acks."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_topic_marked_for_deletion_must_disappear(tmp_path: Path) -> None:
     ("nodes", "fault"),
     [
         ((BROKER, MARKED, MARKED | DELETED), {}),
-        ((BROKER, BROKER | DELETED, MARKED), {}),  # who is away may have a replica
+        ((BROKER, BROKER | DELETED, MARKED), {}),  # an absent broker may have a replica
         ((MARKED,), {}),  # no source lists the brokers
         ((BROKER, MARKED, *ELECTED), {}),
         ((BROKER, MARKED), {"healed_ns": None}),

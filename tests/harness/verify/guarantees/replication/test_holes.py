@@ -12,7 +12,8 @@ TWICE, GONE = 30, 40
 
 
 def _again(tables: Tables, *brokers: int, as_another: bool) -> None:
-    """One record lies at the place of another one, twice or beside it, and not at its own."""
+    """One record is at the offset of another one, instead of it or beside it, and not at its
+    own."""
     for broker in brokers:
         mine = {row["offset"]: row for row in tables["replicas"] if row["broker"] == broker}
         tables["replicas"].remove(mine[GONE])

@@ -1,4 +1,4 @@
-"""A finding about an index says what the entry names, and what is there."""
+"""A finding about an index names the entry and the log's content at its position."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _found(run_dir: Path, noted: int | None, over_s: int, broker: int = 2) -> li
         (LAST + 1, 40, []),
         (LAST, 40, [LAST]),
         (0, 40, [LAST]),
-        (None, 40, []),  # nobody knows
+        (None, 40, []),  # unknown
         (0, -100, []),  # the load ended before anything was acknowledged long ago
     ],
 )

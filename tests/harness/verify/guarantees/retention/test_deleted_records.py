@@ -14,7 +14,7 @@ LOW, START = 300, 310
 
 
 def _begins_at(tables: Tables, start: int) -> None:
-    """Every log begins there, and has what lies before in its first segment."""
+    """Every log begins at this offset, and has the records before it in its first segment."""
     for row in tables["logs"]:
         row["log_start"] = start
 

@@ -23,7 +23,7 @@ FAULT = {"fault": "crash", "begin_ns": END_NS + 2 * S, "end_ns": END_NS + 3 * S,
 
 
 def of_segments(records: int = 200) -> Tables:
-    """Healthy tables whose first 200 records are closed segments of so many."""
+    """Healthy tables whose first 200 records are in closed segments of this size."""
     tables = healthy()
     for row in tables["logs"]:
         row["active_base"] = 200

@@ -1,4 +1,5 @@
-"""A temporarily shorter retention deletes what was too old then; segments end in time."""
+"""A temporarily shorter retention deletes the records that are too old for it, and segments roll in
+time."""
 
 from __future__ import annotations
 

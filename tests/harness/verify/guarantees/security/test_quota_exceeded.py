@@ -78,8 +78,8 @@ def test_default_quota_holds_for_clients_without_their_own(tmp_path: Path) -> No
         ([_limited(rate=100_000)], {}),
         ([_limited(outcome="info")], {}),
         ([_limited(), _limited(at_s=0.5, rate=1e9)], {}),
-        ([_limited(at_s=25.5)], {}),  # not everybody has heard of it
-        ([_limited(kind="consumer")], {}),  # who sends reads nothing
+        ([_limited(at_s=25.5)], {}),  # it has not reached every broker
+        ([_limited(kind="consumer")], {}),  # a producer reads nothing
         ([_limited("p7")], {}),
         ([_limited()], {"options": {"compression_type": "gzip"}}),
     ],

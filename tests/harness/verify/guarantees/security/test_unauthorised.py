@@ -90,7 +90,7 @@ def test_broker_that_never_applies_a_revocation_is_found(tmp_path: Path) -> None
 
 
 def test_unanswered_change_may_have_been_made(tmp_path: Path) -> None:
-    """Each attempt counts: one that is stuck may take effect after all that came later."""
+    """Each attempt counts: a delayed one may take effect after all later acts."""
     events = [(1.0, "grant", 0), (2.0, "grant", 0), (3.0, "revoke", 0)]
     attempts = [(2.5, "ok", 1), (4.0, "denied", 1), (5.0, "ok", 1)]
     assert judged(tmp_path, events + attempts).status is Status.HOLDS

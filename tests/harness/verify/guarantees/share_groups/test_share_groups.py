@@ -1,4 +1,4 @@
-"""Share groups: what must be delivered, when a group is drained, and what no journal shows."""
+"""Share groups: due deliveries, drained groups, and deliveries that no journal contains."""
 
 from __future__ import annotations
 

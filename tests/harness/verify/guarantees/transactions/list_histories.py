@@ -30,7 +30,7 @@ WILD = 0.15
 
 @dataclass
 class ListHistory:
-    """Lists of (offset, transaction), and what transactions read of them."""
+    """Lists of (offset, transaction), and the reads of transactions."""
 
     txns: list[Row] = field(default_factory=list)
     lists: dict[int, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -134,7 +134,7 @@ def name_of(txn: Row) -> str:
 
 
 def random_history(seed: int, size: int = 7) -> ListHistory:
-    """So many transactions of three clients, interleaved step by step."""
+    """This number of transactions of three clients, interleaved step by step."""
     rng = random.Random(seed)
     history = ListHistory()
     open_txns: dict[str, Row] = {}

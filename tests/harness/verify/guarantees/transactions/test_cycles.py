@@ -151,7 +151,8 @@ SHAPES: dict[str, Callable[[int], dict[str, list[tuple[int, int]]]]] = {
 
 
 def work(graph: Graph) -> int:
-    """Lines that Python executes in a search for cycles, each turn of a loop anew."""
+    """The number of lines that Python executes in a search for cycles, counting each iteration of a
+    loop."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

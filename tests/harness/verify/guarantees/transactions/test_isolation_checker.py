@@ -1,4 +1,4 @@
-"""The checker of isolation finds what a brute force finds in random histories, and no more."""
+"""The isolation checker finds the same anomalies as a brute-force search in random histories."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _log_of_the_output(tables: Tables, start: int, end: int) -> None:
 
 
 def test_copy_deleted_by_retention_counts_as_present(tmp_path: Path) -> None:
-    """The run ends 90 s after its first record: what is older than 88 s then may be gone."""
+    """The run ends 90 s after its first record: records older than 88 s may be deleted then."""
     all_values = values()
     tables = copied(all_values[:300] + all_values[301:])
     _log_of_the_output(tables, 20, 399)

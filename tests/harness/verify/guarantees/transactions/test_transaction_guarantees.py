@@ -294,8 +294,8 @@ def test_unclean_coordinator_election_excuses_a_kept_id(
 
 
 def _copies(tables: Tables, position: int) -> dict[int, Row]:
-    """Let the first 20 transactions be inputs and others be their outputs; the group stands at
-    `position`. Inputs by offset."""
+    """Makes the first 20 transactions inputs and others their outputs; the group's position is
+    `position`. Returns the inputs by offset."""
     sends = {row["offset"]: row for row in tables["sends"]}
     visible = [send for send in sorted(sends) if not is_gone(send // BATCH)]
     inputs, outputs = visible[:30], visible[60:90]
@@ -379,7 +379,7 @@ def _compacted(run_dir: Path, tables: Tables) -> Judged:
 
 
 def _clean(tables: Tables, *gone: int) -> Tables:
-    """The records of transactions are gone from every log and pass."""
+    """Removes the records of these transactions from every log and pass."""
     values = {row["value_id"] for row in tables["sends"] if row["txn"] in gone}
     for name in ("reads", "replicas"):
         tables[name] = [row for row in tables[name] if row["value_id"] not in values]

@@ -93,7 +93,7 @@ def first_txn(tables: Tables, outcome: str) -> Row:
 
 
 def show_records(tables: Tables, txn: Row, count: int) -> None:
-    """Let the reader of committed records see so many records of a transaction."""
+    """The reader of committed records receives this number of records of a transaction."""
     mine = [row for row in tables["sends"] if row["txn"] == txn["txn"]]
     values = [row["value_id"] for row in mine]
     hers = [row for row in tables["reads"] if row["client"] == READER]

@@ -1,4 +1,5 @@
-"""Damage to a generated history beyond the canary's: each answers what must be found, and where."""
+"""Damage to a generated history beyond the self-test's: each returns the finding that is due, and
+its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to what brokers answered when they were asked for offsets."""
+"""Damage to the offsets that brokers returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to topics of which a cleaner or retention took records."""
+"""Damage to topics from which a cleaner or retention removed records."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def clean_a_committed_value(piece: Piece) -> Trace:
 
 
 def serve_a_committed_value_to_others_alone(piece: Piece) -> Trace:
-    """Readers of committed records are not given it by one leader in the end."""
+    """One leader does not serve a value to readers of committed records at the end."""
     last = _last_committed(piece)
     read = piece.pick(
         row for row in piece.of("reads", last) if "-final-read_committed" in row["client"]
@@ -124,7 +124,7 @@ def lose_far_out(piece: Piece) -> Trace:
 
 
 def bring_back_a_key(piece: Piece) -> Trace:
-    """The tombstone is gone, an older value is not."""
+    """The tombstone is missing, and an older value is present."""
     *older, last = _last_of_a_key(piece, tombstone=True)
     left = [row for row in older if not row["tombstone"] and piece.of("replicas", row)]
     led = piece.leader(last["partition"])
@@ -178,7 +178,7 @@ def clean_a_key_beside_an_unknown_send(piece: Piece) -> Trace:
 
 
 def skip_a_last_value(piece: Piece) -> Trace:
-    """A live reader is not given the last value of a key, in the middle of a poll."""
+    """A live reader does not receive the last value of a key, in the middle of a poll."""
     last = {
         rows[-1]["value_id"] for rows in _of_keys(piece).values()
         if rows and not rows[-1]["tombstone"]

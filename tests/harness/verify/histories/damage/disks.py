@@ -31,7 +31,7 @@ def miss_a_marker(piece: Piece) -> Trace:
 
 
 def write_on_after_an_end_in_a_later_epoch(piece: Piece) -> Trace:
-    """A marker in a later epoch than what its producer writes after it."""
+    """A marker has a later epoch than its producer's later records."""
     led = {p: piece.leader(p) for p in (0, 1)}
     rows = [row for row in piece.rows("replicas") if row["broker"] == led[row["partition"]]]
     rows = [row for row in sorted(rows, key=lambda row: int(row["offset"])) if row["transactional"]]
@@ -53,7 +53,7 @@ def _same_producer(left: Row, right: Row) -> bool:
 
 
 def end_in_a_hole(piece: Piece) -> Trace:
-    """A log says that it goes on beyond its last record."""
+    """A log's end is beyond its last record."""
     log = piece.pick(piece.rows("logs"))
     end = log["log_end"]
     log["log_end"] += 5
@@ -61,7 +61,7 @@ def end_in_a_hole(piece: Piece) -> Trace:
 
 
 def run_ahead_of_the_end(piece: Piece) -> Trace:
-    """A checkpoint says that a log goes on beyond its end."""
+    """A checkpoint is beyond a log's end."""
     log = piece.pick(piece.rows("logs"))
     log[piece.random.choice(("high_watermark", "recovery_point"))] = log["log_end"] + 5
     return Trace("replica_divergence", "beyond its end", log["log_end"])

@@ -1,4 +1,4 @@
-"""Damage to what a consumer group owns and commits."""
+"""Damage to the partitions that a consumer group owns, and to its commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def commit_past_a_committed_record(piece: Piece) -> Trace:
 
 
 def _passed(piece: Piece, sends: list[Row]) -> list[Row]:
-    """Of `sends` what a group committed past."""
+    """The records of `sends` that the commits of a group passed."""
     tops: dict[int, int] = {}
     for row in piece.rows("commits"):
         if row["outcome"] == "ok":

@@ -1,4 +1,4 @@
-"""Damage that loses what was sent, from logs, disks or from what readers are given."""
+"""Damage that loses sent records, from logs, disks or reads."""
 
 from __future__ import annotations
 

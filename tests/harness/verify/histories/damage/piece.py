@@ -74,7 +74,7 @@ class Piece:
         return self.pick(row for row in self.sound() if fits(row))
 
     def sound(self) -> list[Row]:
-        """Acknowledged sends of acks=all that lie on every disk once, where they should."""
+        """Acknowledged sends with acks=all that are on every disk once, at their offsets."""
         places: dict[str, set[int]] = {}
         copies: dict[str, int] = {}
         for row in self.rows("replicas"):

@@ -1,4 +1,4 @@
-"""Damage to what consumers were given in turn: skipped, repeated, out of order."""
+"""Damage to the order of consumers' reads: skipped, repeated, out of order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reads_by_pass(piece: Piece) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def skip_first_of_a_new_process(piece: Piece) -> Trace:
-    """A new process begins at a position and is not given what lies there."""
+    """A new process begins at a position and does not receive the record there."""
     begun = {
         (row["client"], row["session"], row["pass"]): row["from_offset"]
         for row in piece.rows("passes")
@@ -35,7 +35,7 @@ def skip_first_of_a_new_process(piece: Piece) -> Trace:
 
 
 def skip_after_a_seek(piece: Piece) -> Trace:
-    """Within a poll after a seek: the seek lies before the poll, and excuses nothing."""
+    """Within a poll after a seek: the seek is before the poll, and excuses nothing."""
     seeks = [row for row in piece.rows("polls") if row["event"] == "seek"]
     for reads in reads_by_pass(piece).values():
         for number, row in enumerate(reads[2:-1], 2):

@@ -64,7 +64,7 @@ def deliver_twice_in_a_pass(piece: Piece) -> Trace:
 
 
 def show_an_aborted_record(piece: Piece) -> Trace:
-    """A reader of committed records is given one of an aborted transaction."""
+    """A reader of committed records receives a record of an aborted transaction."""
     aborted = {
         (row["client"], row["session"], row["txn"])
         for row in piece.rows("txns")

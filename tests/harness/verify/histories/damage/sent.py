@@ -8,7 +8,7 @@ from urteil.harness.verify.damage import Trace
 
 
 def write_an_unknown_one_twice(piece: Piece) -> Trace:
-    """An idempotent producer never heard of it, and it is there twice."""
+    """A record of unknown outcome of an idempotent producer is in the log twice."""
     victim = piece.victim(lambda row: bool(row["idempotent"]))
     partition = victim["partition"]
     end = max(row["log_end"] for row in piece.rows("logs") if row["partition"] == partition)
@@ -26,7 +26,7 @@ def victim_offset(piece: Piece, victim: Row) -> int:
 
 
 def keep_an_unknown_one_on_one_disk(piece: Piece) -> Trace:
-    """It took effect in part: on one replica, below the high watermark."""
+    """A send of unknown outcome is on one replica only, below the high watermark."""
     victim = piece.victim()
     led = piece.leader(victim["partition"])
     keep = 1 + led % 3
@@ -79,14 +79,14 @@ def acknowledge_one_offset_twice(piece: Piece) -> Trace:
 
 
 def acknowledge_too_far(piece: Piece) -> Trace:
-    """One past where it lies."""
+    """The acknowledged offset is one beyond the record's."""
     victim = piece.victim()
     victim["offset"] += 1
     return Trace("misplaced_ack", "elsewhere", victim["offset"])
 
 
 def acknowledge_before_it_was_sent(piece: Piece) -> Trace:
-    """Its offset is lower than what was acknowledged long before its invocation."""
+    """Its offset is lower than one that was acknowledged long before its invocation."""
     ends = {row["partition"]: row["log_end"] for row in piece.rows("logs")}
     victim = piece.victim(lambda row: int(row["offset"]) < ends[row["partition"]] // 2)
     victim |= {"invoke_ns": END_NS - 2, "complete_ns": END_NS - 1}

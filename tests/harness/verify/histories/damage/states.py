@@ -1,4 +1,4 @@
-"""Damage to what ZooKeeper says of leaders, epochs and in-sync replicas."""
+"""Damage to ZooKeeper's states of leaders, epochs and in-sync replicas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _state(piece: Piece, partition: int, **reported: Any) -> Row:
 
 
 def acknowledge_below_min_isr(piece: Piece) -> Trace:
-    """Acknowledged by a leader that had long been alone, as its state says."""
+    """Acknowledged by a leader whose ISR had long contained it alone."""
     alone = [
         (before, two)
         for partition in (0, 1)

@@ -23,7 +23,7 @@ def grown(isr: list[int], *last: int) -> Made:
 
 
 def act(name: str, at_s: float, **columns: Any) -> Made:
-    """An act that took a second, while broker 3 was absent from 5 s to 9 s."""
+    """An act that lasted a second, while broker 3 was absent from 5 s to 9 s."""
     made = Made().broker(3, 0, 5, 9)
     return made.add("admin_ops", act=name, invoke_s=at_s, complete_s=at_s + 1, **columns)
 

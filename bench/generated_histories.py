@@ -96,7 +96,7 @@ class _Partition:
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """How many markers lie before each block; one more entry for the end."""
+        """The number of markers before each block, and of all markers as the last entry."""
         return np.concatenate([[0], np.cumsum(self.blocks >= 2)])
 
     @cached_property

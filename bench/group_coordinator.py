@@ -1,8 +1,6 @@
-"""Throughput of a group coordinator, and the time until its successor answers.
-
-Requests are packed here, in old versions that a broker still takes: no client's own waiting is
-measured along.
-"""
+"""Throughput of a group coordinator, and the time until its successor answers. The benchmark packs
+requests itself, in old versions that brokers still accept, so that no client's own waits are
+measured."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ ROWS = {
 
 
 def measure(load: Load, scale: float) -> dict[str, float]:
-    """Measured without proxies. 1,000 groups of 100 offsets, whatever the scale."""
+    """Measure without proxies. It uses 1,000 groups of 100 offsets at any scale."""
     load.create("work", PARTITIONS, 3)
     addresses = _addresses(load)
     home = _await_coordinator(addresses, "bench-0")
@@ -180,7 +178,7 @@ def _rebalances(address: str) -> float:
             took.append(time.monotonic() - began)
     for member in members:
         member.close()
-    return sorted(took[1:])[ROUNDS // 2]  # the first one waits for members to come
+    return sorted(took[1:])[ROUNDS // 2]  # the first one waits for members
 
 
 def _joiner(number: int) -> Callable[[Member], None]:
@@ -220,7 +218,7 @@ def _position(address: str, group: str) -> int | None:
 
 
 def _fail_over(load: Load, addresses: dict[str, str], home: str) -> tuple[float, float]:
-    """Times when ZooKeeper ended the session, and when a broker returned the last offset."""
+    """The times at which ZooKeeper ended the session, and a broker returned the last offset."""
     controls = load.cluster.controls()
     others = [address for node, address in addresses.items() if node != home]
     began, session_s = time.monotonic(), 0.0

@@ -1,9 +1,11 @@
-"""How long three brokers take to stand, and an act on them: as processes, and over hosts.
+"""The time until three brokers are ready, and the time of an act on them: as processes, and over
+hosts.
 
     python bench/hosts_start.py [--target kafka] [--rounds N] [--phases]
 
 The hosts are network namespaces of this machine, and have all parts before the first measurement.
-Rounds alternate; read the difference of the medians. `--phases` lists what the lab waited for.
+Rounds alternate; read the difference of the medians. `--phases` lists the calls for which the lab
+waited.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def timed(act: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def measure(runtime: str, target: str, run_dir: Path, inventory: Path) -> tuple[float, float]:
-    """Seconds from nothing to a cluster that is ready, and of a pause of a broker with its end."""
+    """Seconds until a new cluster is ready, and of a pause of a broker with its end."""
     hosts = str(inventory) if runtime == "ssh" else ""
     began = time.monotonic()
     cluster = Cluster(ClusterSpec(), parse_target(target), run_dir, runtime=runtime, hosts=hosts)

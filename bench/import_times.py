@@ -86,7 +86,7 @@ def sends(
 
 
 def endings(ops: int, kind: str, more: str) -> Writer:
-    """Every second send ends in another way, in a process that is not used again."""
+    """Every second send ends with another outcome, in a process that sends nothing more."""
     out, log = Writer(), list[tuple[int, int | str]]()
     for n in range(ops):
         if n % 2:
@@ -140,13 +140,10 @@ def subscribed_history(ops: int) -> Writer:
 
 
 def transactions(ops: int, *, crossed: bool = False, lag: int = 0, faults: int = 0) -> Writer:
-    """Pairs of transactions side by side, each with a send to two keys and a poll of one of them; a
-    marker takes an offset each.
-
-    Where they are `crossed`, the records of a pair stand in opposite orders, and each transaction
-    polls the other's; `lag` is how many records polls stay behind, `faults` how many records they
-    skip.
-    """
+    """Pairs of concurrent transactions, each with a send to two keys and a poll of one of them;
+    each marker uses an offset. If they are `crossed`, the records of a pair have opposite orders,
+    and each transaction polls the other's; `lag` is the number of records by which polls are
+    behind, `faults` the number of records that they skip."""
     out = Writer()
     logs: dict[int, list[tuple[int, int | str]]] = {0: [], 1: []}
     position = [0, 0]

@@ -79,7 +79,7 @@ class Counting(JournalWriter):
 
 
 class Until(Stop):
-    """Stop condition of a client: a time or a number of records."""
+    """The stop condition of a client: a time or a number of records."""
 
     def __init__(self, journal: Counting, seconds: float, records: int) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Until(Stop):
 
 
 def main() -> None:
-    """Print a line a pair, then the medians."""
+    """Print a line for each pair, then the medians."""
     args = _arguments()
     if args.client is not None:
         _client(args)

@@ -76,7 +76,7 @@ def measure(target: Target, records: int, latency_s: int) -> dict[str, float]:
 
 
 def measure_runtimes(trials: int) -> dict[str, dict[str, float]]:
-    """Start and demo of our broker in both runtimes, turn about."""
+    """Start and demo of our broker in both runtimes, alternating."""
     ready: dict[str, list[float]] = {runtime: [] for runtime in RUNTIMES}
     for _ in range(trials):
         for runtime in RUNTIMES:
@@ -140,7 +140,7 @@ def main(
     trials: int,
     json_file: Path | None,
 ) -> None:
-    """Measure the targets one after the other, then the runtimes, and print the tables."""
+    """Measure the targets in sequence, then the runtimes, and print the tables."""
     known: dict[str, Target] = {
         "urteil": UrteilTarget(),
         "kafka": KafkaTarget(jvm=("-Xms256m", "-Xmx512m")),

@@ -44,7 +44,7 @@ class Plain(MachinePrograms):
 
 
 def replace_proxy(cluster: Cluster, variant: str) -> None:
-    """Start the clients' Toxiproxy anew, as the variant."""
+    """Replace the clients' Toxiproxy by a variant."""
     links = cluster.controls().net
     links.heal_all()
     cluster.runtime.programs = Plain() if variant == PLAIN else MachinePrograms()

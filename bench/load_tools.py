@@ -121,12 +121,10 @@ class Load:
         return Produced(float(rate), float(p50), float(p99))
 
     def consume(self, topic: str, records: int) -> float:
-        """MB/s while fetching (the last column but one of ConsumerPerformance).
-
-        The consumer asks a broker for the partitions of which it holds nothing, one request at a
-        time. Where only those at their end are among them, that request waits `fetch.max.wait.ms`
-        before the next can go: by default half a second, at random, of a fetch that takes less.
-        """
+        """MB/s while fetching (the last column but one of ConsumerPerformance). The consumer sends
+        a broker one request at a time, for the partitions without buffered records. If all of these
+        are at their end, the request waits for `fetch.max.wait.ms` before the next one: by default,
+        and at random, half a second of a fetch that takes less."""
         output = self.tool(
             "ConsumerPerformance",
             ["--bootstrap-server", self.bootstrap, "--topic", topic,

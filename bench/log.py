@@ -1,7 +1,8 @@
-"""How fast one partition's log takes and gives batches, on this machine: `python bench/log.py`.
+"""The speed at which one partition's log appends and reads batches on this machine: `python
+bench/log.py`.
 
-Batches of 16 records of 1 KB, as a producer with the default batch.size sends them. The second
-rate is per second of processor time, which a busy machine does not blur.
+Batches of 16 records of 1 KB, as a producer with the default batch.size sends them. The second rate
+is per second of processor time, which host load hardly affects.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ def _batches(count: int, producer_id: int) -> list[memoryview]:
 
 
 class Stopwatch:
-    """Wall and processor time since its making."""
+    """Wall and processor time since its construction."""
 
     def __init__(self) -> None:
         self._wall = time.perf_counter()
         self._processor = time.process_time()
 
     def report(self, what: str, records: int, size: int) -> None:
-        """Print what was done since."""
+        """Print the rates since its construction."""
         wall = time.perf_counter() - self._wall
         processor = time.process_time() - self._processor
         print(

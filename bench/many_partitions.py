@@ -26,8 +26,8 @@ ROWS = {
 
 
 def measure(load: Load, _scale: float) -> dict[str, float]:
-    """20 topics of 100 partitions, whatever the scale, and then the end of a broker that is
-    not the controller, thrice: ZooKeeper takes 2 to 3.5 s to notice, as chance has it."""
+    """Create 20 topics of 100 partitions at any scale, then end a broker that is not the
+    controller, three times: ZooKeeper detects that after a random time of 2 to 3.5 s."""
     admin = KafkaAdminClient(bootstrap_servers=load.cluster.bootstrap[0], request_timeout_ms=60_000)
     began = time.monotonic()
     for first in range(0, PARTITIONS, A_TOPIC):
@@ -40,11 +40,11 @@ def measure(load: Load, _scale: float) -> dict[str, float]:
     for number in range(KILLS):
         controller = load.cluster.controls().controller()
         victim = next(node for node in ("b3", "b2") if node != controller)
-        gone_s, led_s = _kill(load, admin, victim)
-        noticed.append(led_s - gone_s)
+        session_end_s, led_s = _kill(load, admin, victim)
+        noticed.append(led_s - session_end_s)
         led.append(led_s)
         if number < KILLS - 1:
-            _bring_back(load, admin, victim)
+            _restore(load, admin, victim)
     admin.close()
     figures["failover_2000_s"] = statistics.median(led)
     figures["led_after_session_s"] = statistics.median(noticed)
@@ -62,12 +62,12 @@ def _kill(load: Load, admin: KafkaAdminClient, victim: str) -> tuple[float, floa
         poll_s=POLL_S,
     ):
         raise TimeoutError(f"{victim} is still registered after {LED_DEADLINE_S} s")
-    gone_s = time.monotonic() - began
+    session_end_s = time.monotonic() - began
     _await_leaders(admin, without=int(victim[1:]))
-    return gone_s, time.monotonic() - began
+    return session_end_s, time.monotonic() - began
 
 
-def _bring_back(load: Load, admin: KafkaAdminClient, broker: str) -> None:
+def _restore(load: Load, admin: KafkaAdminClient, broker: str) -> None:
     """Wait until the broker is in sync everywhere and leads its preferred partitions."""
     load.cluster.controls().start(broker)
     load.cluster.await_healthy(deadline_s=LED_DEADLINE_S)

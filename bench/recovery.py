@@ -22,8 +22,8 @@ ROWS = {
 
 
 def measure(load: Load, _scale: float) -> dict[str, float]:
-    """From the start of the process until the cluster is healthy, its one partition led; the log
-    has 1 GB, whatever the scale."""
+    """The time from the start of the process until the cluster is healthy and its one partition has
+    a leader; the log has 1 GB at any scale."""
     load.create("large", 1, 1, {"segment.bytes": "1073741824"})
     load.produce("large", acks="all", records=RECORDS, size=RECORD_BYTES)
     load.cluster.controls().kill("b1")

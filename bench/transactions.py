@@ -25,8 +25,8 @@ ROWS = {
 
 
 def measure(load: Load, scale: float) -> dict[str, float]:
-    """Through the clients' addresses, a proxy before each broker. A commit is `commit_transaction`
-    once all its records were acknowledged."""
+    """Measure through the clients' addresses, with a proxy before each broker. The time of a commit
+    is that of `commit_transaction` after the acknowledgement of all its records."""
     load.create("bank", PARTITIONS, 3)
     figures: dict[str, float] = {}
     bootstrap = ",".join(load.cluster.bootstrap)
@@ -40,7 +40,7 @@ def measure(load: Load, scale: float) -> dict[str, float]:
 
 
 def _measure_together(bootstrap: str, size: int, seconds: float) -> list[tuple[list[float], float]]:
-    """Of each producer the seconds of its commits, and those of all it did."""
+    """Of each producer, the seconds of its commits and its total seconds."""
     producers = [_producer(bootstrap, f"bench-{size}-{number}") for number in range(PRODUCERS)]
     with ThreadPoolExecutor(PRODUCERS) as pool:
         list(pool.map(lambda producer: _run(producer, size, WARM_UP_S), producers))

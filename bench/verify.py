@@ -1,12 +1,12 @@
-"""How long the whole catalogue takes, how much memory, and how both grow, on Spark and DuckDB.
+"""The time and memory that the entire catalogue needs, and their growth, on Spark and DuckDB.
 
-    python bench/verify.py [--sends N ...] [--engine spark|duckdb ...] [--json]
-                           [--memory 1g] [--seed N] [--scratch DIR]
+    python bench/verify.py [--sends N ...] [--engine spark|duckdb ...] [--json] [--memory 1g]
+                           [--seed N] [--scratch DIR]
 
-Histories of `bench/generated_histories.py`, with 10^5, 10^6 and 10^7 sends unless `--sends` is
-given, are judged as by `urteil verify`, with the self-test. Each is a process of its own:
-its seconds are those of the whole process, Python and JVM started; its memory is
-the peak of the whole process tree (proportional set size, so that nothing shared counts twice).
+Histories of `bench/generated_histories.py`, with 10^5, 10^6 and 10^7 sends unless `--sends` is set,
+are judged as by `urteil verify`, with the self-test. Each judgement is a process of its own: its
+time is that of the entire process, including the start of Python and JVM; its memory is the peak of
+the process tree (proportional set size, so that shared memory counts once).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SAMPLE_S = 0.5
 
 
 def main() -> None:
-    """Print one line an engine and size, then how they grow."""
+    """Print one line for each engine and size, then the growth."""
     args = _arguments()
     if args.judge is not None:
         _judge(args.judge, args.engine[0])
@@ -132,7 +132,7 @@ class _Peak:
 
 
 def _memory(process: psutil.Process) -> int:
-    """What Linux says of the process' share of memory; its resident memory elsewhere."""
+    """The process' proportional share of memory on Linux; its resident memory elsewhere."""
     rollup = Path(f"/proc/{process.pid}/smaps_rollup")
     if not rollup.exists():
         return int(process.memory_info().rss)
@@ -141,7 +141,7 @@ def _memory(process: psutil.Process) -> int:
 
 
 def _growth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each size against the one before it, by engine."""
+    """The ratio of each size to the one before it, by engine."""
     measurements = []
     for engine in ENGINES:
         engine_rows = sorted(

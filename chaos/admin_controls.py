@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 Replicas = Mapping[int, Sequence[str]]
-"""By partition, its replicas, the preferred one first."""
+"""Partition to its replicas, the preferred one first."""
 
 Directories = Mapping[tuple[str, int], str]
-"""By node and partition, a log directory."""
+"""Node and partition to a log directory."""
 
 
 class ActFailed(Exception):
@@ -28,7 +28,7 @@ class AdminControls(Protocol):
     """An admin client at the clients' listener. Each operation becomes a row of `admin_ops`."""
 
     def topic_id(self, topic: str) -> str | None:
-        """The id of the topic in ZooKeeper; None if there is none."""
+        """The id of the topic in ZooKeeper; None if the topic does not exist."""
         ...
 
     def create_topic(
@@ -47,7 +47,7 @@ class AdminControls(Protocol):
         ...
 
     def fill(self, topic: str, records: int) -> int:
-        """Send so many records with acks=all. Returns the number of acknowledged ones."""
+        """Send records with acks=all. Returns the number of acknowledged ones."""
         ...
 
     def record_count(self, topic: str) -> int:
@@ -55,7 +55,7 @@ class AdminControls(Protocol):
         ...
 
     def offsets(self, topic: str) -> dict[int, tuple[int, int]]:
-        """By partition, the log start offset and the end offset that the leader reports."""
+        """Partition to the log start offset and the end offset that the leader reports."""
         ...
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> dict[int, int]:
@@ -81,11 +81,12 @@ class AdminControls(Protocol):
         ...
 
     def await_reassigned(self, topic: str, replicas: Replicas, *, deadline_s: float) -> None:
-        """Wait until these are the replicas, all in sync, and no reassignment is in progress."""
+        """Wait until the replicas are as requested and in sync, and no reassignment is in
+        progress."""
         ...
 
     def directories(self, topic: str) -> dict[tuple[str, int], tuple[list[str], str]]:
-        """By node and partition: the node's log directories, and the one of the replica."""
+        """Node and partition to the node's log directories, and that of the replica."""
         ...
 
     def move_logs(self, topic: str, directories: Directories) -> None:
@@ -127,10 +128,10 @@ class AdminControls(Protocol):
         ...
 
     def release(self, node: str) -> str:
-        """The release that a broker runs, as of its next start."""
+        """The release of a broker after its next start."""
         ...
 
     def upgrade(self, node: str, *, step: int) -> str:
-        """Let a broker run step 1 (newer code, older inter-broker protocol) or step 2 (newer
-        protocol) of a rolling upgrade, from its next start on. Returns its release then."""
+        """Set step 1 (newer code, older inter-broker protocol) or step 2 (newer protocol) of a
+        rolling upgrade for the next start of a broker. Returns the release of that step."""
         ...

@@ -2,8 +2,8 @@
 and single requests or answers on links.
 
 A seed does not repeat timing. A fault that is anchored to an event begins at the same point of the
-protocol in every run. A request or answer that is an event waits in its proxy until the fault has
-begun: a crash comes exactly before it.
+protocol in every run. If the event is a request or an answer, its frame waits in the proxy until
+the fault has begun, so a crash happens exactly before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EVENTS: dict[str, str] = {
 }
 
 NEEDS: dict[str, tuple[Capability, ...]] = {"decision": (TRANSACTION_LISTS,)}
-"""What brokers must be able to do for an event to be seen."""
+"""Capabilities of brokers without which an event cannot be observed."""
 
 
 def _election(
@@ -91,7 +91,7 @@ _numbers = itertools.count(1)
 
 
 def check_event(event: str) -> None:
-    """ValueError unless there is such an event."""
+    """Raises ValueError for an unknown event."""
     if event.startswith(LINK_EVENT):
         link_event_rule(event)
     elif event not in EVENTS:
@@ -113,17 +113,17 @@ def link_event_rule(event: str) -> LinkRule:
 class EventWatch:
     """Waits for the next event of one kind in a thread of its own, from its construction on.
 
-    ZooKeeper or a broker may not respond for seconds, which must not block the nemesis. `came` is
-    set once, by the first event. A change during such a silence counts as soon as the cluster
-    responds again. `close`, once the anchored fault has begun, lets the frame of a link event go
-    on. The occurrence of a link event is counted at each node that sends requests; `link` is the
-    link on which it came.
+    ZooKeeper or a broker may not respond for seconds, which must not block the nemesis. The first
+    event sets `occurred`. A change during such a silence counts as soon as the cluster responds
+    again. `close`, once the anchored fault has begun, releases the frame of a link event. The
+    occurrence of a link event is counted at each node that sends requests; `link` is the link of
+    the event.
     """
 
     event: str
     controls: Controls
     arguments: FaultArguments
-    came: threading.Event = field(default_factory=threading.Event)
+    occurred: threading.Event = field(default_factory=threading.Event)
     link: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
@@ -151,7 +151,7 @@ class EventWatch:
             while not self._stop.wait(LINK_POLL_S):
                 if hits := net.rule_hits(links, owner=owner):
                     self.link = hits[0].link
-                    self.came.set()
+                    self.occurred.set()
                     break
             self._stop.wait()
         except LabFailure:
@@ -164,12 +164,12 @@ class EventWatch:
         seen, known = False, None
         while not self._stop.is_set():
             try:
-                came, now = _DETECTORS[self.event](self.controls, self.arguments, known)
+                occurred, now = _DETECTORS[self.event](self.controls, self.arguments, known)
             except (LabFailure, ActFailed):
                 self._stop.wait(POLL_S)
                 continue
-            if seen and came:
-                self.came.set()
+            if seen and occurred:
+                self.occurred.set()
                 return
             seen, known = True, now
             self._stop.wait(POLL_S)

@@ -1,9 +1,10 @@
-"""What brokers of some releases cannot do, found out by ApiVersions.
+"""What brokers of some releases cannot do, found by ApiVersions.
 
 A capability is an API, or a version of one, that a broker serves. Faults, client kinds and
-guarantees name the capabilities that they need (`needs`, `requires`). After its start a cluster is
-asked for its versions: what one broker lacks, the cluster lacks. A scenario that needs it is
-refused with the reason, and a guarantee that needs it is not judged.
+guarantees name the capabilities that they need (`needs`, `requires`). After its start the lab
+requests the versions of every broker: a cluster lacks a capability if one broker lacks it. A
+scenario that needs a missing capability is refused with the reason, and a guarantee that needs one
+is not judged.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Versions = Mapping[int, int]
-"""By API key, the highest version that every broker serves."""
+"""API key to the highest version that every broker serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One row of the table. `since` is the release of Apache Kafka that brought it."""
+    """One row of the table. `since` is the first release of Apache Kafka with it."""
 
     name: str
     api: int
@@ -28,7 +29,7 @@ class Capability:
 
     @property
     def request(self) -> str:
-        """The request that shows it: `ListOffsets 5`."""
+        """The request that proves it: `ListOffsets 5`."""
         return f"{self.api_name} {self.version}"
 
     def is_served(self, versions: Versions) -> bool:
@@ -36,7 +37,7 @@ class Capability:
 
 
 CAPABILITIES: dict[str, Capability] = {}
-"""By name, the oldest first."""
+"""Name to capability, the oldest first."""
 
 
 def _declare(
@@ -117,7 +118,7 @@ CONSUMER_PROTOCOL = _declare(
     68, 1, "ConsumerGroupHeartbeat", "4.0.0", "the consumer protocol",
     "groups whose coordinator assigns partitions (KIP-848)",
 )  # fmt: skip
-"""3.9 advertises version 0, and rejects it where the protocol is off, as it is by default."""
+"""Release 3.9 advertises version 0, and rejects it if the protocol is off, the default."""
 SHARE_GROUPS = _declare(
     78, 2, "ShareFetch", "4.2.0", "share groups",
     "groups whose members share partitions and acknowledge records (KIP-932)",
@@ -134,7 +135,7 @@ def missing_capabilities(versions: Versions) -> list[str]:
 
 
 def describe_missing(needs: Iterable[Capability], lacks: Iterable[str]) -> str:
-    """Why something with these needs cannot be had from a cluster. Empty when it can."""
+    """The reason for which a cluster cannot satisfy these needs; empty if it can."""
     missing = [need for need in needs if need.name in {*lacks}]
     return f"the brokers lack {name_all(missing)}" if missing else ""
 

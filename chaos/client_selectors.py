@@ -35,8 +35,8 @@ SELECTORS = (
 
 
 def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[str]:
-    """The clients that the target selects now. NoTarget if no client of the kind runs; ValueError
-    for a name that is neither a kind nor a client."""
+    """The clients that the target selects now. Raises NoTarget if no client of the kind runs;
+    ValueError for a name that is neither a kind nor a client."""
     target = arguments.target
     kind = target.removesuffix("s")
     if kind in KINDS or kind in ROLES:
@@ -60,7 +60,8 @@ def select_clients(controls: ClientControls, arguments: FaultArguments) -> list[
 
 
 def check_target(target: str) -> None:
-    """ValueError for a target that is neither a kind nor the form of a client's name (`p1.2`)."""
+    """Raises ValueError for a target that is neither a kind nor has the form of a client's name
+    (`p1.2`)."""
     names = [name.strip() for name in target.split(",")]
     kinds = (*KINDS, *ROLES)
     if target.removesuffix("s") in kinds or target == LEADER or all(map(_NAME.fullmatch, names)):
@@ -69,5 +70,5 @@ def check_target(target: str) -> None:
 
 
 def running_clients(controls: ClientControls, started: Sequence[str]) -> list[str]:
-    """The clients, of those that were started, whose processes run, sorted by name."""
+    """The running clients among those that were started, sorted by name."""
     return [name for name in sorted(started) if controls.status(name).state is NodeState.RUNNING]

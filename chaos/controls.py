@@ -106,7 +106,7 @@ class ClockControls(Protocol):
         ...
 
     def clock_offset_s(self, node: str) -> float:
-        """How far the broker's LogAppendTime is ahead of the lab's clock."""
+        """The lead of the broker's LogAppendTime over the lab's clock."""
         ...
 
 
@@ -122,7 +122,7 @@ class DiskControls(Protocol):
         ...
 
     def flushed_files(self, node: str) -> FlushedFiles | None:
-        """What the broker's processes have flushed so far; None if nobody records it
+        """The data that the broker's processes have flushed; None if flushes are not recorded
         (`ClusterSpec.records_flushes`)."""
         ...
 
@@ -152,8 +152,8 @@ class DiskControls(Protocol):
 
 
 class ClientControls(Protocol):
-    """The clients of a run by name. The next session of a killed client has a name of its own:
-    `p1.2` follows `p1`."""
+    """The clients of a run by name. The next session of a killed client has another name: `p1.2`
+    follows `p1`."""
 
     def names(self, kind: str) -> Sequence[str]:
         """The clients of a kind that were started and did not end."""
@@ -172,8 +172,8 @@ class ClientControls(Protocol):
         ...
 
     def operate_application(self, act: str) -> str:
-        """Do an act of the application's operator; returns the application's confirmation. Recorded
-        as an act of the lab. LabFailure for an act that the application does not have."""
+        """Perform an act of the application's operator; returns the application's confirmation.
+        Recorded as an act of the lab. LabFailure for an act that the application does not have."""
         ...
 
     def status(self, name: str) -> NodeStatus: ...
@@ -195,7 +195,7 @@ class ClientControls(Protocol):
         ...
 
     def resume_polling(self, name: str) -> None:
-        """Let the member poll again."""
+        """Resume the polling of a member."""
         ...
 
     def join(self) -> str:
@@ -203,7 +203,7 @@ class ClientControls(Protocol):
         ...
 
     def leave(self, name: str, *, deadline_s: float = 10.0) -> None:
-        """Let a group member leave its group and end."""
+        """Make a group member leave its group and end."""
         ...
 
     def journal_bytes(self, name: str) -> int:
@@ -211,7 +211,7 @@ class ClientControls(Protocol):
         ...
 
     def assignments(self, name: str) -> int:
-        """How often the member received an assignment so far."""
+        """The number of assignments that the member has received."""
         ...
 
 
@@ -323,10 +323,9 @@ class Controls(Protocol):
         ...
 
     def throttle_cpu(self, node: str, cpus: float) -> Limits:
-        """Limit a node to so many processors; the result and `cpu_throttling` count the effect.
-
-        A process is stopped for most of each period; a container is limited by its control group.
-        """
+        """Limit a node to a number of processors; the result and `cpu_throttling` count the effect.
+        A process is stopped for most of each period; a container is limited by its control
+        group."""
         ...
 
     def restore_cpu(self, node: str) -> Limits:
@@ -342,11 +341,9 @@ class Controls(Protocol):
         ...
 
     def hold(self, fault: str, *, expiry_s: float) -> int:
-        """Announce a fault before it begins, with the time after which it must be undone.
-
-        Beside a cluster that outlives the lab, a process heals everything when a hold expires or
-        the lab dies. The returned number is for `release`.
-        """
+        """Announce a fault before it begins, with the time after which it must be undone. Beside a
+        cluster that outlives the lab, a process heals everything when a hold expires or the lab
+        dies. `release` needs the returned number."""
         ...
 
     def release(self, hold: int) -> None:
@@ -376,8 +373,8 @@ class Controls(Protocol):
     def partition(self, topic: str, partition: int) -> PartitionView | None: ...
 
     def named_leaders(self, broker: str) -> Mapping[tuple[str, int], int]:
-        """By topic and partition, the id of the leader that a broker names to clients; -1 without a
-        leader. LabFailure without an answer."""
+        """Topic and partition to the id of the leader that a broker returns to clients; -1 without
+        a leader. LabFailure without an answer."""
         ...
 
     def await_healthy(self, *, deadline_s: float) -> float:

@@ -1,7 +1,7 @@
-"""What faults do: the set from which each fault declares its effects.
+"""The effects of faults: the set from which each fault declares its own.
 
-The nemesis writes the effects of each injected fault into the table `faults`. Judging reads them
-there; it knows no fault by its name.
+The nemesis writes the effects of each injected fault into the table `faults`. The verifier reads
+them there and never refers to a fault by its name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """One effect of a fault. The value stands in the evidence."""
+    """One effect of a fault. The evidence contains its value."""
 
     KILLS_NODES = "kills_nodes"
     """Processes end without warning; the fault keeps them down until healing."""
@@ -19,7 +19,7 @@ class Effect(StrEnum):
     RESTARTS_NODES = "restarts_nodes"
     """Nodes end one after another, and each starts at once."""
     REPEATS = "repeats"
-    """The other effects come and go until healing, at moments that the evidence does not have."""
+    """The other effects begin and end until healing, at moments that the evidence does not have."""
     PAUSES_NODES = "pauses_nodes"
     STARVES_NODES = "starves_nodes"
     """Nodes run with little processor time."""
@@ -75,7 +75,7 @@ class Effect(StrEnum):
     """Members join and leave groups."""
 
     OPERATES_APPLICATIONS = "operates_applications"
-    """An operator acts on the application: its processes may start work anew."""
+    """An operator acts on the application: its processes may restart work."""
 
     MOVES_REPLICAS = "moves_replicas"
     MOVES_LOGS = "moves_logs"

@@ -14,12 +14,12 @@ from urteil.chaos.topology import EAST
 class FaultArguments:
     """`target` is a selector, evaluated against the state of `cluster` when the fault begins.
 
-    `topic` and `partition` give the roles `leader` and `follower` their meaning. `seed` feeds every
-    random choice, so that the same seed and the same state select the same nodes. While the leader
-    is a dead node, the selector waits for the next one, at most `election_deadline_s`. `event_link`
-    is the link of the request or answer to which the fault is anchored, such as `client->b1`, for
-    the roles `sender` and `receiver`. `options` are the values as given; the fault reads them by
-    its declarations (`fault_options`).
+    `topic` and `partition` define the roles `leader` and `follower`. `seed` feeds every random
+    choice, so that the same seed and the same state select the same nodes. While the leader is a
+    dead node, the selector waits for the next one, at most `election_deadline_s`. `event_link` is
+    the link of the request or answer to which the fault is anchored, such as `client->b1`, for the
+    roles `sender` and `receiver`. `options` are raw values; the fault reads them by its
+    declarations (`fault_options`).
     """
 
     target: str
@@ -37,5 +37,5 @@ class FaultArguments:
         return self.target if self.cluster == EAST else f"{self.cluster}:{self.target}"
 
     def random(self) -> Random:
-        """A new generator: each call returns one in the same state."""
+        """A new generator in the same state at each call."""
         return Random(self.seed)

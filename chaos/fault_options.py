@@ -25,8 +25,8 @@ class FaultOption:
     """The declaration of one option.
 
     `kind` is the type of its value. The default None means that the fault decides. `least` and
-    `most` bound a number; `choices` are the values of a text, any text if there is none. `name` is
-    the option's name, by default that of the `attribute` which holds the value.
+    `most` bound a number; `choices` are the permitted texts, empty for any text. `name` is the
+    option's name, by default that of the `attribute` with the value.
     """
 
     kind: type[float] | type[bool] | type[str]
@@ -81,7 +81,8 @@ class FaultOption:
         return parsed
 
     def _read_text(self, value: Option) -> str:
-        """The text. A whole number has no point: a file's `versions = 9` is read as 9.0."""
+        """The value as text. A whole number has no point: a file's `versions = 9` is read as
+        9.0."""
         is_whole = isinstance(value, float) and value.is_integer()
         given = f"{value:.0f}" if is_whole else str(value)
         if self.choices and given not in (*self.choices, self.default):

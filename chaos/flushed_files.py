@@ -1,4 +1,4 @@
-"""What of a node's files is on its disk, by the calls that its processes made.
+"""The flushed part of a node's files, by the calls that its processes made.
 
 `chaos/flush_recorder` writes the record, and describes its lines.
 """
@@ -27,7 +27,7 @@ def kept_files(record: Path) -> Path:
 
 class FlushedFiles:
     """The flushed size of each file, and the changes of each folder since its last flush. A power
-    cut may take all data behind that size, and undo these changes."""
+    cut may destroy all data behind that size, and undo these changes."""
 
     def __init__(self, record: Path) -> None:
         """The last line of a process that was killed may be incomplete: it counts as not written,
@@ -41,7 +41,8 @@ class FlushedFiles:
                     self._read(*line.split())
 
     def flushed_bytes(self, path: Path) -> int:
-        """How many bytes from the file's begin are on the disk; 0 if it was never flushed."""
+        """The number of bytes from the file's begin that are on the disk; 0 if it was never
+        flushed."""
         return self._sizes.get(_file_identity(path), 0)
 
     def unflushed_changes(self, folder: Path) -> list[EntryChange]:

@@ -81,17 +81,17 @@ class LinkControls(Protocol):
     def new_hits(
         self, links: Sequence[Link], *, owner: str, seen: dict[str, int]
     ) -> tuple[Sequence[RuleHit], int]:
-        """The hits since the last call with the same `seen`, which it updates, and how many events
-        the proxies forgot meanwhile because there were too many."""
+        """The hits since the last call with the same `seen`, which it updates, and the number of
+        events that the proxies discarded meanwhile because there were too many."""
         ...
 
     def lost_hits(self, *, owner: str) -> str:
-        """Which proxies were restarted while the owner's rule was active, so that hits are unknown;
-        empty if none was."""
+        """The proxies that were restarted while the owner's rule was active, so that hits are
+        unknown; empty if none was."""
         ...
 
     def passed_frames(self, links: Sequence[Link]) -> str:
-        """What passed on these links since their Toxiproxy started, in a few words."""
+        """A summary of the frames that passed on these links since their Toxiproxy started."""
         ...
 
     def measure_transfer(

@@ -1,8 +1,8 @@
-"""Rules of links: which requests or answers are acted on, and how.
+"""Rules of links: the selection of requests or answers, and the act on them.
 
 A link to a broker reads Kafka's frames (`chaos/proxy`). A rule selects frames by API, direction,
-version, client id, fields of the message and the order in which they pass, and acts on them. Each
-hit is reported by the proxy: the proof that the rule acted.
+version, client id, fields of the message and the order in which they pass, and acts on them. The
+proxy reports each hit: the proof that the rule acted.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ class LinkRule:
 
     `api` is Kafka's name or the API's key, empty for every API. `occurrence` is the first matching
     frame that is hit, `times` the number of hits from there on, 0 for all, and `probability` that
-    of each hit, from `seed`. `fields` of the message and `request_fields` of its request are values
-    by path (`topics[].name`) that it must have; texts may hold `*`. After a dropped frame nothing
+    of each hit, from `seed`. `fields` of the message and `request_fields` of its request are
+    required values by path (`topics[].name`); texts may contain `*`. After a dropped frame nothing
     more passes on its connection in that direction, unless `goes_on`; with it, later requests pass
     a held one, which then arrives on a connection of its own. `error` is the name of an error,
-    `path` where it stands; empty: every error code. ValueError for what the API does not have.
+    `path` the field for it; empty: every error code. ValueError for a field or version that the API
+    does not have.
     """
 
     direction: str
@@ -99,7 +100,7 @@ class LinkRule:
             raise ValueError(f"answers of {self.api} have no error code")
 
     def body(self, name: str, proxies: Sequence[str]) -> dict[str, Any]:
-        """The rule as the proxy reads it."""
+        """The rule in the format of the proxy."""
         fields, request_fields, value = self._typed_fields()
         return {
             "name": name,
@@ -127,10 +128,9 @@ class LinkRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleHit:
-    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC, true within `bound_ns`;
-    `answered_in_ns` is the time of an answer since its request. `message` is what a recorder shows:
-    JSON, or a text that says why not.
-    """
+    """A frame on which a rule acted. `at_ns` is CLOCK_MONOTONIC with an error of at most
+    `bound_ns`; `answered_in_ns` is the time of an answer since its request. `message` is the
+    recorded message as JSON, or a text with the reason for its absence."""
 
     at_ns: int
     link: str

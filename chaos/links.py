@@ -182,7 +182,7 @@ class Links:
         return f"the Toxiproxy beside {beside} was restarted and forgot its hits" if nodes else ""
 
     def describe_unreadable(self, links: Sequence[Link]) -> str:
-        """Which of the links have frames that cannot be read, and why; empty if none has."""
+        """The links whose frames cannot be read, with the reason; empty if there is none."""
         reasons = []
         for node, its_links in _by_source(links).items():
             passed = self._servers[node].passed_frames()
@@ -407,7 +407,8 @@ class Links:
             raise LabFailure(f"the Toxiproxy beside {node} does not serve: {problem}")
 
     def _describe_difference(self, node: str, expected: dict[str, bool]) -> str:
-        """How the server's proxies differ from `wanted` (enabled by name); empty if they agree."""
+        """The differences between the server's proxies and `wanted` (enabled by name); empty if
+        they agree."""
         try:
             states = self._servers[node].proxies()
         except ToxiproxyFailed as error:

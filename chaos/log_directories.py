@@ -30,7 +30,7 @@ METADATA_LOG = "__cluster_metadata-0"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 SETTLED_S = 5.0
-"""Changes of entries that are older are on the disk: ext4 commits its journal as often."""
+"""Older changes of entries are on the disk: ext4 commits its journal at this interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLoss:
-    """The data that one replica log lost: from `first_lost` on. What lies below `promised`, the
-    broker had declared as flushed."""
+    """The data that one replica log lost: from `first_lost` on. The broker had declared data below
+    `promised` as flushed."""
 
     folder: str
     first_lost: int
     promised: int
     lost_bytes: int
     how: str
-    """`cut`, `zeroed`, or `without its files`."""
+    """The kind of loss: `cut`, `zeroed`, or `without its files`."""
 
     def __str__(self) -> str:
         at = f"from offset {self.first_lost} on"
@@ -96,7 +96,7 @@ def replica_logs(log_dir: Path) -> list[Path]:
 
 
 def recovery_points(log_dir: Path) -> dict[str, int]:
-    """By folder name, the offset below which all data was flushed; absent for 0."""
+    """Folder name to the offset below which all data was flushed; absent for 0."""
     path = log_dir / RECOVERY_POINTS
     lines = path.read_text(errors="replace").splitlines()[2:] if path.exists() else []
     rows = [line.split() for line in lines]
@@ -168,8 +168,8 @@ def cut_power(
 
 
 def lose_entries(log_dir: Path, flushed: FlushedFiles, at_ns: int) -> list[LogLoss]:
-    """Undo the changes of entries, in a log directory and its partitions, that were not flushed
-    and not `SETTLED_S` old at `at_ns` of the monotonic clock. Returns what the logs lost."""
+    """Undo the changes of entries, in a log directory and its partitions, that were not flushed and
+    not `SETTLED_S` old at `at_ns` of the monotonic clock. Returns the losses of the logs."""
     points, before = recovery_points(log_dir), _extents(log_dir)
     _undo_changes(log_dir, flushed, at_ns)
     for folder in replica_logs(log_dir):
@@ -205,7 +205,7 @@ class _Extent(NamedTuple):
 
 
 def _extents(log_dir: Path) -> dict[str, _Extent]:
-    """By folder name, of each log that has segments."""
+    """Folder name to extent, for logs with segments."""
     logs = {folder.name: segments(folder) for folder in replica_logs(log_dir)}
     return {
         name: _Extent(
@@ -221,7 +221,7 @@ def _extents(log_dir: Path) -> dict[str, _Extent]:
 def _flushed_ends(
     folder: Path, recovery_point: int, flushed: FlushedFiles | None
 ) -> list[tuple[Path, int]]:
-    """Segments that may have unflushed data, in order, and how many bytes of each are flushed."""
+    """Segments that may have unflushed data, in order, with the number of flushed bytes of each."""
     files = segments(folder)
     if flushed is not None:
         return [(path, flushed.flushed_bytes(path)) for path in files]
@@ -241,7 +241,7 @@ def _end_offset(segment: Path, size: int) -> int:
 
 
 def lose_leader_epochs(folder: Path) -> bool:
-    """Remove a partition's file of leader epochs. Returns whether there was one."""
+    """Remove a partition's file of leader epochs. Returns whether it existed."""
     path = folder / LEADER_EPOCHS
     existed = path.exists()
     path.unlink(missing_ok=True)

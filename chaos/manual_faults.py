@@ -21,11 +21,8 @@ EXPIRY_S = 600.0
 
 
 class ManualFaults:
-    """Injects faults around a block of code and writes them into faults.jsonl.
-
-    `seed` decides every random choice. With the same seed, the n-th fault of
-    two tests selects alike.
-    """
+    """Injects faults around a block of code and writes them into faults.jsonl. `seed` decides every
+    random choice. With the same seed, the n-th faults of two tests select the same way."""
 
     def __init__(self, controls: Controls, record: Path, *, seed: int = 1) -> None:
         self.controls = controls

@@ -1,7 +1,7 @@
-"""Fields and versions of Kafka's messages: mistakes in rules show before a cluster starts.
+"""Fields and versions of Kafka's messages: a check of rules before a cluster starts.
 
-`chaos/proxy/fields.json` is what the proxy's codec knows; the proxy prints it (`-fields`). A path
-leads through messages and lists, `topics[].partitions[].partition`. Names are those of Kafka's
+`chaos/proxy/fields.json` lists the fields of the proxy's codec; the proxy prints it (`-fields`). A
+path leads through messages and lists, `topics[].partitions[].partition`. Names are those of Kafka's
 message definitions in snake case, or the codec's own.
 """
 
@@ -52,11 +52,8 @@ def check_versions(api: str, least: int, most: int) -> None:
 
 
 def field_type(api: str, direction: str, path: str) -> str:
-    """The type of the field at the path: `int16`, `string`, `bool`, `uuid`, `bytes`, ...
-
-    ValueError with the nearest names, and those there are, for a path that the message has at no
-    version.
-    """
+    """The type of the field at the path: `int16`, `string`, `bool`, `uuid`, `bytes`, ... ValueError
+    with the nearest names, and the existing ones, for a path that the message has at no version."""
     fields: Any = _entry(api)[direction]
     where = f"{api} {direction}"
     for step in path.split("."):
@@ -86,10 +83,8 @@ def has_error_code(api: str) -> bool:
 
 
 def typed_value(api: str, direction: str, path: str, value: Value) -> Value:
-    """The value in the type of its field; numbers and truths may be texts.
-
-    ValueError for a value that the field cannot have.
-    """
+    """The value in the type of its field; numbers and booleans may be texts. ValueError for a value
+    that the field cannot have."""
     kind = field_type(api, direction, path)
     if kind in ("string", "uuid", "bytes"):
         return str(value)
@@ -111,7 +106,7 @@ def typed_value(api: str, direction: str, path: str, value: Value) -> Value:
 
 
 def kafka_name(codec_name: str) -> str:
-    """Kafka's name of an API, from the proxy's, which has other capitals."""
+    """Kafka's name of an API; the proxy's has other capitals."""
     entry = _catalogue()["apis"].get(codec_name)
     return API_NAMES[entry["key"]] if entry else codec_name
 

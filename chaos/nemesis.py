@@ -1,4 +1,4 @@
-"""The nemesis plays a schedule against a cluster, writes down what it did, and heals everything."""
+"""The nemesis plays a schedule against a cluster, records its acts, and heals everything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXIT_S = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """One row of the table `faults`, while it grows. Times are CLOCK_MONOTONIC in ns."""
+    """One row of the table `faults` while its fault is active. Times are CLOCK_MONOTONIC in ns."""
 
     fault: str
     targets: tuple[str, ...] = ()
@@ -275,7 +275,8 @@ class Nemesis:
     def _await_event(
         self, fault: _Waiting, waiting: list[_Waiting], from_at: float, now: float
     ) -> None:
-        """Watch for the event from the fault's moment on. Due after the event or `within_s`."""
+        """Start to watch for the event at the fault's moment. The fault is due after the event or
+        `within_s`."""
         planned = fault.planned
         if fault.watch is None:
             if now < from_at or not self._may_watch(planned, waiting):
@@ -284,15 +285,18 @@ class Nemesis:
             fault.watch = EventWatch(planned.after_event or "", controls, planned.arguments)
             fault.watched_at = now
         late = planned.within_s is not None and now >= fault.watched_at + planned.within_s
-        if fault.watch.came.is_set() or late:
+        if fault.watch.occurred.is_set() or late:
             fault.due_at = now
-            came = "came" if fault.watch.came.is_set() else f"did not come in {planned.within_s} s"
+            outcome = "occurred"
+            if not fault.watch.occurred.is_set():
+                outcome = f"did not occur within {planned.within_s} s"
             self.log(
-                f"{planned.after_event} {came}: {planned.fault} {planned.arguments.selector} is due"
+                f"{planned.after_event} {outcome}: {planned.fault} "
+                f"{planned.arguments.selector} is due"
             )
 
     def _step(self, waiting: list[_Waiting], now: float) -> bool:
-        """Begin or heal the fault that is due longest. False if none is due."""
+        """Begin or heal the fault that has been due longest. False if none is due."""
         beginnable = [fault for fault in waiting if self._may_begin(fault.planned)]
         begin = min(
             beginnable, key=lambda w: math.inf if w.due_at is None else w.due_at, default=None
@@ -327,8 +331,9 @@ class Nemesis:
         return fault.watch is None and not self._may_watch(fault.planned, waiting)
 
     def _may_watch(self, planned: PlannedFault, waiting: list[_Waiting]) -> bool:
-        """A request or answer waits in its proxy until the fault begins. So a fault that may not
-        begin yet watches for none, and those that do count as active ones."""
+        """Whether a fault may start to watch for its event. A request or answer waits in its proxy
+        until the fault begins. So a fault that may not begin yet watches for none, and faults that
+        watch count as active ones."""
         if not _is_at_link(planned):
             return True
         watching = sum(_is_at_link(other.planned) and other.watch is not None for other in waiting)
@@ -375,7 +380,7 @@ class Nemesis:
         return True
 
     def _withdraw(self, injection: Injection, controls: Controls, hold: int) -> None:
-        """The fault has not begun: it will select its target again."""
+        """Record that the fault has not begun: it will select its target again."""
         self.injections.remove(injection)
         controls.release(hold)
 
@@ -459,7 +464,7 @@ def _has_lost_its_target(fault: Fault, controls: Controls) -> bool:
 
 
 def _cuts(done: str) -> bool:
-    """Whether this fault on a link (`LinkControls.active`) lets nothing pass."""
+    """Whether this fault on a link (`LinkControls.active`) stops all data."""
     return done.startswith(("cut_", "closed"))
 
 
@@ -469,5 +474,5 @@ def _is_at_link(planned: PlannedFault) -> bool:
 
 def _describe_missing_anchor(planned: PlannedFault, acked: int) -> str:
     if planned.after_event is not None:
-        return f"no {planned.after_event} came"
+        return f"no {planned.after_event} occurred"
     return f"there were only {acked} acknowledgements"

@@ -98,7 +98,7 @@ def _await_running(
 
 
 def _followers(controls: Controls, arguments: FaultArguments) -> list[str]:
-    """Running replicas except the leader, in the order of assignment; only those in sync, if there
+    """Running replicas except the leader, in the order of assignment; only in-sync ones, if there
     are any."""
     view = _view(controls, arguments)
     followers = running_nodes(controls, [node for node in view.replicas if node != view.leader])

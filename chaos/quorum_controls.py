@@ -11,11 +11,11 @@ class QuorumControls(Protocol):
     until it is committed. It raises `ActFailed` if that takes too long."""
 
     def voters(self) -> Mapping[str, str]:
-        """The voters by node, each with the id of its log directory; none of a static quorum."""
+        """Node of each voter to the id of its log directory; empty for a static quorum."""
         ...
 
     def add_voter(self, node: str) -> None:
-        """Add a controller that runs, with the log directory that it has now."""
+        """Add a running controller, with its current log directory."""
         ...
 
     def remove_voter(self, node: str) -> None:

@@ -47,9 +47,9 @@ class PlannedFault:
     """One fault of a schedule, with its arguments and its moment.
 
     It begins `at_s` seconds after the load began; with `after_acks`, `at_s` seconds after that many
-    records were acknowledged; with `after_event`, at the first such event after `at_s`. If there is
-    none within `within_s` seconds, the fault begins anyway (None: it waits as long as the load
-    lasts). With `alone`, no other fault is active meanwhile.
+    records were acknowledged; with `after_event`, at the first such event after `at_s`. Without an
+    event within `within_s` seconds, the fault begins anyway (None: it waits to the end of the
+    load). With `alone`, no other fault is active meanwhile.
     """
 
     fault: str
@@ -133,7 +133,7 @@ def _number(partition: Option) -> int:
 
 
 def check_fault(name: str) -> None:
-    """ValueError, with similar names, unless a fault has this name."""
+    """Raises ValueError, with similar names, for a name without a fault."""
     if name not in FAULTS:
         raise ValueError(f"no fault named {name!r}; {suggest(name, FAULTS)}")
 

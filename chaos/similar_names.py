@@ -1,4 +1,4 @@
-"""What an error says about a name that does not exist."""
+"""Suggestions in errors about names that do not exist."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST_SHOWN = 3
 
 
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that are like the given one or begin like it, in any case; the most similar
-    first. An empty name is like none."""
+    """The known names that are similar to a name or begin with it, in any case; the most similar
+    first. An empty name is similar to none."""
     given = name.lower()
     if not given:
         return []

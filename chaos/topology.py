@@ -1,6 +1,6 @@
 """The planned network of a cluster: addresses, names, and one proxy for each directed link.
 
-Every node has an address of its own, and one for every other node, where the Toxiproxy beside it
+Every node has an address of its own, and one for every other node, at which the Toxiproxy beside it
 listens in that node's place, at the same ports. Every process resolves the names `b1`, `zk1`, ...
 by its own hosts file, so that names lead through its own links. Clients need no names: brokers
 advertise the addresses of the clients' Toxiproxy.
@@ -165,12 +165,12 @@ class Plan(ABC):
         """The address of the API of the Toxiproxy beside `node`."""
 
     def toxiproxy(self, node: str) -> Address:
-        """The address of that API for the lab. By default it is the one for the nodes."""
+        """The address of that API for the lab; by default the one for the nodes."""
         return self.toxiproxy_listens(node)
 
     def direct_address(self, node: str) -> Address:
-        """The address of a node for the lab, without a proxy: the client listener of a
-        broker, the port of a metadata node. By default it is the one for the nodes."""
+        """The address of a node for the lab, without a proxy: the client listener of a broker, the
+        port of a metadata node. By default the one for the nodes."""
         return self.address(node), self.service_port(node)
 
     def link_address(self, link: Link) -> Address:
@@ -180,7 +180,8 @@ class Plan(ABC):
         return self._entry_address(link)
 
     def _entry_address(self, link: Link) -> Address:
-        """Where the lab enters a link between nodes. By default it is where the nodes do."""
+        """The address at which the lab enters a link between nodes; by default that of the
+        nodes."""
         return self.address_from(link.src, link.dst), self.ports_of(link)[0]
 
     @abstractmethod
@@ -266,7 +267,7 @@ class Plan(ABC):
         return self.direct_address(zookeeper)
 
     def hosts_file(self, node: str) -> str:
-        """The hosts file of `node`; the machine's own name leads to the node itself."""
+        """The hosts file of `node`; the names of its own machine resolve to the node itself."""
         names = [
             f"{self.address_from(node, other)} {other}"
             for other in (*self.brokers, *self.metadata_nodes)
@@ -279,8 +280,8 @@ class Plan(ABC):
         return ""
 
     def lab_time(self, node: str, at_ns: int) -> tuple[int, int]:
-        """The lab's monotonic clock when that of a node's machine showed `at_ns`, and how far it
-        may be from the true one, in ns."""
+        """The lab's monotonic clock at the time `at_ns` of the clock of a node's machine, and the
+        bound of its error in ns."""
         return at_ns, 0
 
     def own_names(self, node: str) -> list[str]:

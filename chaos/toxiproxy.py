@@ -150,7 +150,7 @@ class ToxiproxyServer:
 
     def hits(self, since: int = 0) -> tuple[list[dict[str, Any]], int]:
         """The frames on which rules have acted, in order, from number `since` on, and the number of
-        the next one. The server forgets the oldest of very many."""
+        the next one. The server discards the oldest ones beyond its limit."""
         response = self._call("get", f"/events?from={since}").json()
         return list(response["events"]), int(response["next"])
 

@@ -1,7 +1,7 @@
-"""Waits for conditions that nothing announces: reads them until they hold, with a deadline.
+"""Waits for conditions that send no signal: reads them until they hold, with a deadline.
 
 Every such wait of chaos, harness and bench is a call of `until` or `retry`; there are no other
-deadline loops. A process, a thread or an event is waited for by itself.
+deadline loops. A process, a thread or an event has a wait of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def until(
     """Read every `poll_s` until the value is `reached`. Returns the last value.
 
     Gives up when `deadline_s` have passed, when the value has not changed for `patience_s`, or when
-    `stop` is set: then the returned value is not `reached`. Reads once at least, and once more
+    `stop` is set: then the returned value is not `reached`. Reads at least once, and once more
     after the pause in which the deadline passes. With `operator.not_` as `reached`, `read` returns
     what is still wrong.
     """

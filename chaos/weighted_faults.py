@@ -12,12 +12,10 @@ from urteil.chaos.fault_options import Option
 
 
 class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault that may be drawn, with its possible targets and options.
-
-    An option with several values gets one of them. `duration_s` is the range of its duration; None
-    is the range of the schedule. `brings` names the events that the fault causes: other faults may
-    be anchored to them.
-    """
+    """A fault that may be drawn, with its possible targets and options. One value is drawn for an
+    option with several. `duration_s` is the range of its duration; None is the range of the
+    schedule. `brings` names the events that the fault causes: other faults may be anchored to
+    them."""
 
     fault: str
     targets: tuple[str, ...] = ("random",)
@@ -31,11 +29,11 @@ class WeightedFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class RandomSchedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a schedule is drawn from weighted faults.
 
-    It has `count` faults, or `per_minute` of load, or as many as fit into the load if neither is
-    given; at most `at_once` are active. The first fault begins at `first_s` or later. Durations and
-    the pauses between a healing and the next begin are drawn from their ranges. `anchors` weighs
-    the anchors of faults: `time`, `acks`, or an event that the previous fault causes (without such
-    an event, time). `voids` names the promises that faults may void; a fault that voids another
+    It has `count` faults, or `per_minute` of load; without either, as many as fit into the load. At
+    most `at_once` are active. The first fault begins at `first_s` or later. Durations and the
+    pauses between a healing and the next begin are drawn from their ranges. `anchors` weighs the
+    anchors of faults: `time`, `acks`, or an event that the previous fault causes (without such an
+    event, time). `voids` names the promises that faults may void; a fault that voids another
     promise is not drawn.
     """
 

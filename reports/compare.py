@@ -1,4 +1,4 @@
-"""Two runs side by side: versions, settings, throughput, latency, unavailability, findings."""
+"""A comparison of two runs: versions, settings, throughput, latency, unavailability, findings."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _wall_offset(run: EvidenceViews) -> int | None:
 
 
 def _windows(result: Result) -> list[tuple[str, int, int]]:
-    """Around each fault's begin and healing, and each violation's first findings."""
+    """Windows around each fault's begin and healing, and each violation's first findings."""
     moments = []
     for fault in result.faults:
         name = f"{fault.fault} on {', '.join(fault.targets[:3])}"

@@ -21,11 +21,8 @@ class NoRun(FileNotFoundError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedRun:
-    """A run as far as it can be read.
-
-    Without `result.json`, `result` is UNKNOWN and built from the other files. `lacks` names the
-    missing and damaged files, with the reason.
-    """
+    """The readable part of a run. Without `result.json`, `result` is UNKNOWN and built from the
+    other files. `lacks` names the missing and damaged files, with the reason."""
 
     result: Result
     scenario: Scenario | None
@@ -35,10 +32,8 @@ class LoadedRun:
 
 
 def load_run(run_dir: Path) -> LoadedRun:
-    """Load a run's folder as far as it can be read.
-
-    Raises NoRun when none of result.json, run.json and scenario.json can be read.
-    """
+    """Load the readable part of a run's folder. Raises NoRun if none of result.json, run.json and
+    scenario.json can be read."""
     lacks: list[str] = []
     result = _read(run_dir / "result.json", Result, lacks)
     facts = _read(run_dir / "run.json", RunFacts, lacks)

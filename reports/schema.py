@@ -20,7 +20,7 @@ def result_schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """It as it is published."""
+    """The published text of the schema."""
     return json.dumps(result_schema(), indent=2) + "\n"
 
 

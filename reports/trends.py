@@ -22,7 +22,7 @@ TITLES = {
     "recovery": "Longest recovery after a fault (s)",
     "violations": "Violations",
 }
-"""Of what is drawn, where any run has it: one without faults has no recovery."""
+"""Curves that are drawn if any run has them: a run without faults has no recovery."""
 
 
 def trend(runs: Sequence[ListedRun]) -> tuple[str, str]:

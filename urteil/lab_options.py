@@ -20,7 +20,7 @@ SESSION_WORDS = {
 }
 """Options that only the command line sets."""
 CLUSTER_WORDS = ("target", "runtime", "brokers", "zookeepers", "controllers", "quorum", "config")
-"""Options that a standing cluster has already."""
+"""Options that a standing cluster already has."""
 
 
 class PluginError(Exception):

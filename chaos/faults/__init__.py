@@ -1,5 +1,5 @@
 """All faults by name. Each fault is a module with one subclass of `Fault`, in the folder of its
-family; definition registers it."""
+family; its definition registers it."""
 
 import importlib
 import pkgutil

@@ -108,6 +108,6 @@ def _section(guarantee: Guarantee) -> str:
         notes.append("Unknown where times of several clients cannot be compared.")
     if guarantee.host_load_excuses:
         notes.append("Unknown where the host was overloaded or a part of the lab failed.")
-    if guarantee.needs_whole_passes:
+    if guarantee.needs_complete_passes:
         notes.append("Unknown where a final pass stopped short.")
     return "\n\n".join([*parts, *([" ".join(notes)] if notes else [])])

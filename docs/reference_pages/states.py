@@ -10,7 +10,7 @@ Rare situations of a cluster and its clients whose reaching is counted in every 
 nothing: they show what scenarios exercise. [States reached](../guide/states.md) says how they are
 counted and shown. A state is counted only in runs whose evidence has rows in all of its tables:
 tables of the [evidence](evidence.md), and small tables that are derived from them (`versions`,
-`absences`, `presences`, `terms`, `moves` and `offices` from `states`, `strikes` from `faults`,
+`absences`, `presences`, `terms`, `moves` and `coordinators` from `states`, `strikes` from `faults`,
 `epoch_starts` from `logs`, `views` from `samples`). This page is generated from
 `harness/verify/rare_states/` by `make docs`."""
 

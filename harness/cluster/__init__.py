@@ -1,4 +1,4 @@
-"""A cluster of brokers and ZooKeeper servers with one proxy a directed link."""
+"""A cluster of brokers and ZooKeeper servers with one proxy for each directed link."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def open_second(scenario: Scenario, run_dir: Path) -> Cluster | None:
 
 
 def _launcher(scenario: Scenario, run_dir: Path) -> tuple[str, ...]:
-    """The module that starts our broker with a bug, or with probes in its lines."""
+    """The module that starts our broker with a bug, or with coverage probes."""
     if scenario.coverage:
         return ("urteil.suites.coverage.launch", str((run_dir / LINES).resolve()))
     return () if scenario.mutant is None else ("urteil.suites.mutants.launch", scenario.mutant)

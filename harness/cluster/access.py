@@ -33,7 +33,7 @@ LOGIN = {
     "plain": f"{_MODULE}.plain.PlainLoginModule required",
     "scram": f"{_MODULE}.scram.ScramLoginModule required",
 }
-"""The JAAS login modules, by what `--sasl` takes."""
+"""Value of `--sasl` to the JAAS login module."""
 _PREFIXED = {"Topic": "Topic", "Group": "Group", "TransactionalId": "TransactionalId"}
 
 
@@ -70,7 +70,8 @@ class Security:
         return (ADMIN, ALICE, BOB) if self else ()
 
     def problem(self) -> str:
-        """Why this security is impossible, with the remedy. Empty when it is possible."""
+        """The reason for which this security is impossible, with the remedy; empty if it is
+        possible."""
         if self.acl and not (self.tls or self.sasl):
             return (
                 "--acl needs users: add --sasl scram, --sasl plain, or --tls "
@@ -81,7 +82,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a cluster is reached. Brokers receive the `racks` in turn."""
+    """The access to a cluster. Brokers receive the `racks` in turn."""
 
     layout: Layout = USUAL
     racks: Sequence[str] = ()
@@ -106,7 +107,7 @@ class Access:
         return (*users, *((wan,) if self.layout.wan else ()))
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        """Settings of one broker on top of the usual ones."""
+        """Settings of one broker, in addition to the usual ones."""
         properties = self._rack(node)
         for listener in node.further if self.security else ():
             prefix = f"listener.name.{listener.name.lower()}."

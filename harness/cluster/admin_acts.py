@@ -40,12 +40,12 @@ PREFERRED, UNCLEAN = 0, 1
 DELETE_CONFIG = "DELETE"
 DEFAULT_OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 DECIDED = ("PrepareCommit", "PrepareAbort")
-"""States of a transaction whose end is in its coordinator's log and not in all others' yet."""
+"""States of a transaction whose end is in its coordinator's log, and not yet in all partitions."""
 
 
 class Releases:
-    """The brokers' releases, for acts that change them. Only a cluster of the lab's own
-    knows them."""
+    """The brokers' releases, for acts that change them. They are known only for clusters of the
+    lab's own."""
 
     def release(self, node: str) -> str:
         raise ActFailed(f"the lab did not start {node} and does not know its version")
@@ -55,7 +55,7 @@ class Releases:
 
 
 class AdminActs:
-    """Acts through `bootstrap` and logs every act in `acts`. Reads the current state from
+    """Acts through `bootstrap`, and logs every act in `acts`. Reads the current state from
     ZooKeeper."""
 
     def __init__(
@@ -228,7 +228,8 @@ class AdminActs:
             raise ActFailed(f"{problem} after {deadline_s:g} s")
 
     def _describe_misplaced(self, topic: str, replicas: Replicas) -> str:
-        """A partition that has not these replicas, all in sync, yet. Empty if there is none."""
+        """A partition whose replicas are not the requested ones, all in sync; empty if there is
+        none."""
         if self._state.is_reassigning(topic):
             return f"{topic} is still being reassigned"
         for view in self._state.partitions(topic):
@@ -303,7 +304,8 @@ class AdminActs:
         return answers
 
     def _elect_by_znode(self, topic: str, partitions: Sequence[int]) -> dict[int, str]:
-        """Without an answer: a partition whose first replica leads soon was elected."""
+        """An election by znode has no answer: a partition whose first replica leads soon was
+        elected."""
         admin_znodes.request_election(
             self._state.client, [(topic, partition) for partition in partitions]
         )
@@ -347,7 +349,7 @@ class AdminActs:
     def _alter_config(
         self, admin: Any, resource: ConfigResource, settings: Mapping[str, str | None]
     ) -> None:
-        """By znode where the request would replace all other settings of the topic."""
+        """Change settings by znode if the request would replace all other settings of the topic."""
         if self._lacks(CONFIG_INCREMENTS):
             admin_znodes.write_settings(self._state.client, f"topics/{resource.name}", settings)
         else:
@@ -357,7 +359,7 @@ class AdminActs:
         return self._state.broker_defaults()
 
     def set_defaults(self, settings: Mapping[str, str | None]) -> None:
-        """By znode: kafka-python cannot name the entity of all brokers."""
+        """Changes the settings by znode: kafka-python cannot name the entity of all brokers."""
         with self._acts.act("defaults", "brokers", self.defaults()) as after:
             after.update(settings)
             admin_znodes.write_settings(self._state.client, "brokers/<default>", settings)
@@ -459,8 +461,8 @@ class AdminActs:
         return ""
 
     def _request(self, send: Callable[[Any], Any]) -> Any:
-        """The response to a request. Repeats it only after a lost response, and so only where that
-        is harmless."""
+        """The response to a request. It is repeated only after a lost response, if that is
+        harmless."""
 
         def send_once() -> Any:
             with self._client() as admin:

@@ -25,7 +25,7 @@ Slot = tuple[str, int]
 
 
 def request_reassignment(client: KazooClient, order: Mapping[Slot, Sequence[int]]) -> bool:
-    """Request replicas, the preferred one first, by partition. False while the controller has not
+    """Request replicas by partition, the preferred one first. False while the controller has not
     finished an earlier request."""
     partitions = [
         {"topic": topic, "partition": partition, "replicas": list(replicas)}

@@ -1,8 +1,8 @@
-"""The cluster's state as its brokers answer it: for an external cluster whose metadata is KRaft's.
+"""The cluster's state in its brokers' responses: for an external cluster with KRaft.
 
-Its controllers' disks are not the lab's to read. Every broker is asked directly, and one that is
-cut off may answer what was true before: of a partition the answer with the highest leader epoch
-counts, and a broker is present if all that answer list it.
+The lab cannot read its controllers' disks. It sends requests to every broker directly. A broker
+that is cut off may return an outdated state, so for a partition the response with the highest
+leader epoch counts, and a broker is present if all responses list it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOPIC, BROKER = 2, 4
 OF_TOPIC, OF_ALL_BROKERS = 1, 3
 """Sources of a setting (KIP-226): set for the topic, set for all brokers while they run."""
 EXACT, DEFAULT = 0, 1
-"""How an entity of quotas is matched (KIP-546)."""
+"""The ways to match an entity of quotas (KIP-546)."""
 
 
 class AnsweredState:
@@ -55,12 +55,12 @@ class AnsweredState:
         raise LabFailure("this cluster has no ZooKeeper: its metadata is KRaft's")
 
     def start(self, *, deadline_s: float) -> None:
-        """Await an answer that names the quorum's leader; LabFailure on the deadline."""
+        """Wait for a response that names the quorum's leader; LabFailure on the deadline."""
         if why := until(self._describe_silence, not_, deadline_s=deadline_s, poll_s=POLL_S):
             raise LabFailure(why)
 
     def close(self) -> None:
-        """Nothing: every question has a connection of its own."""
+        """Does nothing: every request has a connection of its own."""
 
     def registered_brokers(self) -> dict[str, int | None]:
         listed = [{row.node_id for row in answer.brokers} for answer in self._metadata().values()]
@@ -114,16 +114,16 @@ class AnsweredState:
             entity_type="client-id", match_type=kind, match=client
         )
         request = DescribeClientQuotasRequest[1](components=[component], strict=True)
-        entries = self._ask_any(request, DescribeClientQuotasResponse).entries or ()
+        entries = self._request_any(request, DescribeClientQuotasResponse).entries or ()
         return {value.key: f"{value.value:g}" for entry in entries for value in entry.values}
 
     def is_reassigning(self, topic: str) -> bool:
         request = ListPartitionReassignmentsRequest[0](timeout_ms=TIMEOUT_MS, topics=None)
-        answer = self._ask_any(request, ListPartitionReassignmentsResponse)
+        answer = self._request_any(request, ListPartitionReassignmentsResponse)
         return any(row.name == topic for row in answer.topics)
 
     def is_being_deleted(self, topic: str) -> bool:
-        """Never: KRaft deletes a topic at once."""
+        """Always false: KRaft deletes a topic at once."""
         return False
 
     def is_deleted(self, topic: str) -> bool:
@@ -139,7 +139,7 @@ class AnsweredState:
         topic = DescribeQuorumRequest.TopicData
         log = topic(topic_name=QUORUM, partitions=[topic.PartitionData(partition_index=0)])
         request = DescribeQuorumRequest[1](topics=[log])
-        answer = self._ask_any(request, DescribeQuorumResponse)
+        answer = self._request_any(request, DescribeQuorumResponse)
         return answer.topics[0].partitions[0]
 
     def _settings(self, kind: int, name: str, source: int) -> dict[str, str]:
@@ -147,11 +147,11 @@ class AnsweredState:
             resource_type=kind, resource_name=name, configuration_keys=None
         )
         request = DescribeConfigsRequest[4](resources=[resource])
-        (result,) = self._ask_any(request, DescribeConfigsResponse).results
+        (result,) = self._request_any(request, DescribeConfigsResponse).results
         return {row.name: row.value for row in result.configs if row.config_source == source}
 
     def _topic_rows(self, topic: str) -> dict[str, Any]:
-        """What each broker answers of a topic, if it knows it."""
+        """The responses of the brokers that know a topic."""
         return {
             node: row
             for node, answer in self._metadata().items()
@@ -160,10 +160,10 @@ class AnsweredState:
         }
 
     def _metadata(self) -> dict[str, Any]:
-        """The answers of all brokers that answer. LabFailure if none does."""
+        """The responses of all reachable brokers. LabFailure if there is none."""
         request = MetadataRequest[12](topics=None, allow_auto_topic_creation=False)
         frame = _frame(request)
-        answers = run_on_all(lambda address: _ask(address, frame), self._brokers.values())
+        answers = run_on_all(lambda address: _request(address, frame), self._brokers.values())
         pairs = list(zip(self._brokers, answers, strict=True))
         known = {
             node: MetadataResponse.decode(answer, version=12, header=True)
@@ -174,12 +174,12 @@ class AnsweredState:
             raise _no_answer(answer for _, answer in pairs)
         return known
 
-    def _ask_any(self, request: Any, response: Any) -> Any:
-        """The first answer without an error, of the version of the request."""
+    def _request_any(self, request: Any, response: Any) -> Any:
+        """The first response without an error, in the version of the request."""
         frame = _frame(request)
         refusals: list[object] = []
         for node, address in self._brokers.items():
-            answer = _ask(address, frame)
+            answer = _request(address, frame)
             if isinstance(answer, bytes):
                 decoded = response.decode(answer, version=request.API_VERSION, header=True)
                 if not (code := _error_code(decoded)):
@@ -190,8 +190,8 @@ class AnsweredState:
         raise _no_answer(refusals)
 
 
-def _ask(address: str, frame: bytes) -> bytes | OSError:
-    """A broker's answer without its size, or why there is none."""
+def _request(address: str, frame: bytes) -> bytes | OSError:
+    """A broker's response without its size, or the reason for its absence."""
     try:
         with closing(Connection(address, TIMEOUT_S)) as connection:
             return connection.call(frame)
@@ -205,7 +205,8 @@ def _frame(request: Any) -> bytes:
 
 
 def _error_code(answer: Any) -> int:
-    """The first error of an answer, 0 without one; each kind of answer has it elsewhere."""
+    """The first error of a response, 0 without one; each kind of response has it in another
+    field."""
     if isinstance(answer, DescribeConfigsResponse):
         return int(answer.results[0].error_code)
     if isinstance(answer, DescribeQuorumResponse) and not answer.error_code:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 PASSWORD = "urteil-store"
-"""Of every PKCS #12 store."""
+"""The password of every PKCS #12 store."""
 Name = str | Sequence[tuple[x509.ObjectIdentifier, str]]
 BEFORE, AFTER = datetime.timedelta(days=1), datetime.timedelta(days=365)
 

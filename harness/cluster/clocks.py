@@ -18,7 +18,7 @@ ANSWER_S = 10.0
 
 
 class Clocks:
-    """The clocks of all brokers, and what each one stamps on a record (LogAppendTime)."""
+    """The clocks of all brokers, and the time that each stamps on a record (LogAppendTime)."""
 
     def __init__(
         self,

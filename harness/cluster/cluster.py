@@ -68,8 +68,8 @@ class Cluster:
     """Brokers of one target or a mix with their metadata nodes and Toxiproxies, in one run's
     folder.
 
-    `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. Nothing of it survives
-    the process that holds it.
+    `with Cluster(spec, target, run_dir) as cluster:` starts it and ends it. It ends with the
+    process that owns it.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Cluster:
         return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """A topic's settings under the names that the brokers take."""
+        """A topic's settings with the names of the brokers' release."""
         kind = next(iter(self.kinds.values()))
         return {kind.topic_setting(name, value): value for name, value in config.items()}
 
@@ -227,8 +227,8 @@ class Cluster:
         return []
 
     def missing_capabilities(self) -> list[str]:
-        """What the running brokers cannot do (chaos/capabilities.py). `state` goes by it from now
-        on."""
+        """Capabilities that the running brokers lack (chaos/capabilities.py). `state` respects them
+        from now on."""
         direct = ["{}:{}".format(*self.plan.direct_address(node)) for node in self.plan.brokers]
         lacks = missing_capabilities(common_versions(direct))
         self.state.lacks = frozenset(lacks)
@@ -251,11 +251,8 @@ class Cluster:
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
         """Start everything at once, and wait until every broker is registered and one is
-        controller.
-
-        Returns the seconds. Raises NotHealthy with the end of the log of a node that did not become
-        ready.
-        """
+        controller. Returns the seconds. Raises NotHealthy, with the end of the log of a node that
+        did not become ready."""
         for node in self._controls.nodes:
             self._argv(node)  # installs or sends what is missing, before the clock runs
         for name, kind in self.releases.newest.items():
@@ -272,7 +269,7 @@ class Cluster:
             if link.dst in self.plan.zookeepers and link.src in self.plan.brokers
         ]
         self.links.start(closed=early)
-        # An election wants the machine for itself.
+        # An election needs an idle machine.
         if len(self.plan.zookeepers) > 1 or self.access.is_seeded:
             self._await_zookeepers(began + deadline_s)
         if self.access.is_seeded:
@@ -306,7 +303,7 @@ class Cluster:
             self.close()
 
     def close(self) -> None:
-        """End everything now; repeatable."""
+        """End everything now. Repeatable."""
         try:
             self.state.close()
         finally:
@@ -398,7 +395,7 @@ class Cluster:
             **self.releases.properties(node.name),
         }
         known = {name: value for name, value in given.items() if kind.knows_setting(name)}
-        return {name: kind.own_class(value) for name, value in known.items()}
+        return {name: kind.translate_class(value) for name, value in known.items()}
 
     def _write_broker(self, node: BrokerNode) -> None:
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
@@ -502,7 +499,7 @@ class Cluster:
 
 
 def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | None) -> None:
-    """Raise ValueError for what a cluster of KRaft cannot have yet."""
+    """Raise ValueError for a feature that is not supported without ZooKeeper."""
     if spec.quorum == DYNAMIC and runtime == "ssh":
         raise ValueError("the voters of a quorum on hosts are static: leave --quorum out")
     if spec.users or (access is not None and access.is_seeded):

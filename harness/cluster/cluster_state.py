@@ -1,4 +1,4 @@
-"""The cluster's state as its metadata plane keeps it, read past all proxies."""
+"""The cluster's state in its metadata plane, read past all proxies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClusterState(Protocol):
 
     @property
     def client(self) -> KazooClient:
-        """The lab's own ZooKeeper session; LabFailure where there is no ZooKeeper."""
+        """The lab's own ZooKeeper session; LabFailure without ZooKeeper."""
         ...
 
     def start(self, *, deadline_s: float) -> None: ...
@@ -29,15 +29,15 @@ class ClusterState(Protocol):
     def close(self) -> None: ...
 
     def registered_brokers(self) -> dict[str, int | None]:
-        """The brokers that are present, each with the number of its registration; None where the
-        plane does not show it."""
+        """The present brokers, each with the number of its registration; None if the plane does not
+        expose it."""
         ...
 
     def controller(self) -> str | None: ...
 
     def voters(self) -> dict[str, str]:
-        """The voters of KRaft's dynamic quorum, each with the id of its log directory; none of a
-        static quorum, and where the plane does not show them."""
+        """The voters of KRaft's dynamic quorum, each with the id of its log directory; none for a
+        static quorum, or if the plane does not expose them."""
         ...
 
     def controller_epoch(self) -> int:
@@ -45,7 +45,7 @@ class ClusterState(Protocol):
         ...
 
     def registrations(self) -> dict[str, dict[str, Any]]:
-        """Each present broker's registration, as ZooKeeper's JSON has it."""
+        """Each present broker's registration, in the form of ZooKeeper's JSON."""
         ...
 
     def cluster_id(self) -> str: ...

@@ -2,8 +2,8 @@
 `chaos.controls`.
 
 UpdateMetadata 5 and StopReplica 1 are the first versions with a broker epoch (KIP-380). Older
-brokers get UpdateMetadata 3 and StopReplica 0, which they cannot distinguish from requests of
-today.
+brokers receive UpdateMetadata 3 and StopReplica 0, which they cannot distinguish from current
+requests.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NOBODY = -1
 
 
 class ControllerRequests:
-    """Sends as the controller that ZooKeeper names, past all proxies. `address` is a broker's
-    direct one."""
+    """Sends requests as the controller that ZooKeeper names, past all proxies. `address` is a
+    broker's direct one."""
 
     def __init__(self, state: ClusterState, address: Callable[[str], tuple[str, int]]) -> None:
         self._state = state
@@ -84,7 +84,7 @@ class ControllerRequests:
         return BROKER_EPOCHS.name not in self._state.lacks
 
     def _head(self, node: str, epoch: int) -> bytes:
-        """Controller id and controller epoch, and the broker epoch where brokers have one."""
+        """Controller id and controller epoch, and the broker epoch in versions that have one."""
         controller, life = self._state.controller(), self._state.registered_brokers().get(node)
         if controller is None or life is None:
             raise LabFailure(f"there is no controller, or {node} is not registered")

@@ -58,7 +58,7 @@ class NoHolds:
         return 0
 
     def release(self, hold: int) -> None:
-        """Nothing was held."""
+        """Does nothing."""
 
 
 class ClusterControls:
@@ -116,7 +116,7 @@ class ClusterControls:
 
     @property
     def voters(self) -> Sequence[str]:
-        """By the metadata log, or those of the plan where the quorum is static."""
+        """The voters in the metadata log, or those of the plan if the quorum is static."""
         return tuple(self._state.voters()) or self._plan.voters
 
     @property
@@ -182,7 +182,7 @@ class ClusterControls:
         return self._clients
 
     def set_clients(self, clients: ClientControls) -> None:
-        """Let faults act on these clients too."""
+        """Enable faults on these clients, too."""
         self._clients = clients
 
     def status(self, node: str) -> NodeStatus:
@@ -219,7 +219,7 @@ class ClusterControls:
         return self._runtime.status(node)
 
     def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
-        """Record the end of a broker or controller once a life."""
+        """Record the end of a broker or controller, once for each start."""
         if status.node not in self.zookeepers and status.exit_code is not None:
             self._ended.setdefault(
                 (status.node, status.starts),
@@ -321,7 +321,7 @@ class ClusterControls:
         self._links.check()
 
     def describe_missing_members(self) -> str:
-        """A broker that is not registered, or the lack of a controller. Empty when all is well."""
+        """A broker that is not registered, or the lack of a controller; empty if there is none."""
         registered = self._state.registered_brokers()
         absent = [node for node in self.brokers if node not in registered]
         if absent:
@@ -369,7 +369,7 @@ class ClusterControls:
         return self._describe_silence(node)
 
     def _describe_unhealthy(self) -> str:
-        """The first problem of the cluster. Empty when it is healthy."""
+        """The first problem of the cluster; empty if it is healthy."""
         for node in self.nodes:
             if self._runtime.status(node).state is not NodeState.RUNNING:
                 return f"{node} is {self._runtime.status(node).state.value}"
@@ -384,7 +384,7 @@ class ClusterControls:
         return next(filter(None, map(self._describe_silence, self.nodes)), "")
 
     def _describe_silence(self, node: str) -> str:
-        """Why a node does not answer directly. Empty when it does."""
+        """The reason for which a node does not answer directly; empty if it does."""
         address = self._plan.direct_address(node)
         if node in self.zookeepers:
             serves = zookeeper_serves(*address, timeout_s=PROBE_S)

@@ -60,10 +60,8 @@ def write_zookeeper(plan: Plan, node: str, directory: Path, home: Path) -> None:
 
 
 def zookeeper_argv(programs: Programs, home: Path) -> list[str]:
-    """The command line of the server with its files in `home`.
-
-    Without fsync: the lab kills processes, not the machine, and the page cache survives those.
-    """
+    """The command line of the server with its files in `home`. It does not call fsync: the lab
+    kills processes, not the machine, and the page cache survives those."""
     return [
         programs.java(),
         *JVM,

@@ -131,7 +131,8 @@ class NodeCommands:
         self._paused_by_us: set[str] = set()
 
     def status(self, node: str) -> NodeStatus:
-        """By the command `state`. A node without one is never changed, and counts as running."""
+        """The state by the command `state`. A node without the command is never changed, and counts
+        as running."""
         with self._lock_of(node):
             node_file = self._nodes[node]
             words = self.run(node, "state").split() if node_file.state else ["running"]
@@ -212,7 +213,7 @@ class NodeCommands:
         return [state for state in states if state.state is NodeState.DEAD]
 
     def with_state(self) -> list[str]:
-        """Nodes whose state can be read, and so be restored."""
+        """Nodes whose state can be read, and therefore restored."""
         return [node for node, node_file in self._nodes.items() if node_file.state]
 
     def paused_by_us(self) -> list[str]:
@@ -349,19 +350,19 @@ class ExternalCluster:
         }
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """As they are."""
+        """The settings unchanged."""
         return dict(config)
 
     def missing_tables(self) -> list[str]:
-        """Evidence tables that the file has no command `copy` for."""
+        """Evidence tables that are missing because the file has no command `copy`."""
         replicas = [] if self._nodes_with_copies("b") else ["replicas", "logs"]
         kinds = "z" if self._file.zookeeper else "bq"  # brokers of KRaft follow its log
         has_states = any(map(self._nodes_with_copies, kinds))
         return replicas if has_states else [*replicas, "states"]
 
     def missing_capabilities(self) -> list[str]:
-        """What the running brokers cannot do (chaos/capabilities.py). `state` goes by it from now
-        on."""
+        """Capabilities that the running brokers lack (chaos/capabilities.py). `state` respects them
+        from now on."""
         lacks = missing_capabilities(common_versions(self.bootstrap))
         self.state.lacks = frozenset(lacks)
         return lacks
@@ -408,10 +409,8 @@ class ExternalCluster:
         self.close()
 
     def close(self) -> None:
-        """Undo faults of a run that ended in the middle of them. Repeatable.
-
-        Raises LabFailure for faults that could not be undone, or that the guard had to undo.
-        """
+        """Undo faults of a run that ended during them. Repeatable. Raises LabFailure for faults
+        that could not be undone, or that the guard had to undo."""
         if self._closed:
             return
         self._closed = True
@@ -460,7 +459,7 @@ class ExternalCluster:
 
 
 def _open_state(file: ExternalFile) -> ClusterState:
-    """ZooKeeper's state, or without one that which the brokers answer."""
+    """ZooKeeper's state, or without ZooKeeper the state in the brokers' responses."""
     if file.zookeeper:
         return ZooKeeperState(file.zookeeper)
     brokers = {name: node.direct for name, node in file.nodes.items() if name[0] == "b"}
@@ -468,7 +467,7 @@ def _open_state(file: ExternalFile) -> ClusterState:
 
 
 def run_step(step: str, act: Callable[[], object]) -> str:
-    """Why the act failed. Empty when it did not."""
+    """The error of the act; empty without one."""
     try:
         act()
     except (LabFailure, NotHealthy) as failure:

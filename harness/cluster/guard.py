@@ -1,9 +1,9 @@
 """The guard of an external cluster: a process that heals the lab's faults when the lab ends.
 
-Before it acts, the lab sends the guard over a pipe which faults it holds until when, and what it
-does to nodes. When the pipe ends before the lab signed off, or a fault is held too long, it heals
-every link of the file and every node that we paused or ended. It is a process of its own outside
-the lab's group and without its token, so that neither a signal nor the reaper ends it.
+Before each act, the lab reports to the guard over a pipe: the faults that it holds, with their
+expiry, and its acts on nodes. If the pipe ends before the lab signed off, or a fault expires, the
+guard heals every link of the file and every node that the lab paused or ended. It is a process
+outside the lab's group and without its token, so that neither a signal nor the reaper ends it.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ class Guard:
                 raise
 
     def close(self) -> None:
-        """Send the goodbye: nothing is left to heal. Repeatable."""
+        """Sign off: nothing remains to heal. Repeatable."""
         with contextlib.suppress(LabFailure):
             self._send({"bye": True})
         self.leave()
 
     def has_healed(self) -> bool:
-        """Whether the guard ended faults that the lab believed to be active."""
+        """Whether the guard healed faults that the lab considered active."""
         return self._log.exists() and HELD_TOO_LONG in self._log.read_text(errors="replace")
 
     def leave(self) -> None:
-        """Close the pipe without a goodbye, so that the guard retries what could not be undone."""
+        """Close the pipe without signing off, so that the guard retries failed healing."""
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError):

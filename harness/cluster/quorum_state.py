@@ -137,7 +137,7 @@ class QuorumState:
         return any(partition.adding or partition.removing for partition in partitions)
 
     def is_being_deleted(self, topic: str) -> bool:
-        """Never: KRaft deletes a topic at once."""
+        """Always false: KRaft deletes a topic at once."""
         return False
 
     def is_deleted(self, topic: str) -> bool:
@@ -148,7 +148,7 @@ class QuorumState:
         return next(((key, topic) for key, topic in topics.items() if topic.name == name), None)
 
     def _read(self) -> MetadataImage:
-        """The image of all that is committed now."""
+        """The image of all records that are committed now."""
         with self._lock:
             for copy in self._copies:
                 copy.read_new()
@@ -189,7 +189,7 @@ def quorum_state(
 
 
 def _read(places: Sequence[BatchPlace]) -> Iterator[StoredBatch | str]:
-    """The batches at these places, which follow each other, or why one cannot be read."""
+    """The batches at these consecutive places, or the reason for which one cannot be read."""
     for path, group in groupby(places, key=lambda place: place.file):
         inside = list(group)
         with path.open("rb") as file:

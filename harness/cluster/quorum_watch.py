@@ -14,11 +14,8 @@ POLL_S = 0.02
 
 
 class QuorumWatch:
-    """Appends a line to `journal` for each version of a file that it sees.
-
-    `files` are by node id, and known at the start. A version that stands shorter than the poll's
-    interval may be missed.
-    """
+    """Appends a line to `journal` for each observed version of a file. `files` are by node id, and
+    known at the start. A version of shorter duration than the poll's interval may be missed."""
 
     def __init__(self, files: Callable[[], Mapping[int, Path]], journal: Path) -> None:
         self._find = files
@@ -33,7 +30,7 @@ class QuorumWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Look once more, and end. Repeatable."""
+        """Read the files once more, and end. Repeatable."""
         if self._thread.is_alive():
             self._ended.set()
             self._thread.join()

@@ -13,10 +13,8 @@ NEWER_CODE, NEWER_PROTOCOL = 1, 2
 
 
 class ClusterReleases(Releases):
-    """With `spec.older` every broker starts as the release before its kind's.
-
-    Brokers use the older protocol among themselves until step 2.
-    """
+    """With `spec.older` every broker starts as the release before that of its kind. Brokers use the
+    older protocol among themselves until step 2."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ _CONNECTED = struct.Struct(">iiq")
 
 
 class SessionGone(Exception):
-    """The server has no such session (any more)."""
+    """The server does not have the session (any more)."""
 
 
 def password(session: int) -> bytes:
@@ -34,13 +34,10 @@ def password(session: int) -> bytes:
 
 
 def end_session(address: tuple[str, int], session: int, *, timeout_s: float) -> None:
-    """Take the session over and close it: its ephemeral nodes disappear, its owner learns of an
-    expiry.
-
-    The owner reconnects at once and takes the session back, so both requests are sent together.
-    Repeat until the nodes have disappeared. Raises SessionGone when the session has ended, OSError
-    without an answer.
-    """
+    """Take over the session and close it: its ephemeral nodes disappear, and its owner receives an
+    expiry. The owner reconnects at once and resumes the session, so both requests are sent
+    together. Repeat until the nodes have disappeared. Raises SessionGone if the session has ended,
+    OSError without an answer."""
     connect = _CONNECT.pack(0, 0, TIMEOUT_MS, session, 16, password(session), False)
     close = struct.pack(">ii", 1, CLOSE_SESSION)
     with socket.create_connection(address, timeout=timeout_s) as connection:

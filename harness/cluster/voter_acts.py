@@ -1,9 +1,8 @@
 """Changes of a dynamic quorum's voters. Implements `chaos.quorum_controls.QuorumControls`.
 
 The requests go to the quorum's leader, as those of `kafka-metadata-quorum --bootstrap-controller`.
-A broker that forwards them may hold on to a former leader that has returned: it refreshes the
-address only at NOT_CONTROLLER, and the former leader answers NOT_LEADER_OR_FOLLOWER (seen with
-3.9.1).
+A broker that forwards them may keep a former leader that has returned: it refreshes the address
+only at NOT_CONTROLLER, and the former leader answers NOT_LEADER_OR_FOLLOWER (observed with 3.9.1).
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class ZooKeeperState:
         return sorted(self._children("/brokers/topics"))
 
     def topic_id(self, topic: str) -> str | None:
-        """Kafka's base64 form; None without such a topic. Of brokers without topic ids, one that
-        the lab makes of the znode's creation."""
+        """The topic id in Kafka's base64 form; None if the topic does not exist. For brokers
+        without topic ids, the lab derives one from the znode's creation."""
         znode = self._read_paths([f"/brokers/topics/{topic}"])[0]
         if znode is None:
             return None
@@ -101,7 +101,7 @@ class ZooKeeperState:
         ]
 
     def topic_config(self, topic: str) -> dict[str, str]:
-        """The topic's own settings; none without such a topic."""
+        """The topic's own settings; none if the topic does not exist."""
         znode = self._read_paths([f"/config/topics/{topic}"])[0]
         return {} if znode is None else dict(json.loads(znode[0])["config"])
 
@@ -160,7 +160,7 @@ class ZooKeeperState:
         return self._retry_read(read)
 
     def _read_paths(self, paths: Sequence[str]) -> list[tuple[bytes, Any] | None]:
-        """Value and stat of every path, None where there is no node."""
+        """Value and stat of every path; None for a missing node."""
 
         def read() -> list[tuple[bytes, Any] | None]:
             requests = [self.client.get_async(path) for path in paths]
@@ -169,7 +169,8 @@ class ZooKeeperState:
         return self._retry_read(read)
 
     def _retry_read(self, read: Callable[[], Value]) -> Value:
-        """Repeats a read that met the end of a connection or of the session: kazoo opens others."""
+        """Repeats a read that failed at the end of the connection or of the session: kazoo opens
+        new ones."""
         try:
             answer: Value = KazooRetry(max_tries=-1, deadline=ANSWER_S, **PAUSES)(read)
         except (KazooException, KazooTimeoutError) as error:

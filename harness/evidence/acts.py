@@ -1,5 +1,5 @@
-"""Names of acts and of what they change, in the tables `admin_ops` and `states`, that the lab's own
-clients and the verifier use."""
+"""Names of acts and of the objects that they change, in the tables `admin_ops` and `states`, for
+the lab's own clients and the verifier."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ ADD_VOTER, REMOVE_VOTER = "add voter", "remove voter"
 QUORUM_VOTERS = "/quorum/voters"
 """The path of a dynamic quorum's voters: in `settings`, directory ids by node id."""
 DEFAULT_CLIENT = "<default>"
-"""In place of a client id: those that have no quota of their own."""
+"""In place of a client id: the quota of clients without one of their own."""

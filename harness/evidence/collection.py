@@ -135,7 +135,8 @@ def _journal_damage(reader: JournalReader) -> list[str]:
 
 
 def _host_samples(run_dir: Path, run: str, collected: Collected) -> None:
-    """Rows of `samples` that the runtime ssh wrote. A last line may be cut: the lab died."""
+    """Rows of `samples` that the runtime ssh wrote. The last line may be incomplete if the lab
+    died."""
     path = run_dir / host_clocks.FILE
     if not path.exists():
         return
@@ -157,8 +158,8 @@ def _add_file(
     kind: str = "journal",
     on_row: Callable[[Row], object] = lambda _: None,
 ) -> None:
-    """Rows of a table from a file with one line each; none without the file. A last line that is
-    cut was being written when the lab died."""
+    """Rows of a table from a file with one line each; none without the file. An incomplete last
+    line was being written when the lab died."""
     path = run_dir / file
     if not path.exists():
         return

@@ -1,7 +1,8 @@
-"""Declarations of evidence: what a table and a column is, and which values a column may hold.
+"""Declarations of evidence: the meaning of a table and a column, and the values that a column may
+hold.
 
 `schema` collects the declared tables. The Arrow schemas, the validation
-(`harness/verify/validation`), the imports and docs/reference/evidence.md are derived from that.
+(`harness/verify/validation`), the imports and docs/reference/evidence.md are derived from them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Form:
     text: str
     fits: Callable[[Any], bool]
     or_name: bool = False
-    """Whether a plain name may stand in place of JSON."""
+    """Whether a plain name may replace JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,35 +59,35 @@ class Column:
     required: bool | When = False
     """A null puts the table in doubt."""
     identifies: bool | When = False
-    """Rows of small tables without it have no place: they are reported and left out."""
+    """Rows of small tables without a value are reported and left out."""
     uniform: bool = False
     """Null in every row of a part, or in none."""
     may_be_missing: bool = False
-    """A part may lack the column: others imply it, or nothing rests on it alone."""
+    """A part may lack the column: other columns imply it, or no check depends on it alone."""
     least: int | None = None
     most: int | None = None
     is_free: bool = False
-    """Clients fill the column as they like, or count around the end of its type."""
+    """Any value is possible: clients choose it, or count around the end of its type."""
     words: frozenset[str] = frozenset()
-    """All words that it may hold; empty for free text."""
+    """All permitted words; empty for free text."""
     form: Form | None = None
     not_before: tuple[str, ...] = ()
-    """Columns with times that this one's may not precede."""
+    """Columns whose times this column's may not precede."""
     is_duration: bool = False
     """A length of time in nanoseconds, not a moment."""
     import_needs: bool = False
-    """An imported history must have the column; it has others only if it recorded them."""
+    """An imported history must have the column. It has other columns only if it recorded them."""
     import_default: Any = None
     """The value in an imported history without the column, if not null."""
 
     @property
     def is_time(self) -> bool:
-        """Whether it holds moments: nanoseconds of CLOCK_MONOTONIC."""
+        """Whether its values are moments: nanoseconds of CLOCK_MONOTONIC."""
         return self.name.endswith("_ns") and not self.is_duration
 
     @property
     def limits(self) -> tuple[int, int] | None:
-        """The least and the most that it may hold; None if any value is possible."""
+        """The minimum and the maximum; None if any value is possible."""
         if self.is_free or not pa.types.is_integer(self.type):
             return None
         extreme = (1 << (self.type.bit_width - 1)) - 1
@@ -95,16 +96,16 @@ class Column:
         return least, most if self.most is None else self.most
 
     def but(self, **changes: Any) -> Column:
-        """The column with some fields changed."""
+        """A copy of the column with changed fields."""
         return replace(self, **changes)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Rows of `table` that others refer to by equal `columns`. `text` says what they refer to.
+    """Rows of `table` to which other rows refer by equal `columns`.
 
-    `is_optional`: a row with null in the last column refers to none. `is_damage`: a reference to a
-    row that does not exist puts `table` in doubt.
+    `text` describes the object of the reference. `is_optional`: a row with null in the last column
+    has no reference. `is_damage`: a reference to a row that does not exist puts `table` in doubt.
     """
 
     table: str
@@ -133,7 +134,7 @@ class Table:
 
     name: str
     row: str
-    """What one row is, as a noun in messages."""
+    """The meaning of one row, as a noun in messages."""
     meaning: str
     columns: tuple[Column, ...]
     in_every_run: bool = False

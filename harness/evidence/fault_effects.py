@@ -1,8 +1,8 @@
-"""The effects of a fault, as its row of the table `faults` has them, or as its name implies.
+"""The effects of a fault, by its row in the table `faults` or implied by its name.
 
-Rows of earlier runs lack the column `effects`, and so do histories of other tools. Only here a name
-implies effects. A fault without known effects may have any: whoever judges excuses nothing then
-that only harmless effects excuse.
+Rows of earlier runs lack the column `effects`, and so do histories of other tools. Only this module
+derives effects from a name. A fault without known effects may have any: a judgement then excuses
+nothing that only harmless effects excuse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urteil.chaos.effects import Effect
 from urteil.chaos.faults import FAULTS
 
 KILLED = ("exit -9", "exit 137")
-"""In the proof of a controlled shutdown of an earlier run: it took too long and was killed."""
+"""Part of the proof of a controlled shutdown in an earlier run: it took too long and was killed."""
 
 OTHER_TOOLS = {
     "clock": Effect.MOVES_CLOCKS,
@@ -24,7 +24,7 @@ OTHER_TOOLS = {
     "segment": Effect.DAMAGES_FILES,
     "pause": Effect.PAUSES_NODES,
 }
-"""By a word in the name of another tool's fault, its effect."""
+"""Word in the name of another tool's fault to its effect."""
 
 
 def effects_of(fault: dict[str, Any]) -> frozenset[str]:

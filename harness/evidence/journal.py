@@ -1,6 +1,6 @@
-"""The journal of one client: its invocations and completions, one JSON array a line.
+"""The journal of one client: its invocations and completions, one JSON array for each line.
 
-Invocations are written before the call and completions after it, each at once to a file that
+The client writes invocations before the call and completions after it, each at once to a file that
 survives the SIGKILL of the client (`line_file.py`). Only the last entry can be unfinished. A
 journal without its `End` was cut.
 """
@@ -20,15 +20,15 @@ from urteil.harness.evidence.line_file import LineFile
 ADMIN_ACTS = "admin_ops.jsonl"
 """The file of the lab's administrative acts."""
 METADATA_COMMITTED = "metadata_committed.jsonl"
-"""The file of batches of KRaft's metadata log that the lab saw committed."""
+"""The file of batches of KRaft's metadata log that the lab observed as committed."""
 QUORUM_STATES = "quorum_states.jsonl"
-"""The file of versions of the controllers' `quorum-state` that the lab saw."""
+"""The file of observed versions of the controllers' `quorum-state`."""
 CLIENT_ACTS = "clients.jsonl"
 """The file of the lab's acts on its clients: kills, and requests with their transactional ids."""
 
 
 class Begin(msgspec.Struct, tag="begin", array_like=True, frozen=True, kw_only=True):
-    """First entry: the client, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
+    """The first entry: the client, and both clocks at one moment (`wall_ns` read with `at_ns`)."""
 
     run: str
     client: str
@@ -68,7 +68,7 @@ class Send(msgspec.Struct, tag="send", array_like=True, frozen=True):
 
 
 class _Completion(msgspec.Struct, array_like=True, frozen=True):
-    """`attempts` is negative where the client library does not report them."""
+    """`attempts` is negative if the client library does not report them."""
 
     op: int
     complete_ns: int
@@ -120,10 +120,8 @@ class Slice(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Poll(msgspec.Struct, tag="poll", array_like=True, frozen=True):
-    """One poll that returned records, moved a position, or failed.
-
-    Of other polls one a second is recorded, which shows that the client lives.
-    """
+    """One poll that returned records, moved a position, or failed. Of other polls one for each
+    second is recorded, as a sign of life of the client."""
 
     poll: int
     invoke_ns: int
@@ -153,8 +151,8 @@ class PassBegin(msgspec.Struct, tag="pass", array_like=True, frozen=True):
 
 
 class PassEnd(msgspec.Struct, tag="passed", array_like=True, frozen=True):
-    """`to_offset` is where a pass without a given end stopped. `leader` led during the
-    whole pass."""
+    """`to_offset` is the end of a pass that had none to reach. `leader` led during the entire
+    pass."""
 
     pass_: int
     topic: str
@@ -195,10 +193,8 @@ class Committed(msgspec.Struct, tag="committed", array_like=True, frozen=True):
 
 
 class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
-    """One OffsetFetch. `offset` is None where the group had no commit.
-
-    `intact`: whether the metadata of the commit came back with it; None where that does not matter.
-    """
+    """One OffsetFetch. `offset` is None if the group had no commit. `intact`: whether the response
+    had the metadata of the commit; None if that is not checked."""
 
     invoke_ns: int
     complete_ns: int
@@ -214,7 +210,7 @@ class CommitRead(msgspec.Struct, tag="fetched", array_like=True, frozen=True):
 
 
 class DeliveredRecord(Got, array_like=True, frozen=True):
-    """A record that a share group delivered, for the how-manieth time by the broker's count."""
+    """A record that a share group delivered, with the broker's count of its deliveries."""
 
     delivery_count: int | None
 
@@ -262,20 +258,17 @@ class AcknowledgeResult(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Acknowledged(msgspec.Struct, tag="acknowledged", array_like=True, frozen=True):
-    """The answers, one a partition."""
+    """The answers, one for each partition."""
 
     complete_ns: int
     results: list[AcknowledgeResult]
 
 
 class Assigned(msgspec.Struct, tag="assigned", array_like=True, frozen=True):
-    """A change of assignment.
-
-    `event` is `assigned`, `revoked` or `lost`; `kept` or `forgotten`: the coordinator returned the
-    assignment of the generation, or another one; `given`: the client leads its group and assigned
-    these partitions to that member. `member_epoch` is that of a member of a group of the protocol
-    `consumer`.
-    """
+    """A change of assignment. `event` is `assigned`, `revoked` or `lost`; `kept` or `forgotten`:
+    the coordinator returned the assignment of the generation, or another one; `given`: the client
+    leads its group and assigned these partitions to that member. `member_epoch` is that of a member
+    of a group of the protocol `consumer`."""
 
     at_ns: int
     event: str
@@ -308,8 +301,8 @@ class OffsetAnswer(msgspec.Struct, tag="answer", array_like=True, frozen=True):
 
 
 class TxnBegin(msgspec.Struct, tag="txn", array_like=True, frozen=True):
-    """A transaction begins. The init times are those of its producer's initialisation; None where
-    that failed."""
+    """A transaction begins. The init times are those of its producer's initialisation; None if that
+    failed."""
 
     txn: int
     begin_ns: int
@@ -348,9 +341,9 @@ class View(msgspec.Struct, tag="view", array_like=True, frozen=True):
     partition: int
     leader: int
     leader_epoch: int | None
-    """None where the response has none: before Metadata 7."""
+    """None if the response lacks it: before Metadata 7."""
     in_sync: int = -1
-    """The number of in-sync replicas; -1 where the response has none."""
+    """The number of in-sync replicas; -1 if the response lacks it."""
 
 
 class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
@@ -365,10 +358,8 @@ class Access(msgspec.Struct, tag="access", array_like=True, frozen=True):
 
 
 class Right(msgspec.Struct, tag="right", array_like=True, frozen=True):
-    """An administrator granted or revoked a right.
-
-    `ok`, `fail` for an error before any effect, or `info` where the outcome is unknown.
-    """
+    """An administrator granted or revoked a right. `ok`, `fail` for an error before any effect, or
+    `info` if the outcome is unknown."""
 
     invoke_ns: int
     complete_ns: int
@@ -393,7 +384,7 @@ Entry = (
 
 
 class JournalWriter:
-    """Appends entries; safe to use from any thread. Every entry is on its way to disk at once."""
+    """Appends entries; thread-safe. Every entry is written at once."""
 
     def __init__(self, path: Path) -> None:
         self._file = LineFile(path)
@@ -408,7 +399,7 @@ class JournalWriter:
         self._append(self._encode(entry), 1)
 
     def write_all(self, entries: list[Ok]) -> None:
-        """Append entries that completed together, which is cheaper than one by one."""
+        """Append entries that completed together, which is cheaper than single appends."""
         if entries:
             self._append(self._encode_lines(entries)[:-1], len(entries))
 

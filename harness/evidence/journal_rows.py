@@ -29,7 +29,7 @@ class JournalRows:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._who: Row = {}
+        self._client_columns: Row = {}
         self._begin: j.Begin | None = None
         self._end_ns: int | None = None
         self._sends: dict[int, j.Send] = {}
@@ -85,8 +85,8 @@ class JournalRows:
             yield "clients", self._row(self._begin, begin_ns=self._begin.at_ns, end_ns=end_ns)
 
     def _row(self, *entries: Struct, **columns: Any) -> Row:
-        """The client, the fields of entries, and further columns; later ones win."""
-        row = dict(self._who)
+        """A row of the client, the fields of entries, and further columns; later values win."""
+        row = dict(self._client_columns)
         for entry in entries:
             row |= asdict(entry)
         row |= columns
@@ -104,7 +104,7 @@ class JournalRows:
 
     def _on_begin(self, begin: j.Begin) -> Iterator[TableRow]:
         self._begin = begin
-        self._who = {"client": begin.client, "session": begin.session}
+        self._client_columns = {"client": begin.client, "session": begin.session}
         return iter(())
 
     def _on_send(self, send: j.Send) -> Iterator[TableRow]:
@@ -120,7 +120,7 @@ class JournalRows:
             send,
             partition=None,
             partition_intended=send.partition,
-            value_id=f"{self._run}/{self._who.get('client')}/{send.op}",
+            value_id=f"{self._run}/{self._client_columns.get('client')}/{send.op}",
             acks=begin.acks if begin else None,
             idempotent=begin.idempotent if begin else None,
         )

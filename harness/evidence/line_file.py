@@ -30,7 +30,7 @@ class LineFile:
         self._room = 0
 
     def append(self, line: bytes) -> None:
-        """Append a line, given without its newline. Raises OSError when the disk is full."""
+        """Append a line without its newline. Raises OSError if the disk is full."""
         end = self._at + len(line)
         if end >= self._room:
             self._make_room(len(line) + 1)

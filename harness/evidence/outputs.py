@@ -1,7 +1,6 @@
 """The file `outputs.jsonl` of a run: what an application wrote outside of the run's own topics.
 
-The file appears completely or not at all, so that a failed read is never taken for a missing
-result.
+The file is written atomically, so that a failed read does not look like a missing result.
 """
 
 from __future__ import annotations

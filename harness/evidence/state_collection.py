@@ -1,7 +1,7 @@
 """Collection of a cluster's state over time: ZooKeeper's transaction log, or KRaft's metadata log.
 
-Every node has a copy. ZooKeeper's longest log is read; of KRaft the best copy, as far as the quorum
-had committed it, and all copies for the tables `metadata_logs` and `votes`.
+Every node has a copy. The lab reads the longest log of ZooKeeper. For KRaft it reads the best copy,
+up to its committed end, and all copies for the tables `metadata_logs` and `votes`.
 """
 
 from __future__ import annotations
@@ -81,11 +81,9 @@ def collect_states(
 def _quorum_states(
     run_dir: Path, place: str, facts: RunFacts, offset_ns: int, collected: Collected
 ) -> MetadataStates | None:
-    """The same of KRaft, from the best copy of the metadata log as far as it is committed.
-
-    The release of an external cluster is not known: the newest defines all that earlier ones write,
-    and nobody saw what its quorum committed.
-    """
+    """The same for KRaft, from the best copy of the metadata log up to its committed end. The
+    release of an external cluster is unknown: the newest one defines all records of earlier ones,
+    and its committed end was not observed."""
     nodes = cluster_folder(run_dir, place) / "nodes"
     controllers = "q" if any(nodes.glob("q*/data")) else "b"
     folders = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}"))
@@ -127,8 +125,8 @@ def _add_metadata_logs(
     offset_ns: int,
     collected: Collected,
 ) -> None:
-    """The batches of each controller's copy, and those that the lab saw committed. `voters` are
-    those of a dynamic quorum. Damage is a problem; that of the best copy is reported with its
+    """The batches of each controller's copy, and the batches observed as committed. `voters` are
+    those of a dynamic quorum. Damage is a problem; damage of the best copy is reported with its
     states."""
 
     def rows() -> Iterator[Row]:
@@ -161,7 +159,7 @@ def _add_metadata_logs(
 def _add_last_votes(
     run_dir: Path, run: str, copies: Iterable[MetadataCopy], at_ns: int, collected: Collected
 ) -> None:
-    """What the controllers' files say after the run."""
+    """The content of the controllers' files after the run."""
     with Evidence(run_dir, "quorum-files", run) as evidence:
         for copy in copies:
             folder = copy.folder.relative_to(run_dir)

@@ -1,5 +1,4 @@
-"""Writes evidence tables as Parquet parts, by row groups. A part appears completely or
-not at all."""
+"""Writes evidence tables as Parquet parts, by row groups. Each part is written atomically."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ WAIT_S = 30.0
 
 
 class KnownSignature(msgspec.Struct, frozen=True, kw_only=True):
-    """A signature that earlier runs had: how often, in which run first, and its investigation."""
+    """A signature that earlier runs had: the number of runs, the first one, and its
+    investigation."""
 
     signature: str
     times: int
@@ -54,8 +55,8 @@ class Archive:
             db.executescript(_TABLES)
 
     def add(self, row: Row) -> list[KnownSignature]:
-        """Store a run once, completely or not at all. Returns those of its signatures that earlier
-        runs had."""
+        """Store a run once and atomically. Returns those of its signatures that earlier runs
+        had."""
         job = row.job
         key = (row.at, job.scenario, job.seed, job.target, job.mutant)
         with self._open() as db, db:
@@ -93,8 +94,8 @@ class Archive:
             return _failure(db, signature, job)
 
     def last_played(self, job: Job) -> str:
-        """When the scenario was last played on the target, with the mutant of `job`; empty for
-        never."""
+        """The time at which the scenario was last played on the target, with the mutant of `job`;
+        empty for never."""
         with self._open() as db:
             newest = db.execute(
                 "SELECT max(at) FROM runs WHERE scenario = ? AND target = ? AND mutant IS ?",

@@ -1,5 +1,5 @@
-"""The table of published bugs: how often each was found on the release that has it, and on the one
-that fixed it."""
+"""The table of published bugs: how often each was found on an affected release, and on the fixed
+one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class BugLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def enough(self) -> bool:
-        """Found in eight of ten tries, in none of the fixed release, and that one was judged."""
+        """Whether it was found in eight of ten tries, in none of the fixed release, and that one
+        was judged."""
         judged = len(self.fixed_tries) > self.fixed_unknown
         return bool(
             self.tries and judged and not self.fixed_found
@@ -56,7 +57,7 @@ class BugLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def doubtful(self) -> bool:
-        """A try is missing, or could not be judged."""
+        """Whether a try is missing, or could not be judged."""
         return not self.tries or not self.fixed_tries or self.unknown + self.fixed_unknown > 0
 
 
@@ -67,7 +68,7 @@ class BugTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """PASS when all are found, FAIL when one is not, UNKNOWN when one has no result."""
+        """PASS if all are found, FAIL if one is not, UNKNOWN if one has no result."""
         missed = [line for line in self.lines if not line.enough]
         if not missed and self.lines:
             return "PASS"
@@ -75,7 +76,7 @@ class BugTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bug_jobs(bugs: Iterable[KnownBug], seeds: Sequence[int]) -> list[Job]:
-    """Every bug under every seed, on the release that has it and on the one that fixed it."""
+    """Every bug under every seed, on an affected release and on the fixed one."""
     return [
         Job(scenario=bug.scenario, seed=seed, target=target, bug=bug.name)
         for bug in bugs
@@ -127,7 +128,7 @@ def _count_violations(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def bug_table_text(table: BugTable) -> str:
-    """The table in Markdown, a line a bug."""
+    """The table in Markdown, one line for each bug."""
     heads = ("bug", "scenario", "guarantee", "has it", "found", "at least", "first finding",
              "fixed it", "found there", "s a run", "shows", "shown there")  # fmt: skip
     return markdown(heads, [_line_cells(line) for line in table.lines])

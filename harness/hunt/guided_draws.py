@@ -25,9 +25,9 @@ from urteil.harness.verify import evidence
 from urteil.harness.verify.rare_states.counting import count_states
 
 Draw = float | tuple[int, int]
-"""A number below 1, or a number of bits and their value."""
+"""A draw: a number below 1, or a number of bits and their value."""
 AT_ONCE = 4
-"""Runs of one child process; they are varied from what was kept before."""
+"""The number of runs of one child process; they vary runs that were kept before."""
 FRESH = 0.2
 """The share of guided runs that are drawn blindly."""
 WHOLE_PREFIX = 0.5
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What the simulation left: all draws, and the rows of evidence by table."""
+    """The output of the simulation: all draws, and the rows of evidence by table."""
 
     made: list[Draw]
     rows: dict[str, list[dict[str, object]]]
@@ -72,7 +72,7 @@ class DrawnRun:
 
 @dataclass(slots=True)
 class Guide:
-    """What was kept so far, and the chance by which it is varied."""
+    """The kept runs, and the chance by which each is varied."""
 
     random: Random
     kept: list[DrawnRun] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Guide:
 
 
 def draw_runs(count: int, *, seed: int, guided: bool) -> Iterator[DrawnRun]:
-    """Play `count` runs. Raises NoSimulation where the simulation cannot be played."""
+    """Play `count` runs. Raises NoSimulation if the simulation cannot be played."""
     guide = Guide(Random(seed))
     for begin in range(0, count, AT_ONCE):
         size = min(AT_ONCE, count - begin)

@@ -1,7 +1,7 @@
-"""The hosts of a night: each run plays on a group of its own, chosen among those that are free.
+"""The hosts of a night: each run plays on a group of free hosts.
 
-Every host is looked at before a run gets it. One with a problem is left out, and looked at again
-after RETRY_S, so a host that dies costs the run that it died in and no other.
+Every host is checked before a run uses it. A host with a problem is left out, and checked again
+after RETRY_S, so a host that dies costs only the run in which it died.
 """
 
 from __future__ import annotations
@@ -22,11 +22,8 @@ Check = Callable[[Sequence[Host]], Sequence[HostCheck]]
 
 
 class HostPool:
-    """Groups of `size` hosts. Thread-safe.
-
-    `folder` gets an inventory for each group. `report` is called with the problem of each host that
-    is left out.
-    """
+    """Groups of `size` hosts. Thread-safe. `folder` receives an inventory for each group. `report`
+    is called with the problem of each host that is left out."""
 
     def __init__(
         self,
@@ -79,10 +76,10 @@ class HostPool:
             self._release(hosts, broken)
 
     def _reserve(self) -> list[Host]:
-        """Free hosts for a group, once there are enough. They are looked at by the caller."""
+        """Reserve free hosts for a group, once there are enough. The caller checks them."""
         with self._changed:
             while True:
-                self._take_back()
+                self._readmit()
                 if (hosts := _group_of(self._free, self._size, self._roles)) is not None:
                     self._free = [host for host in self._free if host not in hosts]
                     self._busy += hosts
@@ -92,8 +89,8 @@ class HostPool:
                     raise LabFailure(f"too few hosts are left for a run: {problem}")
                 self._changed.wait()
 
-    def _take_back(self) -> None:
-        """Consider hosts again that were left out long ago."""
+    def _readmit(self) -> None:
+        """Consider hosts again that have been left out for RETRY_S."""
         now = time.monotonic()
         for host in [host for host, (at, _) in self._left_out.items() if now - at > RETRY_S]:
             del self._left_out[host]

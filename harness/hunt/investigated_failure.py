@@ -17,12 +17,10 @@ _MISSED = 0.05
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """The investigation of a signature that a run of `job` showed first.
-
-    `hits` of `tries` further runs of the same seed showed it too. `ended` is how shrinking ended
-    (`shrink_steps.Report`), or why there was none. `smallest` is the smallest schedule, which
-    `smallest_hits` of `smallest_tries` runs showed; `folder` holds it and its tries.
-    """
+    """The investigation of a signature that a run of `job` showed first. `hits` of `tries` further
+    runs of the same seed showed it too. `ended` is the end of shrinking (`shrink_steps.Report`), or
+    the reason for its absence. `smallest` is the smallest schedule, which `smallest_hits` of
+    `smallest_tries` runs showed; `folder` holds it and its tries."""
 
     signature: str
     job: Job
@@ -44,7 +42,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortest(self) -> str:
-        """The smallest schedule in one line, or why there is none."""
+        """The smallest schedule in one line, or the reason for its absence."""
         if self.smallest is None:
             return self.ended
         faults = ", ".join(map(_fault_text, self.smallest.faults)) or "no fault"
@@ -62,11 +60,9 @@ def guarantee_of(signature: str) -> str:
 
 
 def rule_for(hits: int, tries: int) -> Rule:
-    """How often a smaller schedule must show what `hits` of `tries` runs showed.
-
-    Frequent failures need two of three. Rare ones need one, out of as many tries as show it with 95
-    % probability, at most ten.
-    """
+    """The rule for a smaller schedule, if `hits` of `tries` runs of the seed showed the signature.
+    Frequent failures need two of three tries. Rare ones need one, out of as many tries as show it
+    with 95 % probability, at most ten."""
     rate = hits / tries if tries else 1.0
     if rate >= OFTEN:
         return Rule(hits=2, tries=3)

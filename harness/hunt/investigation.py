@@ -23,10 +23,8 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Investigator:
-    """`folder` gets one folder a failed run. `shrink` returns None when the lab fails.
-
-    A seed is replayed `reruns` times. Shrinking takes about `shrink_s` a failure; 0 disables it.
-    """
+    """`folder` has one folder for each failed run. `shrink` returns None if the lab fails. A seed
+    is replayed `reruns` times. Shrinking takes about `shrink_s` for each failure; 0 disables it."""
 
     folder: Path
     play: Callable[[Job, Path], Row]

@@ -1,4 +1,4 @@
-"""One run of a campaign: the job that was requested, and the row that it produced."""
+"""One run of a campaign: the requested job, and the row of its result."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SECOND_NS = 1_000_000_000
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to play. `mutant` None is the unchanged broker. `bug` is the published bug that the run
-    is to show, or whose absence it is to show."""
+    """A run to play. `mutant` None is the unchanged broker. `bug` is the published bug whose
+    presence or absence the run is to show."""
 
     scenario: str
     seed: int
@@ -38,15 +38,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was played.
-
-    `violated` counts findings that are not permitted, by guarantee. `first_s` has the seconds from
-    the begin of the load to the first finding of each, and 0 for one while clients started;
-    guarantees whose findings have no time are absent. `run` is the folder, empty when it was
-    pruned. `refused`: the lab did not begin the run. `shows` are its violations by guarantee and
-    sub-kind, `signatures` their signatures (archive.py). `states` has the count of each rare state;
-    None if they were not counted.
-    """
+    """A run that was played. `violated` counts findings that are not permitted, by guarantee.
+    `first_s` has the seconds from the begin of the load to the first finding of each, and 0 for one
+    while clients started; guarantees whose findings have no time are absent. `run` is the folder,
+    empty after it was pruned. `refused`: the lab did not begin the run. `shows` are its violations
+    by guarantee and sub-kind, `signatures` their signatures (archive.py). `states` has the count of
+    each rare state; None if they were not counted."""
 
     job: Job
     verdict: str
@@ -88,7 +85,7 @@ def row_of(job: Job, result: Result, facts: RunFacts, *, seconds: float, at: str
 
 
 def _states(run: Path) -> dict[str, int] | None:
-    """The counts of rare states that the judgement left in the run's folder."""
+    """The counts of rare states that the judgement wrote into the run's folder."""
     counts = load_counts(run)
     return None if counts is None else counts.reached
 

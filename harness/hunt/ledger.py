@@ -1,4 +1,4 @@
-"""The ledger of a campaign: one JSON line a run. Written lines survive a kill."""
+"""The ledger of a campaign: one JSON line for each run. Written lines survive a kill."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """PASS when all are caught, FAIL when one is not, UNKNOWN when one has no result."""
+        """PASS if all are caught, FAIL if one is not, UNKNOWN if one has no result."""
         missed = [line for line in self.lines if not line.enough]
         if not missed and self.lines:
             return "PASS"
@@ -69,7 +69,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_jobs(mutants: Iterable[ExpectedCatch], seeds: Sequence[int]) -> list[Job]:
-    """Every mutant under every seed, each after its twin; a twin is played once a scenario."""
+    """Every mutant under every seed, each after its twin; a twin is played once for each
+    scenario."""
     jobs: dict[Job, None] = {}
     for mutant in mutants:
         for seed in seeds:

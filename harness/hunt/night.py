@@ -123,7 +123,7 @@ class Night:
                     self.end_runs()
 
     def _due_job(self, deadline: float, first: int) -> Job | None:
-        """The job to begin now; None while enough play, and when none would end in time."""
+        """The job to begin now; None while enough runs play, or if no run would end in time."""
         if len(self._playing) >= self.at_once:
             return None
         job = self.next_job()
@@ -147,11 +147,9 @@ class Night:
         prune_to(self.ledger.rows, room, frozenset(self.known))
 
     def next_job(self) -> Job | None:
-        """The next job: the twin of a mutant or bug with findings, without which it does not count
-        as caught.
-
-        Otherwise the candidate that is due most, under the first seed that was not played here.
-        """
+        """The next job. The twin of a mutant or bug with findings comes first, because the mutant
+        counts as caught only with it. Otherwise the candidate that is due most, under the first
+        seed that was not played here."""
         played = {run.job for run in self._begun_runs()}
         for row in filter(self._is_caught, self.ledger.rows):
             if (twin := self._twin_of(row.job)) not in played:
@@ -224,8 +222,8 @@ class Night:
         return list(counts.values())
 
     def _check(self, last: Sequence[Row]) -> None:
-        """Raise LabFailure for what keeps the night from going on, by the last runs since its begin
-        or continuation."""
+        """Raise LabFailure if the last runs since the night's begin or continuation show that it
+        cannot go on."""
         if len(last) == REFUSALS and all(row.refused for row in last):
             raise LabFailure(
                 f"{REFUSALS} runs were refused one after another: {last[-1].reasons[-1]}"
@@ -234,7 +232,7 @@ class Night:
             raise LabFailure(f"less than 1 GB is free for {self.folder}: make room, and go on")
 
     def unplayed_scenarios(self) -> list[str]:
-        """Why scenarios are not played on a target."""
+        """The reasons for which scenarios are not played on a target."""
         reasons = [
             unsupported_reason(scenario, target, self.runtime)
             for target in self.targets
@@ -243,11 +241,8 @@ class Night:
         return list(dict.fromkeys(filter(None, reasons)))
 
     def verdict(self) -> str:
-        """FAIL when any run of the unchanged broker failed.
-
-        UNKNOWN when a run could not be judged, none was played, or a mixed-in mutant was never
-        caught.
-        """
+        """FAIL if a run of the unchanged broker failed. UNKNOWN if a run could not be judged, none
+        was played, or a mixed-in mutant was never caught."""
         verdicts = {row.verdict for row in self.ledger.rows if row.job.is_plain}
         verdicts |= {"UNKNOWN"} if self.uncaught_mutants() or not verdicts else set()
         return next((verdict for verdict in ("FAIL", "UNKNOWN") if verdict in verdicts), "PASS")
@@ -259,7 +254,7 @@ class Night:
         return sorted({str(row.job.mutant) for row in mixed} - {str(mutant) for mutant in caught})
 
     def write(self) -> None:
-        """Write table.md, completely or not at all."""
+        """Write table.md atomically."""
         part = self.folder / "table.md.part"
         part.write_text(
             night_text(

@@ -44,10 +44,8 @@ def night_text(
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """One line a scenario and target, and one a target, each with its bound.
-
-    The bound counts judged runs only, and is printed where none failed.
-    """
+    """One line for each scenario and target, and one for each target, with its bound. The bound
+    counts only judged runs, and is printed if none failed."""
     targets = sorted({row.job.target for row in rows})
     names = sorted({row.job.scenario for row in rows})
     heads = ("target", "scenario", "seeds", "PASS", "FAIL", "UNKNOWN", "mean s", "must find",
@@ -88,7 +86,7 @@ def _count_line(rows: Sequence[Row]) -> str:
 
 
 def _states(counted: Sequence[Mapping[str, int]]) -> str:
-    """How many rare states the runs reached, and which none did."""
+    """The number of rare states that the runs reached, and the states that none reached."""
     reach = summarise_states(counted)
     missed = "".join(f"- {line}\n" for line in missed_lines(reach)) or "- none\n"
     return f"{reach_line(reach, counted)}. Never reached:\n\n{missed}"

@@ -20,9 +20,9 @@ from urteil.harness.scenario import Scenario
 from urteil.harness.targets.external import PREFIX, ExternalFile, fit_scenario, load_external
 
 WEIGHTS = {"everything": 8.0, "schedule": 4.0, "moments": 1.0}
-"""By what a new seed draws: another scenario, another schedule, or only other moments."""
+"""Weights by what a new seed draws: another scenario, another schedule, or only other moments."""
 MIXED_IN = 10.0
-"""A mutant that shall prove a night is played before the hours are over, however few they are."""
+"""A mutant that is to validate a night is played before the night ends, however short it is."""
 MUTANTS = "mutants"
 BUGS = "bugs"
 AT = "%Y-%m-%d %H:%M:%S"
@@ -30,7 +30,8 @@ AT = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A run that a night may play. Twice the weight is played about twice as often."""
+    """A run that a night may play. A candidate with twice the weight is played about twice as
+    often."""
 
     scenario: str
     target: str = "urteil"
@@ -110,11 +111,9 @@ def next_of(
     plays: Callable[[Candidate], int],
     now_s: float,
 ) -> Candidate | None:
-    """The candidate that is due most: weight times the seconds since it was last played.
-
-    Candidates never played (`last_played` is empty) come first, the heavier before the lighter.
-    Among equals comes the one played least often for its weight. `now_s` is wall clock.
-    """
+    """The candidate that is due most: weight times the seconds since it was last played. Candidates
+    never played (`last_played` is empty) come first, the heavier before the lighter. Ties go to the
+    candidate played least often for its weight. `now_s` is wall clock."""
 
     def order(candidate: Candidate) -> tuple[bool, float, float]:
         at = last_played(candidate)
@@ -130,10 +129,8 @@ def seconds_of(at: str) -> float:
 
 
 def unsupported_reason(scenario: Scenario, target: str, runtime: str = "process") -> str:
-    """Why a scenario cannot be played on a target, with this runtime or at an external cluster.
-
-    Empty when it can. Raises ValueError as `load_external` does.
-    """
+    """The reason for which a scenario cannot be played on a target, with this runtime or at an
+    external cluster; empty if it can. Raises ValueError as `load_external` does."""
     if scenario.runtime != "process":
         return f"{scenario.name} needs --runtime {scenario.runtime}"
     if target.startswith(PREFIX):
@@ -149,7 +146,7 @@ def unsupported_reason(scenario: Scenario, target: str, runtime: str = "process"
 
 
 PLANES = {"ZooKeeper": "kafka", "KRaft": "kafka:4.4.0"}
-"""Each metadata plane with a target that has it."""
+"""Metadata plane to a target that has it."""
 
 
 def planes_of(scenario: Scenario) -> list[str]:
@@ -162,7 +159,7 @@ def planes_of(scenario: Scenario) -> list[str]:
 
 
 def _unfit_reason(scenario: Scenario, target: str) -> str:
-    """Why a release of the target cannot play a scenario."""
+    """The reason for which a release of the target cannot play a scenario."""
     try:
         fit_to_releases(msgspec.structs.replace(scenario, target=target))
     except NotPlayable as reason:

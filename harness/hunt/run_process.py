@@ -33,11 +33,9 @@ def play_run(
     deadline_s: float = DEADLINE_S,
     where: Sequence[str] = (),
 ) -> Row:
-    """Play `job` into a folder under `out`. The row is UNKNOWN when the lab failed. `where` are the
-    options of the runtime.
-
-    The run ends with this process: in order on Ctrl-C, otherwise by its reaper.
-    """
+    """Play `job` into a folder under `out`. The row is UNKNOWN if the lab failed. `where` are the
+    options of the runtime. The run ends with this process: in order on Ctrl-C, otherwise by its
+    reaper."""
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "urteil", *job.arguments(), *where]

@@ -1,9 +1,9 @@
-"""Sensitivity: of bugs that a machine drew, how many are found by whom.
+"""Sensitivity: the share of randomly drawn bugs that the simulation and the scenarios find.
 
 A bug is first played in the simulation, unless no seed executes its line: until then the run is
-that of the unchanged broker, so nothing can be found. What survives is played in the scenarios that
-execute its line. A bug counts as found when a guarantee is violated whose twin, the same seed with
-the unchanged broker, passes.
+that of the unchanged broker, so nothing can be found. A bug that survives is played in the
+scenarios that execute its line. A bug counts as found if a guarantee is violated whose twin, the
+same seed with the unchanged broker, passes.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Bug(Protocol):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a bug.
+    """The result of a bug.
 
     `by` is the guarantee that found it, or how it crashed; `where` the run that did, `seconds` its
     processor time in the simulation, and in a scenario its duration. `ran`: its line ran in a run.
-    `tried` are the runs. `errors` are the lab's own, and no finding. `reason` says why the bug is
-    equivalent.
+    `tried` are the runs. `errors` are the lab's own, and no finding. `reason` is the reason for
+    which the bug is equivalent.
     """
 
     name: str

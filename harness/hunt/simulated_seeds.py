@@ -19,9 +19,9 @@ from urteil.harness.hunt.simulation import SimulatedRun, Simulation, simulate, s
 from urteil.harness.simulation_process import play_task, seed_arguments
 
 AT_ONCE = 4
-"""Seeds of one process."""
+"""The number of seeds of one process."""
 LIMIT_S = 900.0
-"""For one seed."""
+"""The deadline of one seed."""
 MOST_DEATHS = 2
 CRASH = "crash"
 
@@ -55,7 +55,7 @@ def _crashed_run(seed: int, played: Simulation) -> SimulatedRun:
 
 
 def local_player(workers: int, mixes: Sequence[str] = (), mutant: str | None = None) -> Player:
-    """Plays on this machine, so many processes at a time."""
+    """Plays on this machine, in a number of processes at a time."""
 
     def play(batches: Sequence[Batch]) -> Iterator[tuple[Batch, Simulation]]:
         with ThreadPoolExecutor(workers) as pool:
@@ -95,7 +95,7 @@ def spark_player(master: str, mixes: Sequence[str] = (), mutant: str | None = No
 
 
 def _archive(folder: Path) -> Path:
-    """The package as a file that Python imports from: what its wheel has."""
+    """The package as a file from which Python can import: the content of its wheel."""
     package = Path(urteil.__path__[0])
     archive = folder / "urteil-package.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as contents:

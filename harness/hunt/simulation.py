@@ -38,7 +38,7 @@ class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child printed, and how it ended: `output` are the last lines of its errors."""
+    """The output of the child, and its end: `output` are the last lines of its errors."""
 
     runs: list[SimulatedRun]
     exit_code: int | None
@@ -52,8 +52,9 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShrunkSeed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a seed's run that still violates the guarantee: its faults, the clients that
-    do nothing, partitions, seconds of faults; `tries` are runs, `seconds` their processor time."""
+    """The remainder of a seed's run that still violates the guarantee: its faults, the clients
+    without work, partitions, seconds of faults; `tries` are runs, `seconds` their processor
+    time."""
 
     guarantee: str
     tries: int
@@ -66,8 +67,8 @@ class ShrunkSeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoSimulation(Exception):
-    """The simulation has no Python, does not know a name, the bug is one of other source, or there
-    is nothing to shrink or to play again."""
+    """The simulation cannot be played: without Python, with an unknown name, with a bug of other
+    source, or without anything to shrink or to repeat."""
 
 
 def simulate(
@@ -125,7 +126,8 @@ def repeat_schedule(file: Path, *, limit_s: float) -> Simulation:
 
 
 def simulation_of(child: Child) -> Simulation:
-    """What the child printed. Raises NoSimulation; LabFailure if checks of `draws` failed."""
+    """Parse the output of the child. Raises NoSimulation; LabFailure if checks of `draws`
+    failed."""
     _require_checks(child)
     if child.exit_code == _CANNOT_PLAY:
         raise NoSimulation(child.errors.strip())

@@ -1,4 +1,4 @@
-"""Which rare states the last runs reached, how often, and in which scenarios."""
+"""The rare states that the last runs reached: counts, and scenarios."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urteil.harness.verify.rare_states import ROOMS, STATES
 
 LEDGER = "ledger.jsonl"
 SHOWN = 3
-"""Scenarios of a state that the table names."""
+"""The number of scenarios of a state that the table names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class CountedRun:
 @dataclass(slots=True)
 class StateReach:
     """One state over several runs. `counted`: runs that could have reached it; `runs`: runs that
-    did; `times`: how often all of them did."""
+    reached it; `times`: the sum of their counts."""
 
     counted: int = 0
     runs: int = 0
@@ -114,7 +114,7 @@ def _digits(at: str) -> str:
 
 
 def reach_table(reach: Mapping[str, StateReach]) -> str:
-    """A table of the states that were reached, by room."""
+    """A table of the states that were reached, by subject."""
     heads = ("room", "state", "runs", "times", "scenarios")
     rows = [
         [
@@ -138,7 +138,7 @@ def _first_scenarios(scenarios: Counter[str]) -> str:
 
 
 def missed_lines(reach: Mapping[str, StateReach]) -> list[str]:
-    """The states that were never reached, by room, and those that no run could reach."""
+    """The states that were never reached, by subject, and those that no run could reach."""
     lines = []
     for room, states in ROOMS.items():
         names = [state.name for state in states if not reach[state.name].runs]
@@ -149,7 +149,7 @@ def missed_lines(reach: Mapping[str, StateReach]) -> list[str]:
 
 
 def reach_line(reach: Mapping[str, StateReach], runs: Sequence[object]) -> str:
-    """How many states were reached."""
+    """The number of states that were reached."""
     count = sum(bool(state.runs) for state in reach.values())
     states = count_text(len(reach), "rare state")
     return f"{count} of {states} reached in {count_text(len(runs), 'run')}"

@@ -11,7 +11,8 @@ from pathlib import Path
 from urteil.harness.scenario import Scenario, save
 
 LONGEST = 200
-"""Characters of a name: a file's has 255 bytes at most, and some are for the time and a number."""
+"""Maximum length of a name: a file name has at most 255 bytes, some of them for the time and a
+number."""
 
 
 def new_run_dir(out: Path, scenario: Scenario) -> Path:

@@ -1,6 +1,6 @@
-"""How `urteil heal RUN` reaches the lab that plays the run: by two files in the run's folder.
+"""The request of `urteil heal RUN` to the lab that plays the run: two files in the run's folder.
 
-The lab holds a lock on `lab.lock` while it plays. The lock is free when the lab has died.
+The lab holds a lock on `lab.lock` while it plays. If the lock is free, the lab has died.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HealRequests:
         return (self._run_dir / REQUEST).exists()
 
     def answer(self, why_not: str) -> None:
-        """Write the answer, completely or not at all. An empty one says that all is healed."""
+        """Write the answer atomically. An empty one means that everything is healed."""
         (self._run_dir / REQUEST).unlink(missing_ok=True)
         part = self._run_dir / f"{ANSWER}.part"
         part.write_text(why_not)
@@ -55,10 +55,8 @@ def is_being_played(run_dir: Path) -> bool:
 
 
 def request_healing(run_dir: Path, *, deadline_s: float) -> str:
-    """Request healing. Returns why the lab could not heal, or an empty text.
-
-    Raises TimeoutError when the lab does not answer.
-    """
+    """Request healing. Returns the error of the lab, empty if it healed. Raises TimeoutError if the
+    lab does not answer."""
     (run_dir / ANSWER).unlink(missing_ok=True)
     (run_dir / REQUEST).touch()
     if not until(

@@ -22,7 +22,7 @@ def discard_line(_line: str) -> None:
 
 
 def judge_again(run_dir: Path, *, engine: str = "auto", master: str | None = None) -> Result:
-    """Judge a recorded run again. Collects its evidence first where that is missing."""
+    """Judge a recorded run again. Collects missing evidence first."""
     facts = load_facts(run_dir)
     result = judge_collected(run_dir, facts, engine=engine, master=master)
     discard_data(run_dir, result)
@@ -56,8 +56,8 @@ def judge_collected(
 
 
 def _count_rare_states(run_dir: Path, facts: RunFacts, result: Result, log: Log) -> None:
-    """Write `states.json`, and the time of the counting into `result` and its file. A failure is
-    logged only: the counts judge nothing."""
+    """Write `states.json`, and the duration of the counting into `result` and its file. A failure
+    is only logged: the counts judge nothing."""
     from urteil.harness.verify.rare_states.counting import save_counts
 
     try:

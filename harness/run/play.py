@@ -1,4 +1,4 @@
-"""Plays a run from nothing to evidence: cluster, load, faults, healing, final reads."""
+"""Plays a run: cluster, load, faults, healing, final reads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET_S = 3.0
 ROUNDS = 6
 """Of final reads, at most."""
 SLACK_S = 300.0
-"""For setup, the end of clients and brokers, and a slow machine."""
+"""Time for setup, for the end of clients and brokers, and for a slow machine."""
 
 
 @dataclass(slots=True)
@@ -73,10 +73,8 @@ class Play:
             self._note_problem(f"{type(failure).__name__}: {failure}")
 
     def _limit_s(self) -> float | None:
-        """A run has a deadline at every step; a run that lasts longer than all of them hangs.
-
-        The steps of a bulk load have no limit as long as answers arrive.
-        """
+        """The time after which the run hangs, since each of its steps has a deadline. The steps of
+        a bulk load have no limit while answers arrive."""
         scenario = self.scenario
         if scenario.workload.kind == "bulk":
             return None
@@ -125,7 +123,8 @@ class Play:
         self.log(f"{len(cluster.bootstrap)} brokers ready after {ready_s:.1f} s")
 
     def _fit_to_brokers(self) -> None:
-        """Continue with the scenario as the brokers can play it. Raises NotPlayable otherwise."""
+        """Replace the scenario by the one that the brokers can play. Raises NotPlayable if there is
+        none."""
         fitted = fit_to_brokers(self.scenario, self.facts.lacks)
         if fitted != self.scenario:
             self.log("producers have neither idempotence nor headers, as the brokers")
@@ -181,7 +180,7 @@ class Play:
             steps.end_clients(workload)
 
     def _record_lives(self, opened: Sequence[AnyCluster]) -> None:
-        """Check once more that every node lives, and record those that ended by themselves."""
+        """Check again that every node lives, and record those that exited by themselves."""
         every = [cluster.controls() for cluster in opened]
         lives: list[NodeStatus] = []
         try:
@@ -260,7 +259,7 @@ class Play:
         self.log(f"{progress.acked} of {progress.invoked} records acknowledged")
 
     def _save_schedule(self, injections: Sequence[Injection] = (), began_ns: int = 0) -> None:
-        """Write the planned schedule, and after the load what was played of it."""
+        """Write the planned schedule, and after the load its played part."""
         schedule = schedule_of(self.scenario, injections=injections, began_ns=began_ns)
         save_schedule(self.run_dir / "schedule.json", schedule)
 
@@ -274,17 +273,15 @@ class Play:
         workload.set_topics(self.facts.topics)
 
     def _await_first_acks(self, workload: Workload) -> None:
-        """Wait for the acknowledgements that a verdict requires before the first fault.
-
-        The load begins with them, on a slow machine as on a fast one. Without them it begins
-        anyway: the verdict reports too little traffic.
-        """
+        """Wait for the acknowledgements that a verdict requires before the first fault. So the load
+        begins with them on any machine. It begins without them after the deadline: the verdict then
+        reports too little traffic."""
         load = self.scenario.workload
         if load.rate_records_per_s and load.producers:
             workload.await_acked(self.scenario.minimum_acks, deadline_s=ACKS_DEADLINE_S)
 
     def _await_last_acks(self, workload: Workload, since_ns: int) -> None:
-        """The same after the faults, for producers without an end of their own."""
+        """Wait for the same number after the faults, if producers have no end of their own."""
         load = self.scenario.workload
         if load.rate_records_per_s and load.producers and load.kind != "bulk":
             enough = self.scenario.minimum_acks

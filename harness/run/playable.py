@@ -44,8 +44,8 @@ class NotPlayable(ValueError):
 
 
 def missing_in_runtime(scenario: Scenario, target: str, runtime: str) -> str:
-    """Why a runtime has not what the scenario needs on a target; empty if it has. Faults give
-    reasons of their own."""
+    """The reason for which a runtime cannot play the scenario on a target; empty if it can. Faults
+    give reasons of their own."""
     kind = target_kind(target)
     features = (
         (
@@ -64,9 +64,9 @@ def missing_in_runtime(scenario: Scenario, target: str, runtime: str) -> str:
 
 
 def fit_to_releases(scenario: Scenario) -> Scenario:
-    """The scenario without the dispensable settings of topics that a release of the target does not
-    know, and with the settings of brokers that its groups need. Raises NotPlayable for any other
-    setting that the release does not know. External brokers have their own settings."""
+    """The scenario without dispensable settings of topics that a release of the target lacks, and
+    with the settings of brokers that its groups need. Raises NotPlayable for any other setting that
+    the release lacks. External brokers have their own settings."""
     if scenario.target.startswith(PREFIX):
         return scenario
     scenario = _with_sessions(scenario)
@@ -207,6 +207,6 @@ def fit_to_brokers(scenario: Scenario, lacks: Collection[str]) -> Scenario:
 
 
 def _lack(guarantee: str, lacks: Collection[str]) -> str:
-    """Why a guarantee cannot be judged. Empty when it can."""
+    """The reason for which a guarantee cannot be judged; empty if it can."""
     declared = GUARANTEES.get(guarantee)
     return describe_missing(declared.requires, lacks) if declared else ""

@@ -34,7 +34,7 @@ TOPIC_DEFAULTS = {
     "min.insync.replicas": "2",
     "unclean.leader.election.enable": "false",
 }
-"""What topics have on the lab's own brokers, and checks take for granted (verify/parts.py)."""
+"""Settings of topics on the lab's own brokers, which checks assume (verify/parts.py)."""
 
 
 def run_scenario(
@@ -88,7 +88,7 @@ def run_scenario(
         shutil.rmtree(run_dir, ignore_errors=True)
         raise
     finally:
-        # A thread within an import of C++ code aborts a process that ends meanwhile.
+        # A thread that imports C++ code aborts a process that ends meanwhile.
         for preloading in preloads:
             preloading.stop()
         for spark in warming:
@@ -96,11 +96,9 @@ def run_scenario(
 
 
 def _isolate_names(scenario: Scenario, run: str) -> Scenario:
-    """In a standing cluster, the scenario with topics and groups of the run's own.
-
-    Topics carry the settings that checks depend on, since the brokers' defaults are unknown. Raises
-    ValueError as `load_external` and `fit_scenario` do.
-    """
+    """The scenario for a standing cluster, with topics and groups of the run's own. Topics carry
+    the settings that checks depend on, since the brokers' defaults are unknown. Raises ValueError
+    as `load_external` and `fit_scenario` do."""
     if not scenario.target.startswith(PREFIX):
         return scenario
     scenario = fit_scenario(scenario, load_external(Path(scenario.target.removeprefix(PREFIX))))
@@ -120,7 +118,7 @@ def _play(
     on_load: Callable[[], None],
     log: Log,
 ) -> None:
-    """Play the run. run.json is there from the start, and reports the run as unfinished until its
+    """Play the run. run.json exists from the start, and marks the run as unfinished until its
     end."""
     save(run_dir / "run.json", facts)
     try:

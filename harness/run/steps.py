@@ -1,7 +1,7 @@
 """The steps of a run that `urteil run` and the pytest fixtures share.
 
-`play.py` takes them in order, with a schedule of faults; a test takes them by hand through
-`urteil/lab.py`. `facts`, the content of run.json, is complete and true after each step.
+`play.py` runs them in order, with a schedule of faults; a test calls them through `urteil/lab.py`.
+`facts`, the content of run.json, is complete and true after each step.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Steps:
         self.facts.problems += workload.final_reads(deadline_s, rounds, cluster=place).problems
 
     def end_clients(self, workload: Workload) -> None:
-        """End all clients that still run. What went wrong with clients is a problem of the run."""
+        """End all running clients. Failures of clients are problems of the run."""
         workload.stop()
         self.facts.problems += workload.problems()
 

@@ -18,7 +18,7 @@ RETRY_S = 0.2
 
 
 def fit_topic(topic: TopicSpec, brokers: int) -> TopicSpec:
-    """`topic` with at most as many replicas, and minimum in-sync replicas, as there are brokers."""
+    """`topic` with at most as many replicas, and minimum in-sync replicas, as brokers."""
     config = dict(topic.config)
     if "min.insync.replicas" in config:
         config["min.insync.replicas"] = str(min(int(config["min.insync.replicas"]), brokers))
@@ -33,7 +33,7 @@ def fit_topic(topic: TopicSpec, brokers: int) -> TopicSpec:
 
 
 def fit_topics(scenario: Scenario) -> list[TopicSpec]:
-    """The topics of a scenario, as its clusters can have them."""
+    """The topics of a scenario, fitted to its clusters."""
     names = [topic.name for topic in scenario.workload.topics]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{scenario.name} has two topics named {min(twice)}: names "
@@ -51,10 +51,9 @@ def create_topics(
 ) -> None:
     """Create topics. Returns when every partition has a leader in the metadata.
 
-    `topic_config` gives settings the names that the brokers take.
-
-    A broker that has just registered may refuse connections or be unknown to other brokers:
-    transient errors are retried until DEADLINE_S, then raised.
+    `topic_config` translates settings to the names in the brokers' release. A broker that has just
+    registered may refuse connections or be unknown to other brokers: transient errors are retried
+    until DEADLINE_S, then raised.
     """
     with contextlib.suppress(TopicAlreadyExistsError):
         retry(

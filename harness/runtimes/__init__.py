@@ -23,14 +23,11 @@ def open_runtime(
     hosts: str = "",
     client_hosts: Sequence[str] = (),
 ) -> Runtime:
-    """A runtime with room for a cluster. Everything in it ends with its `close`.
-
-    `images` are the brokers' images, where nodes run from images, and `later` those that may
-    replace them. `hosts` is the inventory of the runtime ssh, `client_hosts` are those of its
-    hosts that run the lab's clients. Raises ValueError for an unknown
-    name and a bad inventory, LabFailure for a host that cannot be used, and MissingDependency when
-    a requirement is missing.
-    """
+    """A runtime with room for a cluster. Everything in it ends with its `close`. `images` are the
+    brokers' images, if nodes run from images, and `later` the images that may replace them. `hosts`
+    is the inventory of the runtime ssh, `client_hosts` are those of its hosts that run the lab's
+    clients. Raises ValueError for an unknown name and a bad inventory, LabFailure for a host that
+    cannot be used, and MissingDependency if a requirement is missing."""
     if name == "process":
         from urteil.harness.runtimes.process import ProcessRuntime
 

@@ -1,8 +1,7 @@
-"""Disks of brokers in containers.
+"""Disks of brokers in containers. The home of a broker is a volume.
 
-The home of a broker is a volume. Where the engine runs on this machine and the lab is root, the
-volume is a folder of this machine. Elsewhere the engine packs and unpacks the home of a stopped
-broker as an archive.
+If the engine runs on this machine and the lab is root, the volume is a folder of this machine.
+Otherwise the engine packs and unpacks the home of a stopped broker as an archive.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class ContainerHomes(Protocol):
     def home(self, directory: Path) -> Path: ...
 
     def volume(self, node: str) -> Path | None:
-        """A broker's home as a folder of this machine. None where the lab cannot reach it."""
+        """A broker's home as a folder of this machine; None if the lab cannot reach it."""
         ...
 
     def unpack_home(self, node: str) -> AbstractContextManager[Path]:

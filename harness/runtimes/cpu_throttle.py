@@ -11,10 +11,8 @@ PERIOD_S = 0.1
 
 
 class CpuThrottle:
-    """Lets a process run for `share` of every PERIOD_S, until `end` restores it.
-
-    `signal_it` signals its process group; `is_stopped` says whether the system shows it as stopped.
-    """
+    """Limits a process to `share` of every PERIOD_S, until `end` restores it. `signal_it` signals
+    its process group; `is_stopped` returns whether the system shows it as stopped."""
 
     def __init__(
         self, share: float, signal_it: Callable[[int], None], is_stopped: Callable[[], bool]

@@ -1,4 +1,4 @@
-"""Brokers' disks, as far as a runtime can reach them. Implements `chaos.controls.DiskControls`."""
+"""Brokers' disks, if a runtime can reach them. Implements `chaos.controls.DiskControls`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ for folder; do
 done
 rmdir "$aside"
 """
-"""Mounts the folders in its arguments read-only. Each mount is made aside: a mount through which a
-broker has opened a file for writing cannot become read-only."""
+"""Mounts the folders in its arguments read-only. Each mount is prepared elsewhere: a mount through
+which a broker has opened a file for writing cannot become read-only."""
 
 
 def flush_record(log_dirs: Sequence[Path]) -> Path:
-    """The record of what a broker has flushed, beside its log directories. The cluster makes it
-    before the broker starts, if there is to be one."""
+    """The record of the data that a broker has flushed, beside its log directories. If it is
+    requested, the cluster creates it before the broker starts."""
     return log_dirs[0].parent / "flushes"
 
 
 @cache
 def can_mount() -> bool:
-    """Whether our processes may have mounts of their own (root, and the kernel agrees)."""
+    """Whether processes of the lab may have mounts of their own (root, and a kernel that permits
+    it)."""
     if os.geteuid() or shutil.which("unshare") is None or shutil.which("nsenter") is None:
         return False
     tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, timeout=COMMAND_S)
@@ -52,7 +53,7 @@ def has_own_mounts(pid: int) -> bool:
 
 
 def path_in_home(home: Path, node: str, log_dir: Path) -> Path:
-    """`nodes/b1/data/disk1` of the run is `data/disk1` of the home of b1."""
+    """The path of `nodes/b1/data/disk1` of the run in the home of b1: `data/disk1`."""
     names = log_dir.parts
     return home.joinpath(*names[len(names) - names[::-1].index(node) :])
 
@@ -80,7 +81,7 @@ class ProcessDisks:
         return FlushedFiles(record)
 
     def broker_log_dirs(self, node: str) -> Sequence[Path]:
-        """The log directories by the broker's own names."""
+        """The log directories, by the broker's own names."""
         return self._log_dirs(node)
 
     def limit_file_size(self, node: str, size_bytes: int | None) -> int | None:
@@ -90,11 +91,9 @@ class ProcessDisks:
         return None if limit == resource.RLIM_INFINITY else limit
 
     def make_read_only(self, node: str) -> Sequence[str]:
-        """Mount each log directory read-only over itself, in the process's own mount namespace.
-
-        One process mounts all of them and reports to a file that is open before: the broker may end
-        after the first mount, and its namespace with it.
-        """
+        """Mount each log directory read-only over itself, in the process's own mount namespace. One
+        process mounts all of them and reports to a file that it opened before: the broker may end
+        after the first mount, and its namespace with it."""
         if not can_mount():
             raise LabFailure("read-only disks need root with the right to mount on this machine")
         pid, folders = self._pid(node), self.broker_log_dirs(node)

@@ -143,11 +143,9 @@ class DockerRuntime:
         return ContainerDisks(log_dirs, self)
 
     def volume(self, node: str) -> Path | None:
-        """A broker's home as a folder of this machine, whether it runs or not.
-
-        None without permission to enter it, or with a remote engine: its name is random, so it
-        exists nowhere else.
-        """
+        """A broker's home as a folder of this machine, whether it runs or not. None without
+        permission to enter it, or with a remote engine: its name is random, so it exists nowhere
+        else."""
         state = self._node_state(node)
         with _lab_failures(node):
             state.container.reload()
@@ -284,7 +282,7 @@ class DockerRuntime:
         return self.limits(node)
 
     def local_pid(self, node: str) -> int:
-        """The engine reports a process id. It belongs to this machine if the command line is the
+        """The process id that the engine reports. It is on this machine if the command line is the
         same."""
         state = self._node_state(node)
         with _lab_failures(node):
@@ -335,18 +333,16 @@ class DockerRuntime:
             nodes = list(self._nodes.items())
             self._nodes.clear()
             failures: list[str] = []
-            run_on_all(lambda entry: self._give_back(*entry, failures), nodes, at_once=AT_ONCE)
+            run_on_all(lambda entry: self._retrieve(*entry, failures), nodes, at_once=AT_ONCE)
             with contextlib.suppress(*ENGINE_FAILURES):  # the reaper tries again
                 self._pods.close()
             self._engine.client.close()
         if failures:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
-    def _give_back(self, node: str, state: _Node, failures: list[str]) -> None:
-        """End one node for good, with its files and its log in the run's folder.
-
-        Incomplete data is removed: it would be judged.
-        """
+    def _retrieve(self, node: str, state: _Node, failures: list[str]) -> None:
+        """End one node finally, and copy its files and its log into the run's folder. Incomplete
+        data is removed: it would be judged."""
         try:
             with contextlib.suppress(docker.errors.APIError):
                 state.container.kill()
@@ -438,7 +434,7 @@ def _read_output(state: _Node) -> bytes:
 
 
 def _exit_code(code: int) -> int:
-    """In the form of subprocess: the negative signal that ended the process."""
+    """The exit code in the form of subprocess: the negative signal that ended the process."""
     return 128 - code if code > 128 else code
 
 

@@ -37,11 +37,9 @@ time.sleep = sleep
 
 @dataclass(frozen=True, slots=True)
 class FalseClocks:
-    """A runtime's means. Paths are absolute, or as a node sees them from its folder. `packages` are
-    the folders from which its Python imports.
-
-    `replace` replaces a file directly in the folder of a node, which may run.
-    """
+    """The means of a runtime. Paths are absolute, or relative to the node's folder. `packages` are
+    the folders from which its Python imports. `replace` replaces a file directly in the folder of a
+    node, which may run."""
 
     library: Callable[[], str]
     packages: tuple[str, ...]
@@ -77,10 +75,11 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def remove_dead_clocks(env: Mapping[str, str]) -> None:
-    """Before a process starts with this environment: if it has a false clock, remove libfaketime's
-    shared memory of processes that were killed, since it may get the number of one."""
+    """Call it before a process starts with this environment. If the process has a false clock,
+    remove the shared memory of libfaketime of killed processes, since the process may get the id of
+    one."""
     for file in SHARED.glob("*faketime_s[eh]m_*") if FILE_VARIABLE in env else ():
         pid = file.name.rpartition("_")[2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
-            with contextlib.suppress(OSError):  # of another user, or just removed
+            with contextlib.suppress(OSError):  # it is another user's, or was just removed
                 file.unlink()

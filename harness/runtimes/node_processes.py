@@ -50,11 +50,11 @@ class NodeProcesses:
         self._lock = threading.RLock()
 
     def _prefix(self, node: str) -> Sequence[str]:
-        """Words before the command line of a node."""
+        """The prefix of the command line of a node."""
         return ()
 
     def start(self, node: str, spec: NodeSpec) -> NodeStatus:
-        """Start a node that does not run, with this process's environment and its own on top."""
+        """Start a dead node, with this process's environment and its own variables in addition."""
         if node in self._nodes and not self.is_alive(node):
             self.restore_cpu(node)  # ends a throttle of the previous process
         with self._lock:

@@ -28,8 +28,7 @@ OWN_MOUNTS = ("unshare", "--mount", "--")
 
 
 class MachinePrograms:
-    """The programs of this machine. Missing ones are installed; MissingDependency where
-    that fails."""
+    """The programs of this machine. Missing ones are installed; MissingDependency if that fails."""
 
     def python(self) -> str:
         return sys.executable

@@ -38,9 +38,7 @@ def read_limits(pid: int, limit: Limit) -> tuple[int, int]:
 
 def change_limit(node: str, pid: int, limit: Limit, soft: int | None) -> int:
     """Set the soft limit of a running process, None for the hard one. Returns the new soft limit.
-
-    Raises LabFailure where that fails.
-    """
+    Raises LabFailure if that fails."""
     try:
         _, hard = read_limits(pid, limit)
         _set(pid, limit, hard if soft is None else soft, hard)
@@ -51,7 +49,7 @@ def change_limit(node: str, pid: int, limit: Limit, soft: int | None) -> int:
 
 
 def _set(pid: int, limit: Limit, soft: int, hard: int) -> None:
-    """Set the limits as this user, or as the user of the process: root alone may lack the
+    """Set the limits as this user, or as the user of the process: even root may lack the
     capability."""
     try:
         resource.prlimit(pid, limit.number, (soft, hard))

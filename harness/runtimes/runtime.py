@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the agents of hosts start sooner without it
 
 
 class Programs(Protocol):
-    """Programs and files to start a node with, by the node's own paths."""
+    """The programs and files of nodes, by the paths in a node."""
 
     def python(self) -> str: ...
 
@@ -39,8 +39,9 @@ class Programs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What a node runs: a command line in the folder `cwd` of the run, with `env` beside the
-    runtime's own environment. With images, it runs from `image`; None is the node's first one."""
+    """The command of a node: a command line in the folder `cwd` of the run, with `env` in addition
+    to the runtime's environment. With images, it runs from `image`; None is the node's first
+    one."""
 
     argv: Sequence[str]
     cwd: Path
@@ -56,17 +57,17 @@ class Nodes(Protocol):
 
     @property
     def containers(self) -> ContainerControls | None:
-        """The controls of containers. None where nodes are not containers."""
+        """The controls of containers; None if nodes are not containers."""
         ...
 
     @property
     def packets(self) -> PacketControls | None:
-        """The packets between the nodes' hosts. None where nodes are not on hosts."""
+        """The packets between the nodes' hosts; None if nodes are not on hosts."""
         ...
 
     def disks(self, log_dirs: Callable[[str], Sequence[Path]]) -> DiskControls | None:
-        """The disks behind the brokers' log directories in the run's folder. None where they cannot
-        be reached."""
+        """The disks of the brokers' log directories in the run's folder; None if the lab cannot
+        reach them."""
         ...
 
     def status(self, node: str) -> NodeStatus:
@@ -102,7 +103,7 @@ class Nodes(Protocol):
     def cpu_throttling(self, node: str) -> Limits: ...
 
     def local_pid(self, node: str) -> int:
-        """The node's process id on this machine. Raises LabFailure when it has none."""
+        """The node's process id on this machine. Raises LabFailure if there is none."""
         ...
 
     def unexpected_ends(self) -> Sequence[NodeStatus]:
@@ -111,7 +112,7 @@ class Nodes(Protocol):
 
 
 class Runtime(Nodes, Protocol):
-    """Starts nodes, too. `plan` has their addresses."""
+    """The interface of a runtime, which starts nodes, too. `plan` has their addresses."""
 
     @property
     def plan(self) -> Plan: ...
@@ -123,7 +124,7 @@ class Runtime(Nodes, Protocol):
 
     @property
     def false_clocks(self) -> FalseClocks | None:
-        """Wall clocks that the lab can set. None where nodes cannot have them."""
+        """Wall clocks that the lab can set; None if nodes cannot have them."""
         ...
 
     @property
@@ -135,16 +136,16 @@ class Runtime(Nodes, Protocol):
         ...
 
     def home(self, directory: Path) -> Path:
-        """The folder `directory` of the run as a node started in it sees it."""
+        """The path of the folder `directory` of the run in a node that is started there."""
         ...
 
     def readable_folder(self, node: str, folder: Path) -> Path:
-        """Where the lab reads `folder` of the run while the node uses it. LabFailure if it
-        cannot."""
+        """The folder in which the lab reads `folder` of the run while the node uses it. LabFailure
+        if it cannot."""
         ...
 
     def start(self, node: str, spec: NodeSpec) -> NodeStatus:
-        """Start a stopped node with its files. It keeps its data, with another image too."""
+        """Start a stopped node with its files. It keeps its data, even with another image."""
         ...
 
     def log(self, node: str) -> str:
@@ -152,5 +153,5 @@ class Runtime(Nodes, Protocol):
         ...
 
     def close(self) -> None:
-        """End every running node. Files and logs of all nodes are in the run's folder then."""
+        """End every running node. Then files and logs of all nodes are in the run's folder."""
         ...

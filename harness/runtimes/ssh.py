@@ -80,7 +80,8 @@ CLIENTS_TOXIPROXY, FORWARDS = f"{BESIDE}{CLIENT}", f"{BESIDE}forwards"
 
 @dataclass(slots=True)
 class _Machine:
-    """A host with a running agent. `offsets` is how much of each node's output came here."""
+    """A host with a running agent. `offsets` is the number of fetched bytes of each node's
+    output."""
 
     connection: HostConnection
     facts: HostFacts
@@ -189,7 +190,7 @@ class SshRuntime:
         )
 
     def _start_agent(self, machine: _Machine) -> None:
-        """Start the agent, and let the paths of the run's programs lead to what the host has."""
+        """Start the agent, and link the run's programs to those of the host."""
         connection, found = machine.connection, machine.facts.found
         connection.start_agent([lab_part(), packages_part()])
         machine.run_folder = machine.call("run_folder")
@@ -261,7 +262,7 @@ class SshRuntime:
         return Path(self._machine(node).run_folder) / "nodes" / node
 
     def readable_folder(self, node: str, folder: Path) -> Path:
-        """The folder itself, whose content follows that on the node's host until `close`."""
+        """The folder itself; its content follows that on the node's host until `close`."""
         on_host = path_in_home(Path("nodes") / node, node, folder)
         with self._lock:
             if folder not in self._followed:
@@ -374,7 +375,7 @@ class SshRuntime:
             self._followed.clear()
             folders, self._folders = dict(self._folders), {}
             failures: list[str] = []
-            run_on_all(lambda machine: self._give_back(machine, folders, failures), self._in_use())
+            run_on_all(lambda machine: self._retrieve(machine, folders, failures), self._in_use())
             failures += self._remote_clients.failures() if self._remote_clients else []
             run_on_all(lambda connection: connection.close(), self._connections)
             self._beside_lab.close()
@@ -385,10 +386,10 @@ class SshRuntime:
         if failures:
             raise LabFailure(f"evidence of {', '.join(sorted(failures))}")
 
-    def _give_back(
+    def _retrieve(
         self, machine: _Machine, folders: Mapping[str, Path], failures: list[str]
     ) -> None:
-        """Bring the files of the nodes of one host back. Incomplete data is removed: it would be
+        """Fetch the files of the nodes of one host. Incomplete data is removed: it would be
         judged."""
         host = machine.connection.host
         for node, folder in folders.items():
@@ -404,8 +405,8 @@ class SshRuntime:
                 failures.append(f"{node} did not come back: {failure}")
 
     def _stream(self, machine: _Machine) -> None:
-        """Bring output here while the run goes on, and measure the host's clocks and load. It also
-        shows the agent that the lab lives."""
+        """Fetch output during the run, and measure the host's clocks and load. The requests also
+        show the agent that the lab lives."""
         has_clients = machine.connection.host in self._client_hosts
         pause_s = CLIENT_OUTPUT_S if has_clients else OUTPUT_S
         for number in itertools.count(1):

@@ -1,6 +1,6 @@
 """The catalogue of scenarios. docs/reference/scenarios.md describes each of them.
 
-Every `Scenario` that a module of this folder names is in it; nothing else lists them.
+It contains every `Scenario` that a module of this folder defines.
 """
 
 from collections.abc import Iterator

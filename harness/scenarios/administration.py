@@ -84,8 +84,8 @@ MOVE_DIRECTORIES = Scenario(
     duration_s=15.0,
     recovery_deadline_s=60.0,
 )  # fmt: skip
-"""With one replica nobody else has what a move loses; a copy is made segment by segment. Who sends
-again what was written before the move must be known after it."""
+"""With one replica, no other broker has the data that a move loses; a copy is made segment by
+segment. A client that resends records from before the move must be recognised after it."""
 
 CANCELLED = Scenario(
     name="reassign-cancelled",
@@ -102,7 +102,8 @@ CANCELLED = Scenario(
     duration_s=31.0,
     recovery_deadline_s=15.0,
 )
-"""Replicas that fetch slowly are under way for long enough; the rest of the run is calm."""
+"""Replicas that fetch slowly, so that moves last long enough; the rest of the run is
+undisturbed."""
 
 RAISE_REPLICATION = Scenario(
     name="raise-replication",

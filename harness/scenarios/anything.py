@@ -32,13 +32,13 @@ def dimension(of: Place, name: str, values: Weighted, **only_with: tuple[Value, 
 
 
 def up_to(most: int, *, least: int = 1) -> Weighted:
-    """`least` to `most`, small numbers more often: of 40, three in five are 1 or 2, one in eight is
-    above 10."""
+    """`least` to `most`, small numbers more often: of values up to 40, three in five are 1 or 2,
+    one in eight is above 10."""
     return {n: n**-1.5 for n in range(least, most + 1)}
 
 
 def mostly(default: Value, *others: Value) -> Weighted:
-    """The default three times as often as all others together."""
+    """The default has three times the weight of all other values together."""
     return {default: 3.0 * len(others), **dict.fromkeys(others, 1.0)}
 
 
@@ -208,7 +208,7 @@ ADMINISTRATION = (
     WeightedFault(fault="elect_preferred", targets=("topic",), weight=2, alone=True),
     WeightedFault(fault="move_directories", targets=("topic",), weight=2, alone=True),
 )
-"""Acts that wait for every broker run alone: another fault would keep them from their end."""
+"""Acts that wait for every broker run alone: another fault would prevent their end."""
 
 FAULTS = (
     *(*PROCESSES, *NETWORK, *DISKS, *SESSIONS, *FRAMES),

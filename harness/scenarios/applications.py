@@ -1,4 +1,4 @@
-"""Applications of others over the cluster, with their own crashes and those of brokers."""
+"""Third-party applications over the cluster, with their own crashes and those of brokers."""
 
 from __future__ import annotations
 

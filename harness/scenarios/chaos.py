@@ -202,8 +202,8 @@ FRAME_ACTS: dict[str, dict[str, Option | tuple[Option, ...]]] = {
     "delay_answer": {"delay_ms": (300, LATE_MS)},
     "close_at": {"moment": ("after request", "before answer")},
 }
-"""Acts on single frames, with the options that are drawn. LATE_MS is longer than clients and
-brokers of `chaos-protocol` wait."""
+"""Acts on single frames, with the options that are drawn. LATE_MS exceeds the timeouts of clients
+and brokers of `chaos-protocol`."""
 FRAMES = (
     *(
         WeightedFault(
@@ -224,8 +224,8 @@ FRAMES = (
         options={"api": "Produce", "error": ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT")},
     ),
 )
-"""Rules on requests and answers of all APIs that the clients of `chaos-protocol` or what its faults
-cause send. Rare ones are awaited for longer."""
+"""Rules on requests and answers of all APIs that the clients of `chaos-protocol`, or consequences
+of its faults, use. Rules wait longer for rare ones."""
 
 CHAOS_PROTOCOL = Scenario(
     name="chaos-protocol",

@@ -1,4 +1,4 @@
-"""Wall clocks that jump or run wrong. Brokers should count by monotonic clocks."""
+"""Wall clocks that jump or run at a wrong rate. Brokers should use monotonic clocks."""
 
 from __future__ import annotations
 

@@ -13,23 +13,21 @@ SENT_AGAIN = {"repeated_rounds": "400", "repeated_every_ms": "50"}
 IMPATIENT = WorkloadSpec(
     topics=(DURABLE,), idempotent=False, delivery_timeout_ms=2_000, request_timeout_ms=1_000
 )
-"""Times out within a fault, so that rejections are outcomes and not only delays."""
+"""Requests time out within a fault, so that rejections are outcomes and not only delays."""
 DELIVERY = ("lost_write", "phantom", "inconsistent_offset")
 REPLICATION = (*DELIVERY, "replica_divergence")
 
 
 def cluster(**config: str) -> ClusterSpec:
-    """Three brokers and one ZooKeeper; underscores in names become dots.
-
-    The lab's own defaults (session and replica lag of 3 s) hold for what is not named here.
-    """
+    """Three brokers and one ZooKeeper; underscores in names become dots. Unnamed settings have the
+    lab's defaults (session and replica lag of 3 s)."""
     return ClusterSpec(config={k.replace("_", "."): v for k, v in config.items()})
 
 
 def fault(
     name: str, target: str, at_s: float, duration_s: float, **options: str | float | bool
 ) -> FaultSpec:
-    """One fault, in a line."""
+    """A `FaultSpec` in one line."""
     return FaultSpec(
         fault=name, target=target, at_s=at_s, duration_s=duration_s, options=dict(options)
     )

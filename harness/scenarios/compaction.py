@@ -37,7 +37,7 @@ BRIEF = TopicSpec(
 LOAD = WorkloadSpec(
     kind="compacted", topics=(DURABLE, EAGER, PATIENT), keys=400, rate_records_per_s=300
 )
-"""So many keys that the last values of most lie before the active segment."""
+"""Many keys, so that the last values of most are before the active segment."""
 
 PACKED = msgspec.structs.replace(LOAD, options={"compression_type": "gzip", "linger_ms": "100"})
 """Compressed batches of many records: some are removed, and the others are recompressed."""

@@ -116,7 +116,7 @@ RESTART_STORM = Scenario(
     guarantees=(*REPLICATION, "duplicate"),
     recovery_deadline_s=60.0,
 )
-"""Logs are flushed, so that recovery begins in the middle, with what a snapshot knows."""
+"""Logs are flushed, so that recovery begins in the middle of a log, from a producer snapshot."""
 
 CRASH_LOOP = Scenario(
     name="crash-loop",

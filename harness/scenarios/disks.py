@@ -13,7 +13,7 @@ FLUSHED = WorkloadSpec(
     topics=(TopicSpec(config={"min.insync.replicas": "2", "flush.ms": "1500"}),),
     delivery_timeout_ms=60_000,
 )
-"""A log is flushed so often that a power cut finds both what was flushed and what was not."""
+"""Logs are flushed often, so that a power cut finds both flushed and unflushed data."""
 
 SEGMENTS = WorkloadSpec(
     topics=(
@@ -144,7 +144,7 @@ DISK_EMPTIED_LAST = Scenario(
     must_find=("lost_write",),
     duration_s=27.0,
 )
-"""KAFKA-14139, which ZooKeeper's mode has no answer to."""
+"""KAFKA-14139, which is not fixed with ZooKeeper."""
 
 SMALL_SEGMENTS = WorkloadSpec(
     topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.bytes": "16384"}),)

@@ -13,13 +13,14 @@ LOAD = WorkloadSpec(topics=(DURABLE,))
 MANY_LOAD = WorkloadSpec(topics=(DURABLE,), producers=5)
 LAX_LOAD = WorkloadSpec(topics=(LAX,))
 STEADY_LOAD = WorkloadSpec(topics=(DURABLE,), rate_records_per_s=60)
-"""Records far enough apart that a cut reaches both followers between two of them."""
+"""Records with pauses, so that a cut reaches both followers between two of them."""
 
 LONE_LEADER = (
     fault("partition", "followers->leader", 4, 9),
     fault("crash", "leader", 12, 9),
 )
-"""The followers leave the ISR; then the leader, its last member, dies and they are reachable."""
+"""The followers leave the ISR; then the leader, its last member, dies while the followers are
+reachable again."""
 
 UNCLEAN_ON = Scenario(
     name="unclean-on",
@@ -46,7 +47,7 @@ UNCLEAN_OFF = Scenario(
     duration_s=27.0,
 )
 
-UNCLEAN_ASKED = Scenario(
+UNCLEAN_REQUESTED = Scenario(
     name="unclean-asked",
     about="unclean election forbidden, until an administrator requests one: the tail is lost, as "
     "permitted",
@@ -75,7 +76,7 @@ UNCLEAN_ALLOWED = Scenario(
     must_find=("lost_write",),
     duration_s=42.0,
 )
-"""The last in-sync replica is away for longer than another replica needs to lead."""
+"""The last in-sync replica is down for longer than another replica needs to lead."""
 
 LONE_SHUTDOWN = Scenario(
     name="lone-shutdown",
@@ -88,7 +89,7 @@ LONE_SHUTDOWN = Scenario(
     guarantees=("lost_write", "phantom", "replica_divergence", "unclean_leader"),
     duration_s=27.0,
 )
-"""A leader that goes in an orderly way hands over, to the ISR alone."""
+"""A leader with a controlled shutdown moves its leadership to the ISR alone."""
 
 MIN_ISR = Scenario(
     name="min-isr",
@@ -131,7 +132,7 @@ LAST_FOLLOWER = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
     duration_s=21.0,
 )
-"""With one follower, the first record after the cut has no witness but its leader."""
+"""With one follower, only the leader has the first record after the cut."""
 
 CUT_SUCCESSOR = Scenario(
     name="cut-successor",
@@ -148,7 +149,8 @@ CUT_SUCCESSOR = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader", "vanished_read"),
     duration_s=22.0,
 )
-"""The whole ISR must have a record, not just min ISR replicas; this includes a resent record."""
+"""The entire ISR must have a record, not just min.insync.replicas of it; this includes a resent
+record."""
 
 SLOW_CRASH = Scenario(
     name="slow-crash",
@@ -214,8 +216,8 @@ UNTOLD_SUCCESSOR = Scenario(
     guarantees=(*REPLICATION, "unclean_leader"),
     duration_s=34.0,
 )
-"""What the second leader knows to be committed is what the follower has that was left behind: that
-may not be in sync before it has all that there was when its leader began (KAFKA-7128)."""
+"""The follower that was left behind has records that the second leader knows to be committed. It
+may not be in sync before it has all records that existed when its leader began (KAFKA-7128)."""
 
 LAGGING_SUCCESSOR = Scenario(
     name="lagging-successor",
@@ -258,8 +260,8 @@ SLOW_RETURN = Scenario(
     guarantees=(*REPLICATION, "duplicate", "unclean_leader"),
     duration_s=30.0,
 )
-"""Who joins the ISR before it has what was committed would be elected without it; nobody looks
-whether it lags."""
+"""A replica that joins the ISR before it has the committed records could be elected without them;
+the controller does not check its lag."""
 
 EARLY_RETURN = Scenario(
     name="early-return",

@@ -9,11 +9,12 @@ OWNERSHIP = ("two_owners", "commit_beyond_processed", "no_delivery")
 POSITIONS = ("commit_went_back", "commit_register")
 OFFSETS = "__consumer_offsets"
 PARTITION, ZOMBIE_PARTITION = 1, 4
-"""Of the five that the lab gives the offsets topic, those of the lab's group and a zombie's."""
+"""Partitions of the offsets topic, of the five that the lab configures: those of the lab's group
+and a zombie's."""
 
 
 def load(members: int = 3, **options: str) -> WorkloadSpec:
-    """A group that commits after it processed."""
+    """A group that commits after processing."""
     return WorkloadSpec(kind="group", topics=(DURABLE,), consumers=members, options=options)
 
 
@@ -156,8 +157,8 @@ STATIC_MEMBERS = Scenario(
     guarantees=(*REPLICATION, *OWNERSHIP, *POSITIONS, "zombie_commit", "static_member_rebalanced"),
     duration_s=38.0,
 )
-"""The coordinator dies beside the one who was replaced: its successor must know who it was, and
-give the one who is back in the end what its predecessor had stored."""
+"""The coordinator dies together with the replaced member: its successor must know the member, and
+return to the restarted one the offsets that its predecessor had stored."""
 
 CUT_COORDINATOR = Scenario(
     name="cut-coordinator",
@@ -259,8 +260,8 @@ REGISTERS = Scenario(
     guarantees=POSITIONS,
     duration_s=40.0,
 )  # fmt: skip
-"""The cut outlasts the followers' time in the ISR: commits fail, after they were written. What is
-deleted is on every follower long before the crash."""
+"""The cut outlasts the followers' time in the ISR: commits fail after they were written. Deleted
+offsets are deleted on every follower long before the crash."""
 
 POSITIONS_EXPIRE = Scenario(
     name="positions-expire",
@@ -279,4 +280,5 @@ POSITIONS_EXPIRE = Scenario(
     guarantees=POSITIONS,
     duration_s=36.0,
 )
-"""What is committed in the first seconds has its time under a coordinator that read of it."""
+"""The offsets that are committed in the first seconds expire under a coordinator that loaded them
+from the log."""

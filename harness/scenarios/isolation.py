@@ -11,7 +11,7 @@ ISOLATION = ("g1c", "g1c_realtime", "fractured_read", "stale_end")
 
 
 def lists(count: int = 5, /, **options: str) -> WorkloadSpec:
-    """So many clients whose transactions append to lists and read them."""
+    """`count` clients whose transactions append to lists and read them."""
     return WorkloadSpec(
         kind="list-append",
         topics=(LISTS,),
@@ -29,7 +29,7 @@ def isolation_scenario(
     duration_s: float = 18.0,
     load: WorkloadSpec | None = None,
 ) -> Scenario:
-    """Transactions over lists, judged by all that Kafka promises of their isolation."""
+    """Transactions over lists, judged by all guarantees that Kafka gives for their isolation."""
     return scenario(
         name,
         about,

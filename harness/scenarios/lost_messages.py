@@ -1,4 +1,4 @@
-"""Single requests and answers that are lost, repeated or late at the moment that matters."""
+"""Single requests and answers that are lost, repeated or late at critical moments."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ ISR = Scenario(
     guarantees=(*REPLICATION, "unclean_leader"),
     duration_s=27.0,
 )
-"""The replica is the controller's: the other two brokers lead through links. Once they are dead, it
-is the only member of the ISRs that it has written."""
+"""The replica is on the controller: the other two brokers lead through links. Once they are dead,
+it is the only member of the ISRs that the controller has written."""
 
 ANSWERS = Scenario(
     name="protocol-answers",
@@ -95,8 +95,8 @@ DEPOSED = protocol_scenario(
     besides=("commit_register", "commit_went_back"),
     duration_s=42.0,
 )
-"""Reads count ten seconds after a move, when every broker knows its successor. Commits are so rare
-that one that is lost is still the last of its partition then."""
+"""Reads are judged ten seconds after a move, when every broker knows its successor. Commits are so
+rare that a lost one is still the last of its partition then."""
 
 LATE_END = Scenario(
     name="protocol-late-end",
@@ -116,6 +116,7 @@ LATE_END = Scenario(
     must_find=("precommitted_read",),
     duration_s=31.0,
 )
-"""The producers send it again on another connection two seconds later, and go on. Their next
-transaction is open for 0.9 s, so the healing meets it if the EndTxn came in the first second."""
-"""Single requests and answers at the moment that matters."""
+"""The producers resend it on another connection after two seconds, and continue. Their next
+transaction is open for 0.9 s, so the healing falls into it if the EndTxn came in the first
+second."""
+"""Single requests and answers at critical moments."""

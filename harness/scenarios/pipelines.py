@@ -30,4 +30,4 @@ PIPELINE = Scenario(
     guarantees=(*REPLICATION, "unprocessed"),
     duration_s=38.0,
 )
-"""One instance may have had nothing to do when it died; all of them have, later and twice."""
+"""An instance may have had no work when it died; later, all of them have, twice."""

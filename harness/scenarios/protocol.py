@@ -17,12 +17,12 @@ IMPATIENT_BROKERS = {
     "replica.socket.timeout.ms": "2000",
     "controller.socket.timeout.ms": "2000",
 }
-"""Brokers wait so long for each other's answers; by default half a minute."""
+"""Timeout of requests between brokers; the default is half a minute."""
 
 
 def disturb(api: str, target: str, at_s: float, **options: str | float | bool) -> list[FaultSpec]:
-    """One request of the API lost, one answer lost, one request repeated and one answer late, one
-    after the other from `at_s` on."""
+    """One request of the API lost, one answer lost, one request repeated and one answer late, in
+    sequence from `at_s` on."""
     return [
         fault(
             name,
@@ -37,12 +37,12 @@ def disturb(api: str, target: str, at_s: float, **options: str | float | bool) -
 
 
 def length_s(apis: int) -> float:
-    """The load of a scenario that disturbs so many APIs, one after the other."""
+    """The duration of the load of a scenario that disturbs `count` APIs in sequence."""
     return 4 + apis * len(ACTS) * (EACH_S + PAUSE_S) + 4
 
 
 def begin_s(count: int) -> float:
-    """When the API after `count` others is disturbed."""
+    """The time at which the API after `count` others is disturbed."""
     return 4 + count * len(ACTS) * (EACH_S + PAUSE_S)
 
 
@@ -59,8 +59,8 @@ def protocol_scenario(
     workload: WorkloadSpec = STEADY,
     settings: Mapping[str, str] | None = None,
 ) -> Scenario:
-    """A scenario of the suite: impatient brokers, which keep the guarantees of replication and
-    those of `besides`."""
+    """A scenario of the suite: brokers with short timeouts, which keep the guarantees of
+    replication and those of `besides`."""
     return Scenario(
         name=name,
         about=about,

@@ -1,4 +1,4 @@
-"""The APIs that change state: who sends their requests, and how often.
+"""The APIs that change state: their senders and frequencies.
 
 The scenarios of `protocol` and `protocol_matrix` act on each of them, `chaos-protocol` draws from
 them by weight, and the page of `docs.protocol_matrix` has a row for each.
@@ -79,4 +79,4 @@ STATE_CHANGES = {
         ),
     )
 }
-"""By name. UpdateFeatures is left out: with ZooKeeper no feature can be updated."""
+"""Name to API. UpdateFeatures is left out: with ZooKeeper no feature can be updated."""

@@ -1,9 +1,9 @@
 """A node dies while a request or an answer is under way, for every API that changes state.
 
-The frame waits in its proxy until the broker that sent or receives it is dead. A kill awaits its
-frame as long as the load lasts, and the next kill awaits its own from the healing before it on. So
-every kill meets its frame, however long a broker needs to return: Apache Kafka waits for the end of
-its own session.
+The frame waits in its proxy until the broker that sent or receives it is dead. A kill waits for its
+frame to the end of the load, and the next kill waits from the healing before it on. So every kill
+has its frame, however long a broker needs to return: Apache Kafka waits for the end of its own
+session.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def kill_scenario(
     guarantees: tuple[str, ...] = (),
     others_at_once: int = 0,
 ) -> Scenario:
-    """Kills in turn, beside so many other faults at once."""
+    """Kills in sequence, with other faults at the same time."""
     count = sum(spec.after_event is not None for spec in faults)
     others_end_s = max(spec.at_s + spec.duration_s for spec in faults if spec.at_s is not None)
     return Scenario(
@@ -73,11 +73,11 @@ def kill_scenario(
 IN_TRANSACTIONS = ClusterSpec(config=IMPATIENT_BROKERS | CLEANUP)
 EXAMINED = ClusterSpec(config=LIMITS | IMPATIENT_BROKERS, racks=True)
 ROUNDS = "100"
-"""More questions than a run has time for."""
+"""More requests than a run has time for."""
 
 
 def examiner(subject: str) -> WorkloadSpec:
-    """Questions about one subject, without end."""
+    """Requests about one subject, without end."""
     options = {"questions": ROUNDS, "question_subject": subject}
     return WorkloadSpec(topics=(DURABLE,), rate_records_per_s=50, options=options)
 
@@ -105,8 +105,8 @@ KILLED_IN_TRANSACTIONS = kill_scenario(
     workload=writers(),
     guarantees=ENDS,
 )
-"""Markers first: after two kills the broker that did not die leads and coordinates everything, and
-sends markers to no other."""
+"""Markers first: after two kills the surviving broker leads and coordinates everything, and sends
+no markers to others."""
 
 KILLED_COPYING = kill_scenario(
     "protocol-killed-copying",

@@ -1,10 +1,10 @@
 """Every API that changes state, with each act on its requests and answers.
 
-A row is an API on its links. Its requests and answers are acted on one after another: a request
-lost, an answer lost, a request delivered twice, an answer that is later than its sender waits.
-APIs that clients send all the time are disturbed by time, rare ones by number: the rules of all
-rows wait side by side for the first matching frames. `protocol_kills` kills a node while one is
-under way. docs/results/protocol.md has the table.
+A row is an API on its links. Its requests and answers are acted on in sequence: a request lost, an
+answer lost, a request delivered twice, an answer that exceeds its sender's timeout. APIs that
+clients use all the time are disturbed by time, rare ones by number: the rules of all rows wait in
+parallel for the first matching frames. `protocol_kills` kills a node while one is under way.
+docs/results/protocol.md has the table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IMPATIENT_MEMBERS = WorkloadSpec(
 )
 """A member waits five seconds longer than `max.poll.interval.ms` for the answer to a JoinGroup."""
 FIRST = {"lose_request": 1, "lose_answer": 1, "duplicate_request": 3, "delay_answer": 2}
-"""By act, the number of the first frame of a rare API that it hits. The first request is lost, the
+"""Act to the number of the first frame of a rare API that it hits. The first request is lost, the
 second has no answer, and the third arrives twice and has a late answer, which is the second one. A
 client that repeats its request until it is answered meets all four with one change."""
 

@@ -1,7 +1,5 @@
-"""Schedules that bring about published bugs of Apache Kafka (harness/known_bugs/).
-
-`urteil bugs` plays them; no suite does.
-"""
+"""Schedules that reproduce published bugs of Apache Kafka (harness/known_bugs/). `urteil bugs`
+plays them; no suite does."""
 
 from __future__ import annotations
 
@@ -86,7 +84,7 @@ REFILLED_REPLICA = Scenario(
     duration_s=22.0,
     recovery_deadline_s=12.0,
 )
-"""So few records that each is a batch of its own: none is deleted in part."""
+"""A low rate, so that each record is a batch of its own: none is deleted in part."""
 
 REFILLED_WITHIN_BATCH = replace(
     REFILLED_REPLICA,
@@ -192,8 +190,8 @@ UNCACHED_EPOCH = Scenario(
     guarantees=(*REPLICATION, "unclean_leader"),
     duration_s=34.0,
 )
-"""The follower has the last committed records, and has not learned that they are. It leads for
-three seconds, and its records of that time are the reason for its question."""
+"""The follower has the last committed records, and does not know that they are committed. It leads
+for three seconds, and its records of that time cause its OffsetForLeaderEpoch request."""
 
 LEADER_WITHOUT_RECORDS = Scenario(
     name="leader-without-records",
@@ -227,7 +225,7 @@ UNSEEN_RESTART = Scenario(
     recovery_deadline_s=10.0,
 )
 """A controlled shutdown would need the controller. Without one, the broker closes its session. It
-leads nothing, so that clients go on: only a follower that runs is selected."""
+leads nothing, so that clients continue: only a running follower is selected."""
 
 ZOMBIE_CONTROLLER = Scenario(
     name="zombie-controller",

@@ -1,7 +1,7 @@
 """Failures of KRaft's quorum: crashes, silence, cut links, fenced brokers, lost power.
 
-Most clusters have three controllers with nodes of their own, so that a fault on the quorum leaves
-the brokers alone. With three brokers as the quorum, one crash takes a leader from both.
+Most clusters have three controllers with nodes of their own, so that a fault on the quorum does not
+affect the brokers. If three brokers are the quorum, one crash can stop a leader of both.
 """
 
 from __future__ import annotations

@@ -28,6 +28,6 @@ QUOTAS = Scenario(
     guarantees=(*REPLICATION, "quota_exceeded"),
     duration_s=64.0,
 )
-"""Of each client every broker is sent forty thousand bytes a second. What waits is acknowledged
-when the quota is gone. It lasts so long, and is so large, that twice as much is more than what may
-go beyond it for a while."""
+"""Each client sends forty thousand bytes a second to every broker. Waiting records are acknowledged
+after the quota is removed. The quota is long and large enough that twice its bytes exceed the
+permitted excess."""

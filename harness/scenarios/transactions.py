@@ -1,4 +1,4 @@
-"""Transactions: clients that die, sleep or share an id; coordinators that fail in the middle."""
+"""Transactions: clients that die, pause or share an id; coordinators that fail in between."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CLEANUP = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
 }
-"""Coordinators look every second for transactions that last too long, and for ids that nobody has
-used for a week."""
+"""Coordinators check every second for transactions past their timeout, and for ids that have been
+unused for a week."""
 SAFE = {"min.insync.replicas": "2"}
 OFTEN = SAFE | {
     "cleanup.policy": "compact",
@@ -23,7 +23,7 @@ OFTEN = SAFE | {
     "max.compaction.lag.ms": "3000",
     "segment.ms": "3000",
 }
-"""Cleaned all the time."""
+"""Settings of a topic that is compacted all the time."""
 SOURCE, SINK = TopicSpec(config=SAFE), TopicSpec(name="urteil-out", config=SAFE)
 MANY = TopicSpec(partitions=9, config=SAFE)
 LONE = TopicSpec(partitions=9, replication_factor=1, config={"min.insync.replicas": "1"})
@@ -31,7 +31,7 @@ PAIR = TopicSpec(partitions=1, replication_factor=2, config={"min.insync.replica
 DECISIONS = "__transaction_state"
 ONE_COORDINATOR = {"transaction.state.log.num.partitions": "1"}
 ENDS = ("torn_txn", "aborted_read", "precommitted_read", "hanging_txn")
-WHOLE = (*REPLICATION, *ENDS)
+ATOMICITY = (*REPLICATION, *ENDS)
 KEYS = ("latest_value_lost", "stale_value_visible", "offset_renumbered")
 STEPS = ("offsets_not_atomic", "processed_twice", "unprocessed")
 
@@ -47,8 +47,8 @@ def scenario(
     config: Mapping[str, str] = {},
     suite: str = "transactions",
 ) -> Scenario:
-    """Transactions over three partitions on three brokers that look for those past their timeout
-    every second, judged by WHOLE and `guarantees`."""
+    """Transactions over three partitions on three brokers that check for expired ones every second,
+    judged by ATOMICITY and `guarantees`."""
     return Scenario(
         name=name,
         about=about,
@@ -56,14 +56,14 @@ def scenario(
         cluster=ClusterSpec(config={**CLEANUP, **config}),
         workload=load,
         faults=faults,
-        guarantees=(*WHOLE, *guarantees),
+        guarantees=(*ATOMICITY, *guarantees),
         must_find=must_find,
         duration_s=duration_s,
     )
 
 
 def writers(count: int = 3, /, **options: str) -> WorkloadSpec:
-    """So many writers of transactions."""
+    """`count` writers of transactions."""
     return WorkloadSpec(
         kind="transactions",
         topics=(SOURCE,),
@@ -75,7 +75,7 @@ def writers(count: int = 3, /, **options: str) -> WorkloadSpec:
 
 
 def copiers(**options: str) -> WorkloadSpec:
-    """Three writers, and a group (of two) that copies what they wrote, in transactions."""
+    """Three writers, and a group (of two) that copies their records in transactions."""
     load = writers(**{"copiers": "2", **options})
     return replace(load, topics=(SOURCE, SINK))
 
@@ -190,8 +190,9 @@ UNSENT_MARKERS = scenario(
     duration_s=24.0,
     config=ONE_COORDINATOR,
 )
-"""It dies when it has left the ISRs of the others: until then their producers wait for it. What it
-leads itself has its markers; of many partitions some are always others'."""
+"""The coordinator dies after it left the ISRs of other leaders: until then their producers wait for
+it. Partitions that it leads itself have their markers; with many partitions, others always lead
+some."""
 
 LOST_DECISION = scenario(
     "lost-decision",
@@ -220,7 +221,8 @@ LOST_ADDITIONS = replace(
     ),
     guarantees=(*DELIVERY, *ENDS),
 )
-"""Of one replica each, for what its leader has must not wait for those who get no answers."""
+"""One replica for each partition, so that the records of its leader do not wait for followers that
+receive no answers."""
 
 LOST_MARKERS = scenario(
     "lost-markers",
@@ -232,8 +234,8 @@ LOST_MARKERS = scenario(
     duration_s=20.0,
     config={"transaction.state.log.num.partitions": "12", "replica.lag.time.max.ms": "15000"},
 )
-"""What is held open has all its records on both replicas, and is ended after the cut by whoever
-coordinates it: the third broker can reach both."""
+"""All records of an open transaction are on both replicas. After the cut its coordinator ends it:
+the third broker reaches both."""
 
 MOVED = scenario(
     "transactions-moved",

@@ -1,5 +1,5 @@
-"""Transactions v2 (KIP-890): an epoch each, so that no late request ends or joins another one. Only
-the Java client from 4.0 on speaks it."""
+"""Transactions v2 (KIP-890): each has an epoch of its own, so that no late request ends or joins
+another one. Only the Java client from 4.0 on supports them."""
 
 from __future__ import annotations
 

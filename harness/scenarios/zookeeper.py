@@ -91,7 +91,8 @@ ANSWER_LOST = Scenario(
     ),
     guarantees=(*REPLICATION, "duplicate", *ELECTIONS, "slow_recovery"),
 )
-"""A multi that was applied and whose answer nobody got: BADVERSION may be one's own write."""
+"""A multi that was applied and whose answer was lost: the writer may receive BADVERSION for its own
+write."""
 
 CONTROLLER_DELETED = Scenario(
     name="controller-deleted",

@@ -58,7 +58,7 @@ NEEDS = {
 """Commands that another command requires: to show that it acted, and to undo it."""
 
 
-OWN = {
+LAB_ONLY = {
     "own_clocks": "brokers with clocks of their own",
     "log_dirs": "brokers with several log directories",
     "users": "a listener for users",
@@ -150,7 +150,7 @@ def fit_scenario(scenario: Scenario, file: ExternalFile) -> Scenario:
             raise ValueError(why)
     if scenario.second is not None:
         raise ValueError(f"{scenario.name} has two clusters, which only the lab starts together")
-    for name, feature in OWN.items():
+    for name, feature in LAB_ONLY.items():
         if getattr(scenario.cluster, name) != getattr(ClusterSpec(), name):
             raise ValueError(
                 f"{scenario.name} needs {feature}, which only a cluster of the lab has"
@@ -184,10 +184,10 @@ def _problems(file: ExternalFile) -> list[str]:
         for name in file.nodes
         if name[0] == ("q" if file.zookeeper else "z")
     ]
-    return [*problems, *_in_links(file), *_in_commands(file)]
+    return [*problems, *_link_problems(file), *_command_problems(file)]
 
 
-def _in_links(file: ExternalFile) -> Iterator[str]:
+def _link_problems(file: ExternalFile) -> Iterator[str]:
     nodes = {*file.nodes, "client"}
     pairs: set[tuple[str, str]] = set()
     servers: dict[str, str] = {}
@@ -204,7 +204,7 @@ def _in_links(file: ExternalFile) -> Iterator[str]:
         pairs.add((link.src, link.dst))
 
 
-def _in_commands(file: ExternalFile) -> Iterator[str]:
+def _command_problems(file: ExternalFile) -> Iterator[str]:
     copied = {name: bool(node.copy) for name, node in file.nodes.items() if name[0] == "b"}
     if len(set(copied.values())) > 1:
         without = min(name for name, has_copy in copied.items() if not has_copy)
@@ -213,7 +213,7 @@ def _in_commands(file: ExternalFile) -> Iterator[str]:
         commands = {action: command for action in COMMANDS if (command := getattr(node, action))}
         needs = NEEDS | ({"copy": ("stop",)} if name[0] == "b" else {})
         for action, command in commands.items():
-            if why := _no_command(command):
+            if why := _command_error(command):
                 yield f"nodes.{name}.{action} is not a command: {why}"
             for other in needs.get(action, ()):
                 if other not in commands:
@@ -222,7 +222,7 @@ def _in_commands(file: ExternalFile) -> Iterator[str]:
             yield f"nodes.{name}.copy names no {{into}}, the folder to copy into"
 
 
-def _no_command(text: str) -> str:
+def _command_error(text: str) -> str:
     """The error in a command that cannot be parsed; empty without one."""
     try:
         return "" if shlex.split(text) else "it is empty"

@@ -64,7 +64,7 @@ class KafkaTarget:
     def topic_setting(self, setting: str, value: str) -> str:
         return topic_setting(self.version, setting, value)
 
-    def own_class(self, value: str) -> str:
+    def translate_class(self, value: str) -> str:
         return value
 
     def previous_release(self) -> KafkaTarget:
@@ -101,8 +101,8 @@ class KafkaTarget:
         return {}
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        own = {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
-        return {**own, **(release_line(self.version).settings or {})}
+        settings = {"num.recovery.threads.per.data.dir": "1", "log.cleaner.threads": "1"}
+        return {**settings, **(release_line(self.version).settings or {})}
 
     def check(self, node: BrokerNode, programs: Programs) -> Check:
         """Run two of Kafka's programs: StorageTool parses the file as a broker does, KafkaConfig

@@ -23,7 +23,7 @@ KEEP_ALL = {
     "metadata.log.max.record.bytes.between.snapshots": "9223372036854775807",
 }
 
-OWN_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+KRAFT_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 """KRaft's class in place of one that stores its data in ZooKeeper."""
 
 
@@ -45,10 +45,10 @@ class KraftTarget(KafkaTarget):
             )
 
     def knows_setting(self, setting: str) -> bool:
-        return setting in OWN_CLASSES or super(KraftTarget, self).knows_setting(setting)
+        return setting in KRAFT_CLASSES or super(KraftTarget, self).knows_setting(setting)
 
-    def own_class(self, value: str) -> str:
-        return OWN_CLASSES.get(value, value)
+    def translate_class(self, value: str) -> str:
+        return KRAFT_CLASSES.get(value, value)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         return {**super(KraftTarget, self).properties(node), **KEEP_ALL}

@@ -31,8 +31,8 @@ def kinds_of(target: Target | Mix, brokers: int) -> Sequence[Target]:
     return target.kinds
 
 
-def size_of(target: str, otherwise: int) -> int:
+def size_of(target: str, default: int) -> int:
     """The number of brokers of a mix; `default` for other targets."""
     if not target.startswith(PREFIX):
-        return otherwise
+        return default
     return target.count(",") + 1

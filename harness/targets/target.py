@@ -166,7 +166,7 @@ class Target(Protocol):
         """The name of a topic's setting that accepts a value."""
         ...
 
-    def own_class(self, value: str) -> str:
+    def translate_class(self, value: str) -> str:
         """The value of a setting; KRaft has another class in place of one that needs ZooKeeper."""
         ...
 
@@ -298,11 +298,11 @@ def user_properties(node: BrokerNode) -> dict[str, str]:
     """ACLs, with the lab's clients and the brokers as super users, and a listener for other
     users."""
     common = common_properties(node)
-    door = f",USERS://{node.address}:{USERS_PORT}"
+    listener = f",USERS://{node.address}:{USERS_PORT}"
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     return {
-        "listeners": common["listeners"] + door,
-        "advertised.listeners": common["advertised.listeners"] + door,
+        "listeners": common["listeners"] + listener,
+        "advertised.listeners": common["advertised.listeners"] + listener,
         "listener.security.protocol.map": f"{common[_PROTOCOLS]},USERS:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "listener.name.users.scram-sha-256.sasl.jaas.config": scram,

@@ -39,7 +39,7 @@ class UrteilTarget:
     def topic_setting(self, setting: str, value: str) -> str:
         return setting
 
-    def own_class(self, value: str) -> str:
+    def translate_class(self, value: str) -> str:
         return value
 
     def previous_release(self) -> UrteilTarget:

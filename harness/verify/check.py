@@ -129,7 +129,7 @@ def _judge(
     reason = ""
     if counts["violations"]:
         status = Status.VIOLATED
-    elif guarantee.needs_whole_passes and places.derived.stopped_passes:
+    elif guarantee.needs_complete_passes and places.derived.stopped_passes:
         status = Status.UNKNOWN
         reason = f"a final pass over {places.derived.stopped_passes[0]} stopped before its end"
     elif counts["permitted"]:

@@ -80,7 +80,7 @@ async def _no_run(_request: Request, error: Exception) -> Response:
 
 
 class _Pages:
-    """One method a page."""
+    """One method for each page."""
 
     def __init__(self, store: Store, mutants: Mutants) -> None:
         self._store = store
@@ -125,7 +125,7 @@ class _Pages:
         return FileResponse(path, media_type="text/plain; charset=utf-8")
 
     def compare(self, request: Request) -> Response:
-        """Two runs side by side."""
+        """A comparison of two runs."""
         names = [request.query_params.get(parameter, "") for parameter in ("a", "b")]
         runs = [self._store.run(name) for name in names] if all(names) else []
         lines = compare(runs[0].path, runs[1].path) if runs else []

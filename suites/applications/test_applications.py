@@ -1,4 +1,5 @@
-"""Applications of others: their promises end to end, under crashes of their own and of brokers."""
+"""Third-party applications: their promises end to end, under their own crashes and those of
+brokers."""
 
 from urteil.suites.generated_tests import test_scenario
 

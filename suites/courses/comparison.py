@@ -1,7 +1,7 @@
-"""Rules of comparison: what outputs of two clusters may differ in, and what is left of them.
+"""Rules of comparison: the permitted differences between outputs of two clusters.
 
-Times, generated ids, addresses and placement become words. Log lines of the tool go: which warnings
-a client logs depends on its timing.
+Times, generated ids, addresses and placement are replaced by words. Log lines of the tool are
+removed: its warnings depend on timing.
 """
 
 from __future__ import annotations

@@ -37,13 +37,11 @@ THREE = LabCluster(name="three", settings=LIKE_KAFKA)
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One of Kafka's tools.
-
-    `shows` are texts that its comparable output must contain. Outputs are compared without their
-    order where it means nothing (`is_ordered`). `user` is the one of a cluster with users. With
-    `until`, the tool runs until it shows that. `both_racks` requires that every partition that it
-    describes has replicas in both racks. `differs` is the reason why outputs may differ.
-    """
+    """One of Kafka's tools. `shows` are texts that its comparable output must contain. If the order
+    of its lines means nothing, outputs are compared without it (`is_ordered`). `user` is the one of
+    a cluster with users. With `until`, the tool runs until its output contains that. `both_racks`
+    requires that every partition that it describes has replicas in both racks. `differs` is the
+    reason for which outputs may differ."""
 
     line: str
     given: str = ""
@@ -101,7 +99,8 @@ class StartBrokers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Advertise(msgspec.Struct, frozen=True, kw_only=True):
-    """Another address of a broker for its clients, in its file, which it reads at its start."""
+    """Another address of a broker for its clients, in its property file, which it reads at its
+    start."""
 
     broker: int
     address: str
@@ -120,7 +119,7 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text_of(step: Step) -> str:
-    """The step in a line, for messages and tables."""
+    """The step in one line, for messages and tables."""
     match step:
         case Tool(line=line, release=release):
             return line if release == NEW else f"{line} ({release})"

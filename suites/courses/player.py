@@ -47,7 +47,7 @@ STOPPED_S = 900.0
 
 
 class LearnerPlace:
-    """A cluster at which a learner sits. `files` is its directory; `addresses` are by user."""
+    """A cluster with the files of a learner. `files` is its directory; `addresses` are by user."""
 
     def __init__(
         self, name: str, addresses: dict[str, Address], files: Path, faults: FaultSession | None
@@ -163,8 +163,8 @@ class LearnerPlace:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a step printed, as comparable `lines` and as it is; the end of standard error.
-    `busy` is the number of programs that printed."""
+    """The output of a step, as comparable `lines` and unchanged; the end of standard error. `busy`
+    is the number of programs that printed."""
 
     exit_code: int
     lines: list[str]
@@ -175,7 +175,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a step: at one desk, or between two."""
+    """The defect of a step: at one desk, or between two."""
 
     step: Step
     text: str
@@ -230,7 +230,7 @@ def _judge(
 
 
 def problems(step: Tool | End | Python, output: Output) -> Iterator[str]:
-    """What is wrong with the output of one desk."""
+    """The defects of the output of one desk."""
     text = "\n".join(output.lines)
     if isinstance(step, End):
         if len(output.lines) != step.count or len(set(output.lines)) != step.count:
@@ -267,7 +267,8 @@ def with_address(properties: str, address: str) -> str:
 
 
 def one_rack_alone(described: str) -> Iterator[str]:
-    """Partitions of six brokers in two racks, 1 to 3 and 4 to 6, with replicas in one alone."""
+    """Partitions of six brokers in two racks, 1 to 3 and 4 to 6, whose replicas are all in one
+    rack."""
     for replicas in re.findall(r"Replicas: ([\d,]+)", described):
         if len({int(broker) > 3 for broker in replicas.split(",")}) == 1:
             yield f"replicas {replicas} are in one rack"

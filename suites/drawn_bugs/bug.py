@@ -12,7 +12,7 @@ SUFFIX = ".json"
 
 
 class StaleBug(ValueError):
-    """The source file is not the one that the bug was drawn from."""
+    """The source file is not the version from which the bug was drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,6 @@ def _common_length(one: str, other: str) -> int:
 
 
 def _first_line(source: str, changed: str) -> int:
-    """The first line of the changed source that is not the source's. A bug may only remove a line:
-    then the next one."""
+    """The first line of the changed source that differs. If the bug only removes a line, the line
+    after it."""
     return changed.count("\n", 0, _common_length(source, changed)) + 1

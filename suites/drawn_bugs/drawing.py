@@ -1,4 +1,4 @@
-"""Draws bugs: room after room, a kind of slip by lot, then one of its places in the room by lot.
+"""Draws bugs: the rooms in turn, a random kind of slip, then a random place of it in the room.
 
 So a rare kind (an order swapped) is as frequent as a common one (a number off by one), and each
 room has as many bugs as any other.

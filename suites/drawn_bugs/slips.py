@@ -283,7 +283,8 @@ class WrongField(Operator):  # type: ignore[misc]
 
 
 class HandlerTooNarrow(ExceptionReplacer):  # type: ignore[misc]
-    """An exception that its handler forgets. cosmic-ray's own names one that nobody imports."""
+    """An exception that its handler omits. cosmic-ray's own operator names one that no module
+    imports."""
 
     def mutate(self, node: Any, index: int) -> Any:
         self._name_nodes(node)[index].value = "ZeroDivisionError"
@@ -299,10 +300,8 @@ class HandlerTooNarrow(ExceptionReplacer):  # type: ignore[misc]
 
 
 def fields_of_one_type(sources: list[str]) -> dict[str, tuple[str, ...]]:
-    """For each annotated field of a class, its neighbours among those with the same annotation.
-
-    A field that several classes declare has the neighbours that it has in all of them.
-    """
+    """Annotated field of a class to the fields with the same annotation. A field that several
+    classes declare has the fields that it has in all of them."""
     neighbours: dict[str, list[str]] = {}
     for source in sources:
         for node in ast.walk(ast.parse(source)):

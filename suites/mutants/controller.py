@@ -18,7 +18,7 @@ TERM = "urteil.broker.controller.term:Term"
 
 
 class _Silent:
-    """A services whose batches take no news of partitions."""
+    """Services whose batches ignore changes of partitions."""
 
     def __init__(self, services: Any, mark: Mark) -> None:
         self._services, self._mark = services, mark

@@ -9,7 +9,7 @@ from urteil.suites.mutants.patching import Mark
 
 
 class Hasty:
-    """The replicas, but nobody waits for the followers."""
+    """The replicas, without a wait for followers."""
 
     def __init__(self, replicas: Any, mark: Mark) -> None:
         self._replicas = replicas

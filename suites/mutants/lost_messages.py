@@ -1,4 +1,4 @@
-"""Answers of other brokers and of clients that are lost, requests that arrive twice or too late."""
+"""Lost answers of other brokers and of clients, and requests that arrive twice or too late."""
 
 from __future__ import annotations
 

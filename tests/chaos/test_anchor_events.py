@@ -59,9 +59,9 @@ def test_next_election_is_another_leader_or_one_after_none() -> None:
     cluster.await_asked()
     cluster.lead(None)
     cluster.await_asked(3)
-    assert not watch.came.is_set()
+    assert not watch.occurred.is_set()
     cluster.lead("b2")
-    assert watch.came.wait(60)
+    assert watch.occurred.wait(60)
 
 
 def test_isr_changes_and_new_controllers_are_events() -> None:
@@ -70,22 +70,22 @@ def test_isr_changes_and_new_controllers_are_events() -> None:
     cluster.await_asked()
     cluster.lead("b2", ("b2", "b3", "b1"))
     cluster.await_asked(3)
-    assert not shrink.came.is_set()
+    assert not shrink.occurred.is_set()
     cluster.lead("b2", ("b2", "b1"))
-    assert shrink.came.wait(60)
+    assert shrink.occurred.wait(60)
     grown = Moving()
     growth = EventWatch("isr_growth", grown, AIM)
     grown.await_asked()
     grown.lead("b2", ("b2",))
     grown.await_asked(3)
-    assert not growth.came.is_set()
+    assert not growth.occurred.is_set()
     grown.lead("b2", ("b2", "b1"))
-    assert growth.came.wait(60)
+    assert growth.occurred.wait(60)
     other = Moving()
     change = EventWatch("controller", other, AIM)
     other.await_asked()
     other.head = "b3"
-    assert change.came.wait(60)
+    assert change.occurred.wait(60)
 
 
 def test_decision_is_an_event_until_its_markers_are_written(
@@ -107,9 +107,9 @@ def test_decision_is_an_event_until_its_markers_are_written(
     cluster.silent = False
     for _ in range(3):
         assert request.acquire(timeout=60)
-    assert not watch.came.is_set()
+    assert not watch.occurred.is_set()
     cluster.admin.open_ends = ["group-t1"]
-    assert watch.came.wait(60)
+    assert watch.occurred.wait(60)
 
 
 def test_change_during_a_silence_of_zookeeper_is_an_event() -> None:
@@ -119,9 +119,9 @@ def test_change_during_a_silence_of_zookeeper_is_an_event() -> None:
     cluster.silent = True
     cluster.lead("b3")
     cluster.await_asked(3)
-    assert not watch.came.is_set()
+    assert not watch.occurred.is_set()
     cluster.silent = False
-    assert watch.came.wait(60)
+    assert watch.occurred.wait(60)
 
 
 def test_fault_begins_at_the_next_election(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_fault_without_its_event_did_not_act(
     nemesis(Moving(), tmp_path, faults).play(duration_s=0.0)
     (row,) = rows(tmp_path)
     assert not row["acted"]
-    assert row["proof"] == "never began: no election came"
+    assert row["proof"] == "never began: no election occurred"
 
 
 def test_at_once_limits_active_faults(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_every_event_has_a_detector() -> None:
 def test_link_event_holds_its_frame_until_the_watch_closes() -> None:
     cluster = PaperCluster()
     watch = EventWatch("link:EndTxn:answer:2", cluster, AIM)
-    assert watch.came.wait(60)
+    assert watch.occurred.wait(60)
     ((rule, links),) = cluster.net.rules.values()
     assert (rule.api, rule.direction, rule.act, rule.occurrence) == ("EndTxn", "answer", "hold", 2)
     assert {link.dst for link in links} == set(cluster.brokers)

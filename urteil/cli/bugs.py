@@ -1,4 +1,4 @@
-"""`urteil bugs`: published bugs on the releases that have them, and on those that fixed them."""
+"""`urteil bugs`: published bugs on affected releases, and on the releases that fixed them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def run_argument(
 
 
 def controllers_option(default: str = "the scenario's") -> Decorator:
-    """How many nodes of their own KRaft's quorum has: an odd number, or 0 for combined nodes."""
+    """The number of controllers that are nodes of their own in KRaft's quorum: odd, or 0 for
+    combined nodes."""
     return click.option(
         "--controllers", type=click.Choice(("0", "1", "3", "5")), callback=_to_number,
         help="Number of KRaft controllers with nodes of their own; with 0 the brokers are the "

@@ -100,11 +100,8 @@ def _scenario(name: str, arguments: dict[str, Any]) -> Scenario:
 
 
 def _mutant(name: str | None, runtime: str) -> str | None:
-    """The mutant, or the path of a drawn bug as every process finds it.
-
-    Raises UsageError for a mutant that does not exist, and for a drawn bug of other source, or
-    where brokers cannot read its file.
-    """
+    """The mutant, or the absolute path of a drawn bug. Raises UsageError for a mutant that does not
+    exist, and for a drawn bug of other source, or if brokers cannot read its file."""
     from urteil.chaos.faults.base.fault import PROCESS
     from urteil.suites.drawn_bugs.bug import SUFFIX, load_bug
     from urteil.suites.mutants import MUTANTS

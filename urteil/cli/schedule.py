@@ -64,7 +64,7 @@ def schedule(scenario: str, as_json: bool, **arguments: Any) -> None:
 
 
 def _print_properties(scenario: Scenario) -> None:
-    """Print what differs from the defaults in a scenario, by part, and what it permits."""
+    """Print the differences of a scenario from the defaults, by part, and its permits."""
     from urteil.harness.permits import permits_of
     from urteil.harness.permitted_deviations import Permit
 
@@ -113,7 +113,7 @@ def _options(entry: Entry) -> str:
 
 
 def moment(entry: Entry) -> str:
-    """When a fault begins, in words."""
+    """The begin of a fault, in words."""
     if entry.after_acks is not None:
         later = f" + {entry.at_s:.1f} s" if entry.at_s else ""
         return f"after {entry.after_acks} acks{later}"

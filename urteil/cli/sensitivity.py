@@ -1,4 +1,4 @@
-"""`urteil sensitivity`: bugs that a machine draws, and which of them the lab finds."""
+"""`urteil sensitivity`: randomly drawn bugs, and the share of them that the lab finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil states`: which rare states the last runs reached, and which none did."""
+"""`urteil states`: the rare states that the last runs reached, and those that none reached."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ EXIT_NOTHING_PASSED = 1
 POLL_S = 0.1
 LONGEST_S = 86_400.0
 PLAIN_WIDTH = 400
-"""Characters of a line that goes to no terminal."""
+"""Characters of a line without a terminal."""
 
 
 @click.command(short_help="Print requests and answers of a standing cluster, decoded, live.")

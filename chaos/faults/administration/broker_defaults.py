@@ -11,11 +11,9 @@ SETTING, FIRST_VALUE = "log.index.interval.bytes", 4_000
 
 
 class BrokerDefaults(Fault):
-    """Sets `log.index.interval.bytes` for all brokers, to another value each time (KIP-226).
-
-    No guarantee depends on this setting. Each change makes brokers compute the settings of all
-    their logs again, and topics must keep their own ones.
-    """
+    """Sets `log.index.interval.bytes` for all brokers, to another value each time (KIP-226). No
+    guarantee depends on this setting. At each change brokers compute the settings of all their logs
+    again, and topics must keep their own ones."""
 
     name = "broker_defaults"
     about = "change a default of all brokers while they run, several times; remove it at healing"

@@ -51,7 +51,8 @@ class ElectPreferred(TopicFault):
         )
 
     def _elect(self, controls: Controls, replicas: Replicas) -> bool:
-        """Whether the first replicas lead. Repeats the election while one is out of sync."""
+        """Whether the first replicas lead. Repeats the election while one of them is not in
+        sync."""
         admin, topic = controls.admin, self.arguments.topic
         admin.reassign(topic, replicas)
         admin.await_reassigned(topic, replicas, deadline_s=DEADLINE_S)

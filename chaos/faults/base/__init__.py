@@ -1,1 +1,1 @@
-"""What faults share: the base classes, and the steps of several faults."""
+"""Base classes of faults, and the steps that several faults share."""

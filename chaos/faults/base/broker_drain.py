@@ -8,7 +8,7 @@ from urteil.chaos.controls import Controls
 DEADLINE_S = 90.0
 
 FormerReplicas = dict[str, Replicas]
-"""By topic, the replicas that its partitions had."""
+"""Topic to the former replicas of its partitions."""
 
 
 def drain(controls: Controls, node: str) -> FormerReplicas:

@@ -41,11 +41,9 @@ def cut_and_prove(
 
 
 def prove_silence(controls: Controls, links: Sequence[Link], act: Callable[[], object]) -> Proof:
-    """Call `act`. The proof is a probe through each link, answered before and silent after.
-
-    Links whose destination did not answer before (it is down) are ignored. NoTarget, before acting,
-    if no link remains.
-    """
+    """Call `act`. The proof is a probe through each link, answered before and silent after. Links
+    whose destination did not answer before (it is down) are ignored. NoTarget, before acting, if no
+    link remains."""
     before = {p.link: p for p in probe_all(controls, links, timeout_s=2 * PROBE_S)}
     if not any(probe.answered for probe in before.values()):
         raise NoTarget("no destination of these links responds")
@@ -58,7 +56,7 @@ def prove_silence(controls: Controls, links: Sequence[Link], act: Callable[[], o
 
 
 def describe_answers(controls: Controls, links: Sequence[Link]) -> str:
-    """How many of the links carry responses now. A destination that another fault stopped or cut
+    """The number of links that carry responses now. A destination that another fault stopped or cut
     off is silent."""
     after = probe_all(controls, links, timeout_s=PROBE_S)
     silent = [probe.link for probe in after if not probe.answered]

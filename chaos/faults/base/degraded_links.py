@@ -58,7 +58,7 @@ class DegradedLinks(Fault):
         return 1
 
     def request_bytes(self) -> int:
-        """The size of each request if they are sent one by one; 0: all are sent at once."""
+        """The size of each request if they are sent one by one; 0 if all are sent at once."""
         return 0
 
     def begin(self, controls: Controls) -> Proof:
@@ -75,7 +75,7 @@ class DegradedLinks(Fault):
         return Proof(acted=len(acted) == len(both), text=text)
 
     def _await_effect(self, controls: Controls, complete: Sequence[Transfer]) -> list[Both]:
-        """Of each link the first measurement that shows the effect, else the last one: with host
+        """The first measurement of each link that shows the effect, else the last one: with host
         load a slow reader may miss it."""
         before = {transfer.link: transfer for transfer in complete}
         after: dict[Link, Transfer] = {}

@@ -26,7 +26,7 @@ EXPIRY_S = 60.0
 HEALED_S = 3.0
 PROCESS, DOCKER, SSH = "process", "docker", "ssh"
 ON_THIS_MACHINE = (PROCESS, DOCKER)
-"""Where the lab itself reaches the files and the processes of nodes."""
+"""Runtimes on which the lab itself reaches the files and the processes of nodes."""
 URTEIL, KAFKA, KRAFT, MIX, EXTERNAL = "urteil", "kafka", "kafka-kraft", "mix", "external"
 WITH_ZOOKEEPER = (URTEIL, KAFKA, MIX)
 """Clusters that the lab starts, with a metadata plane of ZooKeeper."""
@@ -161,11 +161,11 @@ class Fault:
 
     @classmethod
     def required_capabilities(cls, options: Mapping[str, Option]) -> tuple[Capability, ...]:
-        """What brokers must be able to do with these options: `needs`, by default."""
+        """Capabilities that the fault needs with these options: `needs`, by default."""
         return cls.needs
 
     def begin(self, controls: Controls) -> Proof:
-        """Act, and prove it. LabFailure if the lab cannot act."""
+        """Begin the fault, and prove it. LabFailure if the lab cannot act."""
         raise NotImplementedError
 
     def injected_effects(self) -> frozenset[Effect]:
@@ -191,8 +191,8 @@ class Fault:
         return proof
 
     def final_proof(self, proof: Proof) -> Proof:
-        """The proof after healing, from that of `begin`: another one where the fault acts on what
-        happens while it is active. Called after `heal`."""
+        """The proof after healing, from that of `begin`. It differs if the fault acts on events
+        while it is active. Called after `heal`."""
         return proof
 
     def link_events(self) -> Sequence[RuleHit]:
@@ -225,10 +225,8 @@ class Fault:
         selector: str = "",
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
-        """Why the fault cannot act there; empty if it can.
-
-        `target` is a value of `--target`, `selector` the nodes or links that the fault is aimed at.
-        """
+        """The reason for which the fault cannot act there; empty if it can. `target` is a value of
+        `--target`, `selector` the nodes or links of the fault."""
         kind = target_kind(target)
         name = target if kind == KRAFT else kind
         if kind not in cls.on_targets:
@@ -250,7 +248,7 @@ REGISTERED: dict[str, type[Fault]] = {}
 
 
 def was_killed(status: NodeStatus) -> bool:
-    """Whether SIGKILL ended the process: also a controlled shutdown that took too long."""
+    """Whether SIGKILL ended the process, also after a controlled shutdown that took too long."""
     return status.exit_code in (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 

@@ -58,7 +58,7 @@ class PacketFault(Fault):
     def count_until(
         self, controls: Controls, disturbed: list[Link], is_proof: Callable[[Counts], bool]
     ) -> Counts:
-        """The counts once they are a proof, or at the deadline. Probes cause packets meanwhile."""
+        """The counts when they are a proof, or at the deadline. Probes cause packets meanwhile."""
 
         def count() -> Counts:
             counts = controls.packets.counts(owner=self.owner)

@@ -24,7 +24,7 @@ from urteil.chaos.observations import Link
 
 SHOWN_HITS = 5
 UNREADABLE = "unreadable"
-"""The act of the proxy on a frame that a rule needs and that cannot be decoded."""
+"""The proxy's act on a frame that a rule needs and that cannot be decoded."""
 
 
 class RuleFault(Fault):
@@ -137,7 +137,8 @@ class RuleFault(Fault):
         return Proof(acted=False, text=f"no frame matched; these links carried {passed}")
 
     def new_hits(self, controls: Controls) -> tuple[Sequence[RuleHit], int]:
-        """The hits since the last call, and how many events proxies forgot meanwhile."""
+        """The hits since the last call, and the number of events that proxies discarded
+        meanwhile."""
         return controls.net.new_hits(self.links, owner=self.owner, seen=self._seen)
 
     def link_events(self) -> Sequence[RuleHit]:

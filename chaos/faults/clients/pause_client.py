@@ -12,7 +12,7 @@ from urteil.chaos.observations import NodeState
 
 class PauseClient(Fault):
     """Stops every thread of a client. A group member that continues after its session timeout is a
-    zombie: the group continued without it, and it has not noticed."""
+    zombie: the group continued without it, and the member does not know."""
 
     name = "pause_client"
     listed_after = "ring"

@@ -50,7 +50,7 @@ class SlowPoll(Fault):
 
 
 def _is_idle(controls: ClientControls, name: str) -> bool:
-    """Whether the member writes nothing for IDLE_S, before DEADLINE_S: a poll may be running."""
+    """Whether the member writes nothing for IDLE_S before DEADLINE_S: a poll may be running."""
     sizes: list[int] = []
 
     def has_paused() -> bool:

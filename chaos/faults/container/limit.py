@@ -22,11 +22,9 @@ CPUS = 0.1
 
 
 class Limit(Fault):
-    """The limits of a container's control group, changed while it runs.
-
-    A node that needs more memory than it has is killed by the kernel: that is a crash without
-    healing's start, so `memory_mb` is for nodes that shall live with less.
-    """
+    """The limits of a container's control group, changed while it runs. The kernel kills a node
+    that needs more memory than it has. That is a crash that healing does not end with a start, so
+    `memory_mb` is for nodes that can live with less."""
 
     name = "limit"
     about = "limit the processor time and memory of a node's container while it runs"
@@ -85,6 +83,7 @@ class Limit(Fault):
         )
 
     def _acts(self, limits: Limits) -> bool:
-        """By the microsecond in which an engine counts processors, a period being 100,000."""
+        """Whether the limit shows, to the microsecond in which an engine counts processors; a
+        period has 100,000."""
         cpus = self.cpus is None or math.isclose(limits.cpus or 0.0, self.cpus, abs_tol=1e-5)
         return cpus and (self.memory_mb is None or limits.memory_mb == self.memory_mb)

@@ -20,11 +20,9 @@ from urteil.chaos.parallel import run_on_all
 
 
 class DiskEmptied(Fault):
-    """Kills brokers and empties their log directories; healing starts them without any log.
-
-    With a duration of 0 they restart at once (KAFKA-14139: the controller counts a replica as in
-    sync although it lost its log).
-    """
+    """Kills brokers and empties their log directories; healing starts them without any log. With a
+    duration of 0 they restart at once (KAFKA-14139: the controller counts a replica as in sync
+    although it lost its log)."""
 
     name = "disk_emptied"
     about = "kill a broker and empty its disks; start it at healing"

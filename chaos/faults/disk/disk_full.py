@@ -33,7 +33,8 @@ class DiskFull(LiveDiskFault):
     def __init__(self, arguments: FaultArguments) -> None:
         super().__init__(arguments)
         self.limited: set[str] = set()
-        """Limited brokers with one log directory. A broker with several may have given up one."""
+        """Limited brokers with one log directory. A broker with several may have taken one
+        offline."""
 
     def heal(self, controls: Controls) -> str:
         alive = node_selectors.running_nodes(controls, self.targets)

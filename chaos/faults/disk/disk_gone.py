@@ -15,11 +15,8 @@ AWAY = ".away"
 
 
 class DiskGone(LiveDiskFault):
-    """Renames one log directory of a running broker; healing renames it back.
-
-    A broker with other directories continues without the replicas of this one; a broker without
-    any exits.
-    """
+    """Renames one log directory of a running broker; healing renames it back. A broker with other
+    directories continues without the replicas of the missing one; a broker without any exits."""
 
     name = "disk_gone"
     about = "remove a log directory of a broker until healing, as an unmount or a disk failure does"

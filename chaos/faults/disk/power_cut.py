@@ -32,14 +32,15 @@ from urteil.chaos.parallel import run_on_all
 class PowerCut(Fault):
     """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
 
-    What was flushed is known from the broker's own calls where the lab records them
-    (`ClusterSpec.records_flushes`): then a cut may take data that the broker declared as flushed by
-    its recovery point, and their loss is not excused. Files may be lost, too: what a broker
-    created, renamed or removed in the last seconds is undone if it did not flush the directory.
-    Elsewhere the broker's recovery points are believed, and only the active segment is cut. The
-    seed decides the position. The first cut segment's indexes and younger producer snapshots are
-    damaged alike, with `snapshots` also the one at the segment's begin: brokers write it when they
-    roll the log, and releases from 0.11 to 2.6 never flush it, though they flush the closed
+    If the lab records the broker's calls (`ClusterSpec.records_flushes`), they show what was
+    flushed. Then a cut may destroy data that the broker declared as flushed by its recovery point,
+    and their loss is not excused. Files may be lost, too: if a broker created, renamed or removed a
+    file in the last seconds and did not flush the directory, the change is undone. Without the
+    record, the broker's recovery points count, and only the active segment is cut.
+
+    The seed decides the position. The first cut segment's indexes and younger producer snapshots
+    are damaged alike, with `snapshots` also the one at the segment's begin: brokers write it when
+    they roll the log, and releases from 0.11 to 2.6 never flush it, though they flush the closed
     segment. With `epochs` each log loses its `leader-epoch-checkpoint`, however old: brokers write
     it under another name and rename it, and releases before 3.0 never flush the directory
     (KAFKA-3968). KRaft's metadata log loses nothing: a controller flushes it before it answers.

@@ -24,7 +24,7 @@ class Bandwidth(DegradedLinks):
     )
 
     def request_count(self) -> int:
-        """As many requests as have half a second of responses."""
+        """Enough requests for responses of half a second."""
         return max(2, min(MOST_REQUESTS, self.rate_kb_per_s * 500 // ANSWER_BYTES))
 
     def add_toxic(self, controls: Controls) -> None:

@@ -9,7 +9,7 @@ from urteil.chaos.observations import CLIENT, Link
 
 
 class ClientFromLeader(CutLinks):
-    """The leader stays leader, since the cluster sees no failure. Clients wait or give up."""
+    """The leader stays leader, since the cluster detects no failure. Clients wait or give up."""
 
     name = "client_from_leader"
     about = "cut the clients from a broker that all other nodes still reach"

@@ -33,7 +33,7 @@ class CutAfter(DegradedLinks):
         return provable
 
     def request_count(self) -> int:
-        """More requests than the cut lets pass."""
+        """More requests than fit before the cut."""
         each = ANSWER_BYTES if self.answers_only else self.request_bytes()
         return 3 * self.bytes // (2 * each) + 2
 

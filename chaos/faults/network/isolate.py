@@ -28,7 +28,7 @@ class Isolate(CutLinks):
 
     @classmethod
     def acts_on_zookeeper(cls, selector: str, options: Mapping[str, Any]) -> bool:
-        """Without brokers and clients, only the links to ZooKeeper are left."""
+        """Whether only links to ZooKeeper are cut: neither those to brokers nor to clients."""
         others = options.get("brokers", True) or options.get("clients", False)
         return not others or super().acts_on_zookeeper(selector, options)
 

@@ -11,10 +11,8 @@ from urteil.chaos.faults.base.packet_fault import PacketFault, all_lost, describ
 
 
 class PacketCut(PacketFault):
-    """Drops every packet, so that connections hang and TCP repeats what it sent.
-
-    Unlike a cut of a proxy, `b1->b2` loses answers of b1 to b2 too, and acknowledgements of TCP.
-    """
+    """Drops every packet, so that connections hang and TCP retransmits. Unlike a cut of a proxy,
+    `b1->b2` loses answers of b1 to b2 too, and acknowledgements of TCP."""
 
     name = "packet_cut"
     about = "drop all packets from the left hosts to the right ones, or both ways"

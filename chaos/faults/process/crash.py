@@ -16,7 +16,7 @@ from urteil.chaos.parallel import run_on_all
 
 
 class Crash(Fault):
-    """Kills processes without warning. Proof: their process ids do not exist any more."""
+    """Kills processes without warning. Proof: their process ids no longer exist."""
 
     name = "crash"
     about = "SIGKILL of a node, started again at healing"

@@ -1,4 +1,4 @@
-"""A node that dies again soon after every start."""
+"""A node that is killed again soon after every start."""
 
 from __future__ import annotations
 

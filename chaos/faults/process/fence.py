@@ -1,4 +1,4 @@
-"""A broker stands still until its session has ended, and continues as one that was expelled."""
+"""A broker is paused until its session has ended, and continues as an expelled one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ POLL_S = 0.05
 
 
 class Fence(Pause):
-    """Pauses brokers until the metadata lists them no more: KRaft's controller fenced them, or
-    their ZooKeeper sessions expired.
-
-    A fenced broker leads nothing and is in no ISR. It does not know that when it continues. Healing
-    waits until it is listed again.
-    """
+    """Pauses brokers until the metadata no longer lists them: KRaft's controller fenced them, or
+    their ZooKeeper sessions expired. A fenced broker leads nothing and is in no ISR. When it
+    continues, it does not know that. Healing waits until it is listed again."""
 
     name = "fence"
     about = "SIGSTOP of a broker until its session ended, SIGCONT at healing"

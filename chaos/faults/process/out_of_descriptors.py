@@ -1,4 +1,4 @@
-"""A node that cannot open any more files or sockets."""
+"""A node that cannot open further files or sockets."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from urteil.chaos.observations import NodeStatus
 
 
 class Shutdown(Crash):
-    """Stops processes in order. Proof: their process ids are gone, and their exit codes."""
+    """Stops processes in order. Proof: their process ids no longer exist, and their exit codes."""
 
     name = "shutdown"
     about = "SIGTERM of a node (controlled shutdown), started again at healing"

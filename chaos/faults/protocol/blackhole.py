@@ -1,4 +1,4 @@
-"""A client or a node of which no request gets through."""
+"""A client or a node whose requests do not arrive."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from urteil.chaos.link_rules import REQUEST, LinkRule
 
 class HoldRequest(RuleFault):
     """Holds requests, and those behind them on the same connection, until healing. They arrive then
-    even if their client has ended: a request of an earlier time. With `goes_on` later requests of
-    the connection pass, and the held one arrives after them, on a connection of its own; its answer
-    is lost. Listeners with SASL close such a connection."""
+    even if their client has ended. With `goes_on` later requests of the connection pass, and the
+    held one arrives after them, on a connection of its own; its answer is lost. Listeners with SASL
+    close such a connection."""
 
     name = "hold_request"
     about = "hold a request until healing, which delivers it late"

@@ -1,4 +1,4 @@
-"""An answer that is lost: the broker served the request, and its client never learns it."""
+"""An answer that is lost: the broker served the request, and its client is not informed."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from urteil.chaos.link_rules import LinkRule
 
 
 class RewriteAnswer(RuleFault):
-    """Sets one field of answers, as a broker with a bug would. The client believes it: a run in
-    which the workload's clients get false offsets accuses the cluster. Meant for tests of clients.
-    """
+    """Sets one field of answers, as a broker with a bug would. The client accepts it: a run in
+    which the workload's clients receive false offsets reports violations of the cluster. Meant for
+    tests of clients."""
 
     name = "rewrite_answer"
     about = "change one field of an answer, to test a client"

@@ -13,10 +13,8 @@ POLL_S = 0.02
 
 
 class ControllerDeleted(Fault):
-    """Deletes the znode `/controller`, as operators do to force the election of a controller.
-
-    The fault ignores its target, because there is only one controller.
-    """
+    """Deletes the znode `/controller`, as operators do to force the election of a controller. The
+    fault ignores its target, because there is only one controller."""
 
     name = "controller_deleted"
     about = "delete /controller: the controller must resign, and another election follows"

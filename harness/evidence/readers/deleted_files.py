@@ -20,11 +20,8 @@ GONE_FOLDER, GONE_FILE = "-delete", ".deleted"
 
 
 def read_deleted_files(broker: int, log_dir: Path, at_ns: int) -> Iterator[Row]:
-    """Rows of `samples`, one a folder or file: the seconds from its rename to the end of the
-    broker.
-
-    None for a broker without a clean stop.
-    """
+    """Rows of `samples`, one for each folder or file: the seconds from its rename to the end of the
+    broker. None for a broker without a clean stop."""
     marker = log_dir / CLEAN_STOP
     if not marker.exists():
         return

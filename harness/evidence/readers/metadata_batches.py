@@ -22,13 +22,14 @@ from urteil.harness.evidence.readers.quorum_votes import granted_votes
 from urteil.harness.evidence.readers.stored_batches import StoredBatch, read_batches
 
 SEEN_COMMITTED = -1
-"""Stands for a controller in rows of what the lab saw committed during the run."""
+"""In place of a controller, in rows of batches that the lab observed as committed during the
+run."""
 
 Row = dict[str, Any]
 
 
 def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
-    """A batch without its holder and its time; `wall_ms` is its writer's. `votes` are rows of that
+    """A batch without its broker and its time; `wall_ms` is its writer's. `votes` are rows of that
     table, `voter_ids` the voters of its record of them."""
     log = MetadataLog(Path())
     records = list(parse_records(batch, schemas, log)) if batch.is_control else []
@@ -48,10 +49,9 @@ def batch_row(batch: StoredBatch, schemas: RecordSchemas) -> Row:
 
 
 def read_copy(folder: Path, schemas: RecordSchemas, damage: list[str]) -> Iterator[Row]:
-    """The rows of one copy, up to a damaged batch of a segment, which `damage` gets in a sentence.
-
-    `start` is the offset at which the copy begins: a snapshot stands for what is before.
-    """
+    """The rows of one copy, up to a damaged batch of a segment, which `damage` receives as a
+    sentence. `start` is the offset at which the copy begins: a snapshot includes everything
+    before."""
     segments = find_segments(folder)
     start = first_offset(segments)
     if start > 0 and find_snapshot(folder, segments) is None:
@@ -75,8 +75,9 @@ def read_copy(folder: Path, schemas: RecordSchemas, damage: list[str]) -> Iterat
 
 
 def add_directories(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows of one copy, whose votes have the log directory that the record of voters before
-    them names: the batch that begins an epoch lists voters by node id alone (4.4.0)."""
+    """The rows of one copy, with log directories in their votes. The batch that begins an epoch
+    lists voters by node id alone (4.4.0); the record of voters before it names their log
+    directories."""
     voters: dict[int, str] = {}
     for row in rows:
         voters = dict(row.get("voter_ids") or voters.items())
@@ -86,7 +87,7 @@ def add_directories(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def read_committed(file: Path) -> Iterator[Row]:
-    """The rows that the lab wrote during the run, up to a line that a killed lab left cut."""
+    """The rows that the lab wrote during the run, up to an incomplete line of a killed lab."""
     if not file.exists():
         return
     for line in file.read_text().splitlines(keepends=True):

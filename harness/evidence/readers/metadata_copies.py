@@ -1,13 +1,14 @@
-"""The copies of KRaft's metadata log on the controllers' disks, and what of it is committed.
+"""The copies of KRaft's metadata log on the controllers' disks, and their committed part.
 
-The copy with the highest epoch and end is the best; in each other copy, everything up to the last
-batch that it shares with the best one (same offset, same epoch) is equal to it, as in Raft. What a
-majority shares is committed if no copy that lacks it has a later log: a voter grants no vote to an
-earlier log than its own, so only a copy with it can be elected.
+The copy with the highest epoch and end is the best. As in Raft, each other copy is equal to it up
+to the last batch that both share (same offset, same epoch). A part that a majority shares is
+committed if no copy without it has a later log: a voter grants no vote to an earlier log than its
+own, so only a copy with it can be elected.
 
-The voters of a dynamic quorum stand in the log itself (KIP-853). They are those of the latest
-record of them in the best copy, committed or not, as for the leader; a copy is a voter's if its log
-directory has the voter's id. Until the first such record, and in a static quorum, all copies are.
+The log itself contains the voters of a dynamic quorum (KIP-853). They are those of the latest
+record of voters in the best copy, committed or not, as for the leader; a copy is a voter's if its
+log directory has the voter's id. Until the first such record, and in a static quorum, all copies
+count.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ DIRECTORY = "directory.id="
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """One batch: the offset behind it, its epoch, where its bytes are, its header."""
+    """One batch: the offset behind it, its epoch, the position of its bytes, its header."""
 
     end: int
     epoch: int
@@ -48,8 +49,8 @@ class BatchPlace:
 
 @dataclass(slots=True)
 class MetadataCopy:
-    """One controller's copy: the batches that its segments hold. `folder` is its
-    `__cluster_metadata-0`, `schemas` finds the definitions of its release."""
+    """One controller's copy: the batches in its segments. `folder` is its `__cluster_metadata-0`,
+    `schemas` finds the definitions of its release."""
 
     folder: Path
     schemas: Callable[[], RecordSchemas]
@@ -59,7 +60,7 @@ class MetadataCopy:
     _read_to: int = 0
 
     def read_new(self) -> None:
-        """Add batches that were appended. After a truncation all segments are read anew."""
+        """Add appended batches. After a truncation all segments are read again."""
         if not self._still_holds():
             self.batches, self._voters, self._segment = [], [], Path()
         for segment in find_segments(self.folder):
@@ -107,7 +108,7 @@ class MetadataCopy:
         return records[-1] if records else {}
 
     def directory(self) -> str:
-        """The id of the log directory; empty while it has none."""
+        """The id of the log directory; empty before it has one."""
         return directory_of(self.folder)
 
     def is_of(self, voters: dict[int, str]) -> bool:
@@ -115,7 +116,7 @@ class MetadataCopy:
         return not voters or self.directory() in voters.values()
 
     def _still_holds(self) -> bool:
-        """Whether the last known batch still stands in its place."""
+        """Whether the last known batch is still at its position."""
         if not self.batches:
             return False
         last = self.batches[-1]
@@ -130,14 +131,14 @@ class MetadataCopy:
         return (self.batches[-1].epoch, self.batches[-1].end) if self.batches else (-1, 0)
 
     def shared_end(self, best: dict[int, int]) -> int:
-        """The end of what this copy shares with the best one, whose epochs by batch end these
-        are."""
+        """The end of the part that this copy shares with the best one, whose epochs by batch end
+        these are."""
         ends = (batch.end for batch in reversed(self.batches) if best.get(batch.end) == batch.epoch)
         return next(ends, 0)
 
 
 def directory_of(folder: Path) -> str:
-    """The id of the log directory with this metadata log; empty while it has none."""
+    """The id of the log directory with this metadata log; empty before it has one."""
     try:
         lines = (folder.parent / META).read_text().splitlines()
     except FileNotFoundError:
@@ -147,7 +148,8 @@ def directory_of(folder: Path) -> str:
 
 
 def find_committed(copies: Sequence[MetadataCopy]) -> tuple[MetadataCopy, int]:
-    """The best copy, and the offset below which it is committed; 0 where nothing is known to be."""
+    """The best copy, and the offset below which it is committed; 0 if no part is known to be
+    committed."""
     best = max(copies, key=MetadataCopy.rank)
     epochs = {batch.end: batch.epoch for batch in best.batches}
     voters = best.voters()

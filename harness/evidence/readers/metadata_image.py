@@ -63,7 +63,7 @@ class MetadataImage:
         self.voters: dict[int, str] = {}
 
     def apply(self, record: MetadataRecord) -> None:
-        """Raises KeyError for a change of something that no record created."""
+        """Apply a record. Raises KeyError for a change of an object that no record created."""
         fields = record.fields
         self.voters = voters_of(record) or self.voters
         match record.name:

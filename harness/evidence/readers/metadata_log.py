@@ -62,7 +62,7 @@ class MetadataRecord:
 
 @dataclass(slots=True)
 class MetadataLog:
-    """What one copy holds; `damage` in sentences."""
+    """The content of one copy; `damage` in sentences."""
 
     folder: Path
     records: int = 0
@@ -104,11 +104,9 @@ def release_schemas(version: str) -> RecordSchemas:
 
 
 def read_metadata(log: MetadataLog, schemas: RecordSchemas) -> Iterator[MetadataRecord]:
-    """The records of one copy in order of offset; fills `log`.
-
-    A copy that begins with a snapshot has the snapshot's records first. A damaged tail ends its
-    segment; a record that the release does not define is passed over. `log.damage` has both.
-    """
+    """The records of one copy in order of offset; fills `log`. A copy that begins with a snapshot
+    has the snapshot's records first. A damaged tail ends its segment; a record that the release
+    does not define is skipped. `log.damage` has both."""
     segments = find_segments(log.folder)
     start = first_offset(segments)
     snapshot = find_snapshot(log.folder, segments)
@@ -144,7 +142,7 @@ def first_offset(segments: Sequence[Path]) -> int:
 
 
 def find_snapshot(folder: Path, segments: Sequence[Path]) -> Path | None:
-    """The snapshot that stands for what the segments lack; none when they begin at offset 0."""
+    """The snapshot of the records that the segments lack; none if they begin at offset 0."""
     if segments and first_offset(segments) == 0:
         return None
     snapshots = sorted(path for path in folder.glob("*") if _SNAPSHOT.fullmatch(path.name))

@@ -27,15 +27,15 @@ _CODEC, _BROKER_TIME = 0x07, 0x08
 _CREATE_TIME = 0
 _LZ4 = 3
 _FRAME_HEAD = 7
-"""Bytes of a frame's head with its checksum, without a content's size (8) or a dictionary (4)."""
+"""The size of a frame's head with its checksum, without a content size (8) or a dictionary (4)."""
 _DECODERS = {1: gzip_decode, 2: snappy_decode, _LZ4: lz4_decode}
 SMALLEST = (_HEAD.size + 2 * _LENGTH.size, _HEAD.size + _TIME.size + 2 * _LENGTH.size)
-"""How many bytes the smallest message of magic 0 and of magic 1 has."""
+"""The size in bytes of the smallest message of magic 0 and of magic 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class OldRecord:
-    """A message without others in it; without `timestamp` in magic 0."""
+    """A message without nested ones; without `timestamp` in magic 0."""
 
     offset: int
     timestamp: int | None
@@ -138,10 +138,8 @@ def _plain(wrapper: _Message) -> bytes:
 
 
 def _fix_lz4_checksum(frame: bytes) -> bytes:
-    """A frame of magic 0 with the checksum of its header that LZ4 requires.
-
-    Old clients hashed the frame's magic number along with it.
-    """
+    """A frame of magic 0 with the checksum that LZ4 requires for its header. Old clients included
+    the frame's magic number in the hash."""
     size = _FRAME_HEAD
     if len(frame) > size:
         size += (8 if frame[4] & 0x08 else 0) + (4 if frame[4] & 0x01 else 0)

@@ -1,8 +1,8 @@
-"""Rows of `votes`: what the controllers of KRaft's quorum voted.
+"""Rows of `votes`: the votes of the controllers of KRaft's quorum.
 
-Two sources. A controller's file `quorum-state` has its epoch, its vote in it and the leader it
-knows; it is replaced at every change, so the lab watches it during the run. And the batch that
-begins an epoch lists the epoch's voters and those that voted for the leader. Sources: KIP-595,
+They have two sources. A controller's file `quorum-state` has its epoch, its vote and the leader
+that it knows; it is replaced at every change, so the lab watches it during the run. And the batch
+that begins an epoch lists the epoch's voters and those that voted for the leader. Sources: KIP-595,
 KIP-853, `ElectionState`.
 """
 
@@ -21,7 +21,7 @@ from urteil.harness.protocol.message_schema import encode_uuid
 QUORUM_STATE = "quorum-state"
 """The file's name, in the folder of the metadata log."""
 AFTER_RUN = 1 << 40
-"""The position of what a file says after the run: behind all that was seen before."""
+"""The position of the file's content after the run: behind all observed versions."""
 _NONE = -1
 _WITH_DIRECTORIES = 1
 """The version of the file that a dynamic quorum has."""
@@ -74,7 +74,7 @@ def granted_votes(record: MetadataRecord) -> Iterator[Row]:
 
 
 def read_watched(file: Path) -> Iterator[Row]:
-    """The rows that the lab wrote during the run, up to a line that a killed lab left cut."""
+    """The rows that the lab wrote during the run, up to an incomplete line of a killed lab."""
     if not file.exists():
         return
     for number, line in enumerate(file.read_text().splitlines(keepends=True)):

@@ -65,12 +65,10 @@ def find_logs(
     *,
     are_made: bool = False,
 ) -> list[ReplicaLog]:
-    """The logs in one broker's log directory, without those marked for deletion.
-
-    `topic_ids` are the run's own topics: only their values are decoded. Applications write to
-    `copies` of them. `znode_ids` are the last ids in ZooKeeper, of which each log is: some
-    releases store no id beside some logs. If they `are_made`, by the lab, they are those of all.
-    """
+    """The logs in one broker's log directory, without those marked for deletion. `topic_ids` are
+    the run's own topics: only their values are decoded. Applications write to `copies` of them.
+    `znode_ids` are the last topic ids in ZooKeeper, for releases that store no id beside some logs.
+    If they `are_made` by the lab, all logs have them."""
     logs = []
     for folder in sorted(path for path in data.iterdir() if path.is_dir()):
         match = _FOLDER.fullmatch(folder.name)

@@ -29,7 +29,7 @@ _SMALLEST = (*old_messages.SMALLEST, _HEADER.size)
 _NEWEST = 2
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _SEQUENCES = 1 << 31
-"""They begin at 0 again behind the last one, within a batch too."""
+"""Sequences wrap to 0 behind the last one, also within a batch."""
 _UNREADABLE = (
     *(KafkaError, struct.error, ValueError, OSError),
     *(EOFError, zlib.error, UncompressError, RuntimeError, ZstdError),  # of gzip, snappy, lz4, zstd
@@ -38,8 +38,8 @@ _UNREADABLE = (
 
 @dataclass(slots=True, kw_only=True)
 class StoredBatch:
-    """One batch. `columns` are those of `replicas` that its records share; `error` is why its
-    records cannot be read."""
+    """One batch. `columns` are those of `replicas` that its records share; `error` is the reason
+    for which its records cannot be read."""
 
     size: int
     base: int

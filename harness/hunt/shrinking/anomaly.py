@@ -73,7 +73,7 @@ def anomaly_of(
 
 
 def first_ns(run_dir: Path, result: Result, anomaly: Anomaly) -> int | None:
-    """When a run first showed an anomaly. None where it has no time or did not occur."""
+    """The time at which a run first showed an anomaly; None if it has no time or did not occur."""
     return dict(_shown_anomalies(run_dir, result)).get(anomaly)
 
 

@@ -19,7 +19,7 @@ def keep_faults(schedule: Schedule, places: Collection[int]) -> Schedule:
 
     Overlapping faults keep their distances. A group of them keeps its pause after the group before
     it in the full schedule; the first group keeps at least the load before any fault. Faults
-    anchored to acknowledgements stay where they are.
+    anchored to acknowledgements keep their moments.
     """
     faults = schedule.faults
     moved: dict[int, Entry] = {}
@@ -77,7 +77,7 @@ def _begin_s(entry: Entry) -> float:
 
 
 def _latest_end_s(entry: Entry) -> float:
-    """The latest possible end of a fault, waits for events included."""
+    """The latest possible end of a fault, including waits for events."""
     return _begin_s(entry) + (entry.within_s or 0.0) + entry.duration_s
 
 

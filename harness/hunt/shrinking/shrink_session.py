@@ -18,7 +18,7 @@ from urteil.harness.schedule import Schedule, save_schedule, schedule_of, with_s
 from urteil.harness.verify.result import Result, load_result
 
 SLACK_S = 5.0
-"""A fault may show its effect on a record sent before it began."""
+"""The margin: a fault may affect a record that was sent before it began."""
 _DROPPED = ("--schedule", "--duration-s", "--rate", "--engine", "--master", "--out")
 _SECOND_NS = 1_000_000_000
 

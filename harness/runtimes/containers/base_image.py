@@ -58,9 +58,7 @@ HOW = (
 
 def base_image(engine: Engine, report: Callable[[str], None]) -> str:
     """A Debian 12 image of the engine: an existing one, else pulled, else made by debootstrap.
-
-    Raises MissingDependency when none of these works.
-    """
+    Raises MissingDependency if none of these works."""
     for reference in (PUBLIC, OWN):
         with suppress(docker.errors.ImageNotFound):
             engine.client.images.get(reference)
@@ -140,7 +138,7 @@ def _filter_entry(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _remove(folder: Path) -> None:
-    """Unmount what debootstrap mounted, then remove: a removal must never walk into /proc."""
+    """Unmount the mounts of debootstrap, then remove: a removal must never descend into /proc."""
     if folder.is_file():
         return folder.unlink()
     for _ in range(3):

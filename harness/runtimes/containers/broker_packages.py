@@ -37,7 +37,7 @@ NOT_NEEDED = (
     "pyarrow/libarrow_python.so",
     "pyarrow/libarrow_python.so.*.*.*",
 )
-"""The broker uses pyarrow for its codecs alone: what `import pyarrow` does without goes."""
+"""Files of pyarrow that `import pyarrow` does not need: the broker uses only its codecs."""
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 HOW = (

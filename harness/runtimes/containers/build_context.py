@@ -15,10 +15,8 @@ IGNORED = {"__pycache__", ".pytest_cache", ".mypy_cache"}
 
 
 class Context:
-    """A build context without this machine's owners, times and permissions.
-
-    So the engine's cache works across checkouts.
-    """
+    """A build context without this machine's owners, times and permissions, so that the engine's
+    cache works across checkouts."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115

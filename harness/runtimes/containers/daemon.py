@@ -1,6 +1,6 @@
 """One dockerd with a data folder, a socket and settings of its own.
 
-It leaves the machine's forwarding and `docker0` alone. Of the firewall it changes only two rules
+It does not change the machine's forwarding or `docker0`. In the firewall it changes only two rules
 about its own networks. Containers reach each other in their networks and are reached by published
 ports; they do not reach the internet. Builds use the machine's own network.
 """
@@ -67,7 +67,7 @@ class Daemon:
         clean_after_last(data)
         # A daemon that finds an earlier daemon's networks there deletes the machine's docker0.
         shutil.rmtree(data / "network", ignore_errors=True)
-        run = Path(_short_folder(), run_name())
+        run = Path(_make_short_folder(), run_name())
         run.mkdir(mode=0o700)
         record_daemon(run, data)
         log = data.with_suffix(".log")
@@ -100,8 +100,8 @@ class Daemon:
         return self.process.poll() is None
 
     def wait_until_it_answers(self) -> None:
-        """Raises DaemonFailure with the end of its log when it ends or does not answer
-        within 60 s."""
+        """Raises DaemonFailure, with the end of its log, if it ends or does not answer within 60
+        s."""
         answers = until(
             lambda: _answers(self.run / "docker.sock"),
             lambda answers: answers or not self.lives(),
@@ -188,7 +188,7 @@ def run_name() -> str:
     return f"urteil-{secrets.token_hex(4)}"
 
 
-def _short_folder() -> str:
+def _make_short_folder() -> str:
     """A short folder, since a socket's path has at most 108 bytes."""
     return "/run" if os.access("/run", os.W_OK) else "/tmp"
 

@@ -88,10 +88,8 @@ def _remove_groups(roots: list[Path]) -> None:
 
 
 def _kill_children_of(run: Path) -> None:
-    """Kill containerd and its shims, recognised by name and by paths in their arguments.
-
-    A killed daemon leaves them. Its docker-proxies end by themselves.
-    """
+    """Kill containerd and its shims, recognised by name and by paths in their arguments. They
+    survive a killed daemon. Its docker-proxies end by themselves."""
     folder = str(run).encode() + b"/"
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
@@ -103,7 +101,7 @@ def _kill_children_of(run: Path) -> None:
 
 
 def _unmount(folder: Path) -> None:
-    """Unmount everything that a killed daemon left below `folder`."""
+    """Unmount everything below `folder` that a killed daemon had mounted."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split()[4] for line in lines]
     inside = [point for point in points if Path(point).is_relative_to(folder)]

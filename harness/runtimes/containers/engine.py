@@ -25,11 +25,9 @@ HOW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """An engine that answered. `client` is docker-py's, with a timeout on every call.
-
-    Ports published on `bind` are reached at `advertised_host`. A `remote` engine does not see this
-    machine's files: copy them by archive.
-    """
+    """An engine that answered. `client` is docker-py's, with a timeout on every call. Ports
+    published on `bind` are reached at `advertised_host`. A `remote` engine cannot access this
+    machine's files: copy them by archive."""
 
     client: docker.DockerClient
     url: str
@@ -111,8 +109,8 @@ def _describe_engine(client: docker.DockerClient) -> Engine:
 
 
 def _url(client: docker.DockerClient) -> str:
-    """The address in the form of DOCKER_HOST. docker-py replaces it by one of its own unless it is
-    TCP."""
+    """The address in the form of DOCKER_HOST. docker-py replaces addresses other than TCP by one of
+    its own."""
     base = str(client.api.base_url)
     adapter = client.api.get_adapter(base)
     for scheme, attribute in (

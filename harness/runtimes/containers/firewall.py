@@ -1,10 +1,11 @@
 """Two firewall rules for the lab's own networks, 198.18.0.0/15.
 
-Without these rules two things may go wrong. Containers of one network cannot reach each other where
-bridged frames pass the firewall (br_netfilter) and the firewall drops forwarded frames, as ufw and
-other container engines configure it. Containers of two networks can reach each other where the
-machine forwards. The container daemon could set rules itself, but these do more: they close
-forwarding for every program, outlast the daemon, and conflict with those of another daemon.
+They prevent two failures. Containers of one network cannot reach each other if bridged frames pass
+the firewall (br_netfilter) and the firewall drops forwarded frames, as ufw and other container
+engines configure it. Containers of two networks can reach each other if the machine forwards.
+
+The container daemon could set rules itself, but these do more: they close forwarding for every
+program, outlast the daemon, and conflict with those of another daemon.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ TIMEOUT_S = 20
 
 def add_rules(name: str) -> None:
     """Accept traffic within a bridge, drop traffic routed between two. `name` marks the rules.
-
-    Changes nothing without iptables or its physdev match: then no rules interfere.
-    """
+    Changes nothing without iptables or its physdev match: then no rules interfere."""
     bridged, routed = _rules(name)
     with suppress(OSError, subprocess.SubprocessError):
         _iptables("-I", "FORWARD", "1", *bridged)

@@ -1,4 +1,4 @@
-"""One build through the engine's API: it ends complete and tagged, or leaves nothing."""
+"""One build through the engine's API: it ends complete and tagged, or leaves no image."""
 
 from __future__ import annotations
 

@@ -44,11 +44,9 @@ def ensure_images(
     carries the hash of the inputs, so that builds of another checkout do not change it; the tag
     `latest` (for Kafka, its version) follows the newest build. No image has an ENTRYPOINT: commands
     are complete, and `sleep infinity` works in all but toxiproxy's. Replaced images of this
-    checkout without a container are removed.
-
-    `base` names another Debian 12 than that of `base_image`; it does not rebuild current images.
-    Raises ValueError for an unknown name, and MissingDependency with the end of the build's output
-    for a failed build.
+    checkout without a container are removed. `base` names another Debian 12 image than that of
+    `base_image`; it does not rebuild current images. Raises ValueError for an unknown name, and
+    MissingDependency with the end of the build's output for a failed build.
     """
     recipes = {name: recipe(name) for name in names}
     with _engine_failures():

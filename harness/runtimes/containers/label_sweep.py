@@ -1,6 +1,6 @@
 """Removes the lab's remains from an engine: `python label_sweep.py URL LABEL=VALUE`.
 
-The reaper runs it as a script. It imports nothing of ours, and gives up after DEADLINE_S.
+The reaper runs it as a script. It imports no module of the lab, and gives up after DEADLINE_S.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _remove_labelled(url: str, filters: dict[str, str]) -> bool:
 
 
 def _client(url: str) -> docker.DockerClient:
-    """With the certificates of DOCKER_CERT_PATH, like the lab's own client."""
+    """A client with the certificates of DOCKER_CERT_PATH, like the lab's own."""
     return docker.from_env(
         environment={**os.environ, "DOCKER_HOST": url},
         timeout=DEADLINE_S,
@@ -63,10 +63,8 @@ def _client(url: str) -> docker.DockerClient:
 
 
 def _remove(leftover: Any) -> None:
-    """Remove one object. Failures are retried: containers may still be starting or ending.
-
-    Containers of others are disconnected from a network first.
-    """
+    """Remove one object. Failures are retried: containers may still be starting or ending. Other
+    users' containers are disconnected from a network first."""
     try:
         for container in (
             leftover.attrs.get("Containers") or {} if hasattr(leftover, "disconnect") else {}

@@ -36,7 +36,7 @@ HOW = (
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """The report of the engine process: the engine's address, or why there is none."""
+    """The report of the engine process: the address of the engine, or the error."""
 
     url: str = ""
     data: str = ""

@@ -1,9 +1,9 @@
 """The network plan of a cluster in containers.
 
 Every node is a pod: one network namespace with an address of its own on the run's data network, in
-which the node and its Toxiproxy run. `127.77.S.D` is node D as node S sees it, on the loopback of
-S's pod, where the Toxiproxy beside S listens for D. The lab is outside and uses published ports of
-the pods. Some of these lead to entries, which are proxies that no fault touches.
+which the node and its Toxiproxy run. `127.77.S.D` is the address of node D for node S, on the
+loopback of S's pod, where the Toxiproxy beside S listens for D. The lab is outside and uses
+published ports of the pods. Some of these lead to entries, which are proxies without faults.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ PORTS = Ports(
 )
 EVERYWHERE = "0.0.0.0"
 CLIENT_PORT, USERS_PORT = 20_000, 21_000
-"""Where the clients' Toxiproxy listens for broker N: this and N."""
+"""The clients' Toxiproxy listens for broker N at this port + N."""
 NETWORK_PORT, NETWORK_ZOOKEEPER = 19_091, 2_180
-"""Where it listens for other containers: this and the number of a broker, or of a ZooKeeper."""
+"""For other containers, it listens at this port + the number of a broker or of a ZooKeeper
+server."""
 ENTRY_PORT = 30_000
-"""Where a pod's proxy to its own node listens; those to other nodes at this and their number."""
+"""A pod's proxy to its own node listens at this port; those to other nodes at this port + their
+number."""
 
 
 class PodPlan(Plan):
-    """`published` leads from a pod's node and port to where the lab reaches it."""
+    """`published` maps a pod's node and port to the lab's address for it."""
 
     def __init__(
         self,
@@ -120,7 +122,8 @@ class PodPlan(Plan):
         return [self.ports.toxiproxy, *inside]
 
     def host_ports(self, node: str) -> dict[int, int | None]:
-        """The same, each with the port of the engine's machine; None where that may choose."""
+        """The same ports, each with the port of the engine's machine; None if the engine may choose
+        it."""
         fixed = {
             (
                 CLIENT if port == self.users_port else own_port,
@@ -136,7 +139,7 @@ class PodPlan(Plan):
         return ENTRY_PORT if port == self.ports.zookeeper else self._proxy_port(node, port)
 
     def _proxy_port(self, broker: str, port: int) -> int:
-        """Where the clients' Toxiproxy listens for a port of a broker."""
+        """The port at which the clients' Toxiproxy listens for a port of a broker."""
         bases = {
             self.ports.client: CLIENT_PORT,
             self.ports.users: USERS_PORT,

@@ -57,7 +57,7 @@ class Pods:
         self._pods: dict[str, DockerContainer] = {}
         self._networks: list[Network] = []
         try:
-            with _testcontainers_as_we_need_it():
+            with _without_ryuk():
                 control, _ = self._network(internal=False)
                 self._data, subnet = self._network(internal=True)
                 self.plan = PodPlan(
@@ -109,7 +109,7 @@ class Pods:
             run_on_all(self._remove_network, networks, at_once=AT_ONCE)
 
     def _remove_network(self, network: Network) -> None:
-        """Remove a network. Containers of others are disconnected first."""
+        """Remove a network. Other users' containers are disconnected first."""
         with contextlib.suppress(docker.errors.NotFound):
             removed = self._engine.client.networks.get(network.id or "")
             for container in removed.attrs.get("Containers") or {}:
@@ -121,7 +121,7 @@ class Pods:
         return self._engine.client.networks.get(self._data.id or "")
 
     def _open_network(self, name: str) -> None:
-        """A network for containers of others, on which the clients' pod answers to every node's
+        """A network for other users' containers, on which the clients' pod answers to every node's
         name."""
         if self._engine.client.networks.list(names=[f"^{name}$"]):
             raise LabFailure(
@@ -221,7 +221,7 @@ def _remove(pod: DockerContainer) -> None:
 
 
 @contextlib.contextmanager
-def _testcontainers_as_we_need_it() -> Iterator[None]:
+def _without_ryuk() -> Iterator[None]:
     """Disable Ryuk, whose image may be missing. This is a process-wide setting, so it is restored.
 
     `harness/reaper.py` cleans up after a killed lab.

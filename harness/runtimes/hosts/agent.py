@@ -1,11 +1,11 @@
-"""The lab's process on a host: runs nodes as the lab asks over its standard input.
+"""The lab's process on a host: runs nodes on requests of the lab over its standard input.
 
     python -m urteil.harness.runtimes.hosts.agent FOLDER
 
 It serves the requests of `messages` and answers on its standard output, which is the ssh channel.
 All files of the run are below `FOLDER/runs/<token>`. The token is in the environment of every
-process that it starts. When the channel ends, or nothing came over it for SILENCE_S, the agent
-ends; its reaper kills every process with the token and removes the folder.
+process that it starts. When the channel ends, or carried no data for SILENCE_S, the agent ends; its
+reaper kills every process with the token and removes the folder.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ QUICK = 1
 
 
 class Agent:
-    """The operations. Their arguments and values are what MessagePack carries."""
+    """The operations. Their arguments and results are values of MessagePack."""
 
     def __init__(self, folder: Path) -> None:
         self._token = start_reaper()
@@ -121,11 +121,9 @@ class Agent:
         return str(self._run)
 
     def claim(self, octet: int, address: str, first_port: int, count: int) -> bool:
-        """Reserve a loopback network and ports of the host's address until the agent ends.
-
-        The first port is held, the others must be free now. False if something is in use. An
-        earlier claim ends.
-        """
+        """Reserve a loopback network and ports of the host's address until the agent ends. The
+        first port is held, the others must be free now. False if something is in use. An earlier
+        claim ends."""
         self._release()
         held = [(f"127.{octet}.0.{CLAIM_INDEX}", CLAIM_PORT), (address, first_port)]
         free = [(address, first_port + at) for at in range(1, count)]
@@ -150,7 +148,7 @@ class Agent:
             self._claimed.pop().close()
 
     def link(self, name: str, target: str) -> None:
-        """A program of the run: `bin/NAME` leads to it."""
+        """Link a program of the run as `bin/NAME`."""
         (self._run / "bin" / name).symlink_to(target)
 
     def start(self, node: str, argv: list[str], env: dict[str, str], archive: bytes) -> NodeStatus:
@@ -184,7 +182,8 @@ class Agent:
         self._nodes.allow_exit(node, allowed=allowed)
 
     def output(self, offsets: dict[str, int]) -> dict[str, bytes]:
-        """What nodes wrote from their offsets on, at most a chunk each. It shows a living lab."""
+        """The output of nodes from their offsets on, at most a chunk each. The request also shows
+        that the lab lives."""
         news = {}
         for node, offset in offsets.items():
             content = self.read(f"logs/{node}.log", offset)
@@ -202,7 +201,7 @@ class Agent:
         return f"{node}.tar.gz"
 
     def read(self, path: str, offset: int) -> bytes:
-        """A chunk of a file of the run. Empty at its end, and where there is none yet."""
+        """A chunk of a file of the run. Empty at its end, and while the file does not exist."""
         try:
             with (self._run / path).open("rb") as file:
                 file.seek(offset)
@@ -211,16 +210,16 @@ class Agent:
             return b""
 
     def lines(self, path: str, offset: int) -> bytes:
-        """Complete lines of a growing `LineFile` of the run, a chunk at most."""
+        """Complete lines of a growing `LineFile` of the run, at most a chunk."""
         content = self.read(path, offset).partition(b"\0")[0]
         return content[: content.rfind(b"\n") + 1]
 
     def changes(self, path: str, known: dict[str, Any]) -> list[Change]:
-        """What changed in a folder of the run since these versions, as `await_changes`."""
+        """The changes in a folder of the run since these versions, as `await_changes`."""
         return await_changes(self._run / path, msgspec.convert(known, dict[str, Version]))
 
     def write(self, path: str, offset: int, content: bytes) -> None:
-        """A chunk of a file of the run. The first one begins it anew."""
+        """Write a chunk of a file of the run. The first chunk replaces the file."""
         with (self._run / path).open("r+b" if offset else "wb") as file:
             file.seek(offset)
             file.write(content)
@@ -230,7 +229,7 @@ class Agent:
         replace_file(self._node_folder(node) / name, text)
 
     def replace(self, node: str, path: str) -> None:
-        """Make the files of an archive those of a dead node, in place of its own."""
+        """Replace the files of a dead node by those of an archive."""
         folder = self._node_folder(node)
         shutil.rmtree(folder)
         folder.mkdir()
@@ -263,7 +262,7 @@ def requests(channel: int) -> Iterator[Request]:
 
 
 def serve(agent: Agent, channel: int, answers: BinaryIO) -> None:
-    """Answer requests, several at once. The lab's own order is kept by its waiting for answers."""
+    """Answer requests, several at once. The lab keeps its order by waiting for answers."""
     lock = threading.Lock()
 
     def answer(request: Request) -> None:

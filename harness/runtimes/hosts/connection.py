@@ -33,7 +33,7 @@ SEND_S = 600.0
 CALL_S = 30.0
 KEEPALIVE_S = 5
 CIPHERS = ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr"]
-"""What machines have instructions for. Archives are compressed already."""
+"""Ciphers with hardware support. Archives are compressed already."""
 RECEIVE = """
 set -e
 cd {folder}/parts
@@ -48,12 +48,12 @@ mkdir "$aside/content"
 tar -xzf "$aside/archive" -C "$aside/content"
 mv -T "$aside/content" {name} 2>/dev/null || test -d {name}
 """
-"""Unpacks an archive from standard input. The part is there completely or not at all, and two labs
-may send it at once."""
+"""Unpacks an archive from standard input. The part appears atomically, and two labs may send it at
+once."""
 
 
 class HostFailure(LabFailure):
-    """A host does not do what the lab needs."""
+    """A host cannot do what the lab requires."""
 
 
 class _Loop:
@@ -164,8 +164,8 @@ class HostConnection:
     def probe(
         self, script: str, arguments: Sequence[str], samples: int
     ) -> tuple[bytes, list[tuple[int, int, int]]]:
-        """The first line that a Python script prints, and the integers that it answers to lines:
-        each with the wall clock before and after, in ns. Raises HostFailure when it ends before."""
+        """The first line that a Python script prints, and the integers with which it answers lines:
+        each with the wall clock before and after, in ns. Raises HostFailure if it ends before."""
         import asyncssh
 
         command = shlex.join([self.host.python, "-c", script, *arguments])
@@ -192,8 +192,8 @@ class HostConnection:
             raise HostFailure(str(error)) from None
 
     def send_parts(self, parts: Iterable[Part], known: Container[str] = ()) -> list[str]:
-        """Send the parts that the host lacks; it has those that are `known`. Returns their names.
-        Raises HostFailure."""
+        """Send the parts that the host lacks; it has the `known` ones. Returns their names. Raises
+        HostFailure."""
         parts = [part for part in parts if part.name not in known]
         if not parts:
             return []

@@ -1,8 +1,9 @@
-"""Folders of running nodes on hosts, and copies of them here that follow them.
+"""Local copies of the folders of running nodes on hosts, which follow their changes.
 
-The agent waits for a change and answers with what was appended, or with a file that was replaced
-or truncated. So the copy is behind by the agent's poll and one round trip, and a quiet folder costs
-two requests a second. Index files are left out: they are megabytes of zeros while they are written.
+The agent waits for a change and answers with appended data, or with a file that was replaced or
+truncated. So the copy is behind by the agent's poll and one round trip, and an unchanged folder
+costs two requests a second. Index files are left out: they are megabytes of zeros while they are
+written.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from urteil.harness.runtimes.hosts.messages import CHUNK_BYTES
 POLL_S = 0.02
 WAIT_S = 0.5
 TAIL_BYTES = 1024
-"""Equal bytes in front of a file's former end show that it was only appended to."""
+"""If the bytes before a file's former end are unchanged, the file was only appended to."""
 LEFT_OUT = (".index", ".timeindex", ".txnindex")
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a file: its inode and time of change, its size, a checksum of its tail."""
+    """The known version of a file: its inode and time of change, its size, a checksum of its
+    tail."""
 
     inode: int
     changed_ns: int
@@ -38,7 +40,7 @@ class Version(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """New content of a file from `start` on, at most a chunk. Without a version it is gone."""
+    """New content of a file from `start` on, at most a chunk. A removed file has no version."""
 
     name: str
     version: Version | None = None
@@ -47,7 +49,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
 
 def await_changes(folder: Path, known: Mapping[str, Version]) -> list[Change]:
-    """What changed in a folder since the known versions. Empty after WAIT_S without a change."""
+    """The changes in a folder since the known versions. Empty after WAIT_S without a change."""
     return until(lambda: _changes(folder, known), deadline_s=WAIT_S, poll_s=POLL_S)
 
 
@@ -61,7 +63,7 @@ def _changes(folder: Path, known: Mapping[str, Version]) -> list[Change]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """None where there is no folder yet, or none while a fault replaces it."""
+    """The entries of a folder; None if it does not exist, as while a fault replaces it."""
     try:
         return [folder / name for name in os.listdir(folder)]
     except FileNotFoundError:
@@ -69,7 +71,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _change(path: Path, known: Version | None) -> Change | None:
-    """None for a file that is as it was known. Without a version if it has just gone."""
+    """The change of a file; None if it is unchanged. A removed file has no version."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -93,10 +95,8 @@ def _change(path: Path, known: Version | None) -> Change | None:
 
 
 class FollowedFolder:
-    """The copy `folder` of a node's folder, from `start` to `close`.
-
-    `read` requests the changes since known versions; the copy stands still while it fails.
-    """
+    """The copy `folder` of a node's folder, from `start` to `close`. `read` requests the changes
+    since known versions; the copy is not updated while it fails."""
 
     def __init__(self, read: Callable[[Mapping[str, Version]], Any], folder: Path) -> None:
         self._read = read

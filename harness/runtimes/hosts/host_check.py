@@ -1,4 +1,5 @@
-"""`urteil hosts check`: what each host of an inventory has, and what keeps it from use."""
+"""`urteil hosts check`: the programs and properties of each host of an inventory, and the reasons
+for which it cannot be used."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class HostCheck:
 
 
 def check_hosts(hosts: Sequence[Host]) -> list[HostCheck]:
-    """Look at all hosts at once. Changes nothing there."""
+    """Check all hosts in parallel. Changes nothing there."""
     return run_on_all(_check, hosts)
 
 
@@ -38,7 +39,7 @@ def _check(host: Host) -> HostCheck:
 
 
 def describe_check(check: HostCheck) -> str:
-    """What the host has, in one line."""
+    """The properties of the host in one line."""
     facts = check.facts
     if facts is None:
         return "cannot be used"

@@ -24,7 +24,7 @@ from urteil.harness.host_clocks import BOUND, MONOTONIC_OFFSET, WALL_OFFSET
 DRIFT_PPM = 1_200
 """Two kernels may each slew a clock by 500 ppm, and crystals differ by 100."""
 NEAR = 64
-"""Exchanges on either side of a moment that may place it."""
+"""The number of exchanges on either side of a moment that are considered."""
 FIRST_EXCHANGES = 8
 READINGS = 3
 NS = 1_000_000_000
@@ -44,13 +44,13 @@ class Exchange:
         return self.host_ns - (self.sent_ns + self.received_ns) // 2
 
     def bound_ns(self, host_ns: int) -> int:
-        """How far the offset may be from the true one when the host's clock shows `host_ns`."""
+        """The bound of the offset's error when the host's clock shows `host_ns`."""
         drift_ns = abs(host_ns - self.host_ns) * DRIFT_PPM // 1_000_000
         return (self.received_ns - self.sent_ns + 1) // 2 + drift_ns
 
 
 class HostClock:
-    """Places moments of a host on the lab's clock. Safe to use from any thread."""
+    """Converts times of a host to the lab's clock. Thread-safe."""
 
     def __init__(self) -> None:
         self._exchanges: list[Exchange] = []
@@ -61,7 +61,7 @@ class HostClock:
             bisect.insort(self._exchanges, exchange, key=_host_ns)
 
     def lab_time(self, host_ns: int) -> tuple[int, int]:
-        """The lab's monotonic clock when the host's showed `host_ns`, and the bound in ns."""
+        """The lab's monotonic clock at the host's time `host_ns`, and the bound in ns."""
         with self._lock:
             at = bisect.bisect_left(self._exchanges, host_ns, key=_host_ns)
             near = self._exchanges[max(0, at - NEAR) : at + NEAR]

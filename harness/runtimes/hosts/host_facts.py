@@ -1,4 +1,5 @@
-"""What a host has, as the lab finds it before it runs anything there, and what it lacks."""
+"""The properties of a host, determined before the lab runs anything there, and its missing
+requirements."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ for line in iter(sys.stdin.readline, ""):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe prints. `java` is a path, `java_version` its major version, or both empty.
-    `filter_problem` is why it cannot filter packets, or empty."""
+    """The output of the probe. `java` is a path, `java_version` its major version, or both empty.
+    `filter_problem` is the reason for which the host cannot filter packets, or empty."""
 
     python: tuple[int, int, int]
     machine: str
@@ -73,7 +74,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """`offset_ns` is the host's wall clock less the lab's, true within `bound_ns`."""
+    """`offset_ns` is the host's wall clock less the lab's, with an error of at most `bound_ns`."""
 
     host: Host
     found: Found
@@ -96,7 +97,8 @@ class HostFacts:
 
     @property
     def packet_filter_problem(self) -> str:
-        """Why faults of packets cannot act there: a sentence with the remedy, or empty."""
+        """The reason for which packet faults cannot act there: a sentence with the remedy, or
+        empty."""
         if not self.found.filter_problem:
             return ""
         return (
@@ -105,7 +107,8 @@ class HostFacts:
         )
 
     def problems(self) -> list[str]:
-        """Why the lab cannot run nodes there: a sentence each, with the remedy."""
+        """The reasons for which the lab cannot run nodes there: a sentence each, with the
+        remedy."""
         return [*self._python_problems(), *self._machine_problems(), *self._clock_problems()]
 
     def _python_problems(self) -> list[str]:
@@ -156,7 +159,8 @@ def describe_offset(offset_ns: int, bound_ns: int) -> str:
 
 
 def find_facts(connection: HostConnection) -> HostFacts:
-    """Look at the host of an open connection. Raises HostFailure without a usable Python 3."""
+    """Determine the properties of the host of an open connection. Raises HostFailure without a
+    usable Python 3."""
     host = connection.host
     try:
         line, samples = connection.probe(PROBE, [host.folder, EVERY_KIND_OF_RULE], SAMPLES)

@@ -1,6 +1,6 @@
-"""Files of nodes on hosts: their folders on the way here and back, and the disks of brokers.
+"""Files of nodes on hosts: transfers of their folders, and the disks of brokers.
 
-Folders travel as compressed archives in chunks, since index files end with megabytes of zeros.
+Folders are sent as compressed archives in chunks, since index files end with megabytes of zeros.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def fetch_folder(call: Call, node: str, folder: Path) -> None:
 
 
 def replace_folder(call: Call, node: str, folder: Path) -> None:
-    """Make the files of `folder` those of a dead node. It loses all others."""
+    """Replace the files of a dead node by those of `folder`."""
     with tempfile.TemporaryFile(dir=folder.parent) as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=QUICK) as tar:
             tar.add(folder, arcname=node)
@@ -54,8 +54,8 @@ class HostFolders(Protocol):
     def local_pid(self, node: str) -> int: ...
 
     def open_home(self, node: str) -> AbstractContextManager[Path]:
-        """The files of a dead node as a folder of this machine. Changes in the block are the
-        node's at its end."""
+        """The files of a dead node as a folder of this machine. Changes in the block are copied to
+        the node at its end."""
         ...
 
 

@@ -1,8 +1,8 @@
 """Packets between the hosts of a cluster. Implements `chaos.packet_controls.PacketControls`.
 
-A rule stands on the host that receives. It matches the addresses of both hosts and the ports of the
-run's nodes, so ssh, the lab's own connections and other labs are never touched. Clients beside the
-lab have no host, and their links cross none.
+The receiving host has the rule. It matches the addresses of both hosts and the ports of the run's
+nodes, so it never affects ssh, the lab's own connections and other labs. Clients beside the lab
+have no host, and their links cross none.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HostPackets:
         return all(hosts) and hosts[0] != hosts[1]
 
     def _suffers(self, other: Link, link: Link) -> bool:
-        """Whether packets of `other`, or acknowledgements of them, go with those of `link`."""
+        """Whether packets of `other`, or their acknowledgements, are lost with those of `link`."""
         host_of, ports_of = self._plan.host_of, self._plan.ports_of
         return any(
             (host_of(other.src), other.dst) == (host_of(one.src), one.dst)
@@ -82,13 +82,13 @@ class HostPackets:
         )
 
     def _ports(self, link: Link) -> tuple[int, ...]:
-        """Of requests from one node to the other. Empty where there are none: ZooKeeper servers
-        only answer brokers."""
+        """The ports of requests from one node to the other; empty if there are none: ZooKeeper
+        servers only answer brokers."""
         return self._plan.ports_of(link) if link in self._plan.links() else ()
 
     def _rules(self, link: Link, percent: int, reject: bool) -> Iterable[PacketRule]:
-        """Requests over the link, and answers to those over its reverse. A reset that answers a
-        request is a packet of the other direction: it must arrive."""
+        """The rules for requests over the link, and for answers to those over its reverse. A reset
+        that answers a request is a packet of the other direction: it must arrive."""
         requests = ("dport", self._ports(link))
         answers = ("sport", () if reject else self._ports(reverse(link)))
         for port_of, ports in (requests, answers):

@@ -15,7 +15,7 @@ from urteil.harness.runtimes.hosts.parts import (
 )
 
 BIN = "../../bin"
-"""The path from the folder of a node to programs."""
+"""The relative path from the folder of a node to programs."""
 
 
 class HostPrograms:

@@ -26,7 +26,7 @@ from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.harness.runtimes.hosts.host_clock import HostClock
 
 MOST_NODES = 15
-"""In a cluster over hosts: a block has ports for so many nodes, and for their entries."""
+"""The nodes for which a block has ports, and ports of their entries."""
 NODE_PORTS = len(PORTS) + MOST_NODES
 
 
@@ -49,7 +49,7 @@ class Block:
         return 1 + MOST_NODES * NODE_PORTS
 
     def node_port(self, ordinal: int) -> int:
-        """The first port of a node by its place among the nodes."""
+        """The first port of a node, by its position among the nodes."""
         return self.first_port + 1 + ordinal * NODE_PORTS
 
 
@@ -58,8 +58,8 @@ BLOCKS = tuple(Block(number) for number in range((HIGHEST_PORT - LOWEST_PORT) //
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a node runs. `host` is the inventory's name, `host_name` the machine's own one. `clock`
-    is None where the host has the lab's monotonic clock."""
+    """The host of a node. `host` is the inventory's name, `host_name` the machine's own one.
+    `clock` is None if the host has the lab's monotonic clock."""
 
     host: str
     address: str

@@ -35,7 +35,7 @@ BROKER: Role = "broker"
 ZOOKEEPER: Role = "zookeeper"
 CONTROLLER: Role = "controller"
 ROLES: tuple[Role, ...] = (BROKER, ZOOKEEPER, CONTROLLER)
-"""What nodes are. A controller is one of KRaft's quorum with a node of its own."""
+"""The roles of nodes. A controller is one of KRaft's quorum that is a node of its own."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -153,8 +153,8 @@ def find_hosts(hosts: Iterable[Host], names: Iterable[str]) -> list[Host]:
 
 
 def place_nodes(hosts: Sequence[Host], roles: Mapping[str, Role]) -> dict[str, Host]:
-    """The host of each node. The nodes of a role go to the hosts that may run it in turn, and from
-    rack to rack. Raises ValueError for a role that none may run."""
+    """The host of each node. The nodes of a role are distributed in turn over the hosts that may
+    run it, and over racks. Raises ValueError for a role without a host."""
     check_roles(hosts, roles.values())
     racks: dict[str, list[Host]] = {}
     for host in hosts:

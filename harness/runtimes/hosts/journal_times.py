@@ -1,9 +1,9 @@
-"""Times in the journals of clients on other machines, by the lab's clock.
+"""Converts times in the journals of clients on other machines to the lab's clock.
 
 A client stamps its entries with its machine's monotonic clock. On a grid of moments, that clock is
-placed on the lab's (`HostClock`), and between two of them by proportion. So times keep their order,
-also where another exchange places the next moment. The bound of the exchanges says how exact they
-are; it stands in `samples` with that host as the source (`clock_bound_s`).
+converted to the lab's (`HostClock`), and interpolated in between. So times keep their order, even
+if another exchange converts the next moment. The bound of the exchanges is the bound of the error;
+`samples` has it with that host as the source (`clock_bound_s`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIMES: dict[str, tuple[int, ...]] = {
     )
     for entry in get_args(Entry)
 }
-"""By the tag of an entry, where its line has monotonic times."""
+"""Tag of an entry to the positions of its monotonic times."""
 BOOT = 1 + _names(Begin).index("boot_id")
 
 
@@ -64,7 +64,7 @@ class JournalTimes:
         return low + (host_ns - begin) * (high - low) // GRID_NS
 
     def _place(self, moment_ns: int) -> int:
-        """Placed once, so that a later exchange moves no time that is journaled already."""
+        """Convert a moment once, so that a later exchange changes no journaled time."""
         if moment_ns not in self._placed:
             self._placed[moment_ns] = self._clock.lab_time(moment_ns)[0]
         return self._placed[moment_ns]

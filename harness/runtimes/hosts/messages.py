@@ -20,7 +20,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Response(msgspec.Struct, frozen=True, array_like=True):
-    """The value of the call with that number, or why it failed."""
+    """The value of the call with that number, or its error."""
 
     number: int
     value: Any = None

@@ -1,8 +1,8 @@
 """Tables of nftables on a host, one for each injection. Runs in the agent.
 
 A table belongs to the process that made it (`flags owner`, Linux 5.12): the kernel removes it when
-that process ends. So each is held by an `nft` of its own, which reads from a pipe of the agent and
-ends with it. However the agent or the lab ends, no rule is left.
+that process ends. So each table has an `nft` process of its own, which reads from a pipe of the
+agent and ends with it. However the agent or the lab ends, no rule remains.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ EVERY_KIND_OF_RULE = (
     f"table ip urteil_check {{ flags owner; {CHAIN} ip protocol tcp numgen random mod 100 < 5 "
     "counter drop; ip protocol tcp counter reject with tcp reset; }; }"
 )
-"""What a host must accept, for `nft --check`, which changes nothing."""
+"""Rules that a host must accept, for `nft --check`, which changes nothing."""
 
 
 class PacketRule(msgspec.Struct, frozen=True, array_like=True):
     """Packets of one direction that the host receives: `src` and `dst` are addresses, `port_of` is
-    `dport` or `sport`. So many percent of them are dropped, or answered by a reset."""
+    `dport` or `sport`. `percent` of them are dropped, or answered by a reset."""
 
     direction: str
     src: str
@@ -44,7 +44,7 @@ class PacketRule(msgspec.Struct, frozen=True, array_like=True):
     reject: bool
 
     def lines(self) -> Iterator[str]:
-        """The rules in nft's language. One counts what comes, one what is taken out."""
+        """The rules in nft's language. One counts received packets, one the dropped ones."""
         ports = ", ".join(map(str, self.ports))
         packets = f"ip saddr {self.src} ip daddr {self.dst} tcp {self.port_of} {{ {ports} }}"
         share = f" numgen random mod {ALL} < {self.percent}" if self.percent < ALL else ""
@@ -54,7 +54,7 @@ class PacketRule(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PacketTables:
-    """The tables of a run by the injection that owns them."""
+    """The tables of a run, by owning injection."""
 
     def __init__(self, token: str) -> None:
         self._prefix = f"urteil_{token[:12]}_"
@@ -83,7 +83,7 @@ class PacketTables:
             raise LabFailure(f"nft did not add rules: {first}")
 
     def counts(self, owner: str) -> dict[str, tuple[int, int]]:
-        """By direction the packets that came, and those that were taken out."""
+        """Direction to received packets and dropped packets."""
         counts: dict[str, dict[str, int]] = {}
         listed = _list(self._prefix + owner) if owner in self._holders else ""
         for packets, direction, what in COUNTER.findall(listed):
@@ -107,7 +107,7 @@ def _nft() -> str:
 
 
 def _list(table: str) -> str:
-    """A table as text; empty where there is none. In JSON, nft 1.0.6 prints arbitrary memory for
+    """A table as text; empty if it does not exist. In JSON, nft 1.0.6 prints arbitrary memory for
     the flags of a table."""
     done = subprocess.run(
         [_nft(), "list", "table", "ip", table],

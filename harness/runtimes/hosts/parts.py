@@ -1,7 +1,7 @@
-"""What a host needs to run nodes, as archives that are sent once.
+"""The files that a host needs to run nodes, as archives that are sent once.
 
-A part is named after its content: the host has it or lacks it. An archive is made once a machine
-and has a hash of its own, by which the host checks what arrived.
+A part is named by its content, so a host has it or lacks it. Each machine makes an archive once,
+with a hash by which the host checks what arrived.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from urteil.harness.dependencies.zookeeper import write_zookeeper_archive, zooke
 
 ARCHIVE, HASH = "part.tar.gz", "part.sha256"
 PARTS = "../../parts"
-"""The path from the folder of a node to the parts, the same on every host."""
+"""The relative path from the folder of a node to the parts, the same on every host."""
 QUICK = 1
 UNPACK_S = 300.0
 BROKER_PACKAGES = Path(urteil.__file__).parent / "compose" / "broker" / "requirements.txt"
@@ -48,7 +48,7 @@ CLIENT_PACKAGES = (
     "typing_extensions",
     "zstandard",
 )
-"""What the workload's clients import, besides the packages of the broker."""
+"""Packages of the workload's clients, in addition to those of the broker."""
 LEFT_OUT = {"__pycache__", "tests", "include", "compose"}
 Files = Iterator[tuple[str, Path]]
 """The names in a part, each with the file of this machine."""
@@ -56,7 +56,7 @@ Files = Iterator[tuple[str, Path]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A folder that hosts get. `name` is its name there, `jars` is a class path."""
+    """A folder on hosts. `name` is its name there, `jars` is a class path."""
 
     name: str
     archive: Path
@@ -65,7 +65,8 @@ class Part:
 
     @property
     def classpath(self) -> str:
-        """In the folder of a node. The order is fixed: an archive of classes fits no other."""
+        """The class path for the folder of a node. The order is fixed, because an archive of
+        classes requires it."""
         return ":".join(f"{PARTS}/{self.name}/{jar}" for jar in self.jars)
 
 
@@ -128,8 +129,8 @@ def _part_of_jars(name: str, jars: Sequence[Path]) -> Part:
 
 
 def _part_of_classes(jars: Part, lay: Callable[..., None]) -> Part:
-    """The archive that the lab's Java makes, where paths are as in the folder of a node on a host.
-    A JVM of another version ignores it. The part is empty where none can be made."""
+    """The archive that the lab's Java makes, with the paths of the folder of a node on a host. A
+    JVM of another version ignores it. The part is empty if none can be made."""
 
     def files() -> Files:
         with tempfile.TemporaryDirectory() as place:

@@ -1,4 +1,4 @@
-"""Clients of the workload on hosts: started by agents, their journals and logs brought here.
+"""Clients of the workload on hosts: agents start them, and the lab fetches their journals and logs.
 
 Implements `urteil.harness.clients.processes.ClientPlace`.
 """
@@ -32,7 +32,7 @@ OPERATIONS = {signal.SIGKILL: "kill", signal.SIGSTOP: "pause", signal.SIGCONT: "
 
 @dataclass(slots=True)
 class _Copied:
-    """A file that grows on the host, and its copy here. `operation` reads what is complete."""
+    """A growing file on the host, and its local copy. `operation` reads the complete part."""
 
     operation: str
     source: str
@@ -49,7 +49,7 @@ class _Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientHost:
-    """A host for clients. `times` is None where its clock is the lab's."""
+    """A host for clients. `times` is None if it has the lab's clock."""
 
     connection: HostConnection
     python: str
@@ -70,13 +70,13 @@ class RemoteClient:
         self.pid = self._status().pid or 0
 
     def fetch(self) -> None:
-        """Bring here what the client wrote since the last call."""
+        """Fetch what the client wrote since the last call."""
         with self._lock:
             for file in self._files:
                 file.fetch(self._host.connection)
 
     def poll(self) -> int | None:
-        """The exit code; its journal is here completely then."""
+        """The exit code; its journal is completely fetched then."""
         if self._code is None:
             try:
                 status = self._status()
@@ -116,7 +116,7 @@ class RemoteClient:
 
 
 class RemoteClients:
-    """The clients on the client hosts, which get them in turn."""
+    """The clients on the client hosts, distributed in turn."""
 
     def __init__(self, hosts: Sequence[ClientHost], run_dir: Path) -> None:
         self._hosts = hosts
@@ -149,13 +149,13 @@ class RemoteClients:
         return self._clients[name]
 
     def fetch(self, connection: HostConnection) -> None:
-        """Bring here what the clients of a host wrote."""
+        """Fetch what the clients of a host wrote."""
         for client in list(self._clients.values()):
             if client._host.connection is connection:
                 client.fetch()
 
     def failures(self) -> list[str]:
-        """Why journals of clients are not here completely."""
+        """The reasons for which journals of clients were not fetched completely."""
         return [
             f"{PREFIX}{name} did not come back: {client.failure}"
             for name, client in self._clients.items()

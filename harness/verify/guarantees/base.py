@@ -80,7 +80,7 @@ class Occasion(Enum):
     DEPARTURES = "members that leave their group or return"
     LIVE_READERS = "readers whose polls show that they live, while no fault acts"
     PROMPT_READERS = "readers that wait for new records for long, while no fault acts"
-    CALM_PRODUCERS = "producers whose sends are acknowledged for long, while no fault acts"
+    UNDISTURBED_PRODUCERS = "producers whose sends are acknowledged for long, while no fault acts"
     WRITABLE = "a partition that nothing hinders for longer than it may stand still"
     LOGS = "the logs of brokers' disks"
     EARLIEST_LOOKUPS = "lookups of a log's start"
@@ -189,7 +189,7 @@ class Guarantee:
     """Derived tables, their rows of one kind (`cluster_tasks.leaderless`), and columns of
     `partitions` (`partitions.compacted`). In a run where all of these are empty, and 0 in every
     partition, nothing is an opportunity or a violation: the guarantee is not queried."""
-    needs_whole_passes: bool = False
+    needs_complete_passes: bool = False
     """Whether a final pass that stopped short leaves the guarantee unknown."""
 
     reference: Reference | None = None

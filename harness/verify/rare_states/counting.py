@@ -160,7 +160,7 @@ def _count(
     try:
         row = database.execute(f"SELECT COUNT(*) FROM ({state.query})").fetchone()
     except duckdb.Error as error:
-        counts.not_counted[state.name] = _one_line(error)
+        counts.not_counted[state.name] = _describe_error(error)
         return
     counts.reached[state.name] = int(row[0]) if row else 0
 
@@ -177,9 +177,9 @@ def _open_tables(
     wanted = [name for name in PREPARED if name in named or name in _ALWAYS]
     problems: dict[str, str] = {}
     for name, rows in prepare(run_dir, facts, wanted).items():
-        database.register("given_rows", pa.Table.from_pylist(rows, schema=PREPARED[name].schema))
-        database.execute(f"CREATE TABLE {name} AS SELECT * FROM given_rows")
-        database.unregister("given_rows")
+        database.register("prepared_rows", pa.Table.from_pylist(rows, schema=PREPARED[name].schema))
+        database.execute(f"CREATE TABLE {name} AS SELECT * FROM prepared_rows")
+        database.unregister("prepared_rows")
         problems[name] = "" if rows else f"no {', '.join(PREPARED[name].made_of) or name}"
     for name in sorted(named & SCHEMAS.keys()):
         problems[name] = _open_evidence(database, run_dir, name)
@@ -200,20 +200,22 @@ def _open_evidence(database: duckdb.DuckDBPyConnection, run_dir: Path, name: str
             return f"no {name}"
         parts = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
         source = f"read_parquet([{parts}], union_by_name = true)"
-        have = {row[0] for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        present = {
+            row[0] for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        }
         columns = ", ".join(
-            f'CAST({_column_or_null(field, have)} AS {_type(field)}) AS "{field.name}"'
+            f'CAST({_column_or_null(field, present)} AS {_type(field)}) AS "{field.name}"'
             for field in SCHEMAS[name]
         )
         kind = "TABLE" if fits_in_memory(files) else "VIEW"
         database.execute(f"CREATE {kind} {name} AS SELECT {columns} FROM {source}")
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        return f"{name} cannot be read: {_one_line(error)}"
+        return f"{name} cannot be read: {_describe_error(error)}"
     return ""
 
 
-def _column_or_null(field: pa.Field, have: Collection[str]) -> str:
-    return f'"{field.name}"' if field.name in have else "NULL"
+def _column_or_null(field: pa.Field, present: Collection[str]) -> str:
+    return f'"{field.name}"' if field.name in present else "NULL"
 
 
 def _type(field: pa.Field) -> str:
@@ -221,5 +223,5 @@ def _type(field: pa.Field) -> str:
     return (kinds | {pa.float64(): "DOUBLE"}).get(field.type, "BIGINT")
 
 
-def _one_line(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

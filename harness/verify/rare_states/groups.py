@@ -46,35 +46,36 @@ STATES = (
         name="coordinator_moved_between_commit_and_fetch",
         about="The coordinator of a group changed after a commit, and before the next fetch of the "
         "position.",
-        reads=("commits", "commit_reads", "offices"),
-        query="""SELECT DISTINCT offices.name, offices.from_ns FROM offices JOIN commits
-            ON commits."group" = offices.name AND commits.outcome = 'ok'
-              AND commits.complete_ns < offices.from_ns
-            JOIN commit_reads ON commit_reads."group" = offices.name
+        reads=("commits", "commit_reads", "coordinators"),
+        query="""SELECT DISTINCT coordinators.name, coordinators.from_ns FROM coordinators
+            JOIN commits
+            ON commits."group" = coordinators.name AND commits.outcome = 'ok'
+              AND commits.complete_ns < coordinators.from_ns
+            JOIN commit_reads ON commit_reads."group" = coordinators.name
               AND commit_reads.topic_id = commits.topic_id
               AND commit_reads.partition = commits.partition
-              AND commit_reads.outcome = 'ok' AND commit_reads.invoke_ns > offices.from_ns
-            WHERE offices.kind = 'group' AND offices.prev_leader IS NOT NULL""",
+              AND commit_reads.outcome = 'ok' AND commit_reads.invoke_ns > coordinators.from_ns
+            WHERE coordinators.kind = 'group' AND coordinators.prev_leader IS NOT NULL""",
     ),
     RareState(
         name="coordinator_moved_during_commit",
         about="The coordinator of a group changed between a commit and its answer.",
-        reads=("commits", "offices"),
-        query="""SELECT DISTINCT commits.client, commits.invoke_ns FROM commits JOIN offices
-            ON offices.kind = 'group' AND offices.name = commits."group"
-              AND offices.prev_leader IS NOT NULL
-              AND offices.from_ns BETWEEN commits.invoke_ns AND commits.complete_ns""",
+        reads=("commits", "coordinators"),
+        query="""SELECT DISTINCT commits.client, commits.invoke_ns FROM commits JOIN coordinators
+            ON coordinators.kind = 'group' AND coordinators.name = commits."group"
+              AND coordinators.prev_leader IS NOT NULL
+              AND coordinators.from_ns BETWEEN commits.invoke_ns AND commits.complete_ns""",
     ),
     RareState(
         name="rebalance_after_coordinator_moved",
         about="A generation of a group began within three seconds of a change of its coordinator.",
-        reads=("assignments", "offices"),
-        query="""SELECT DISTINCT offices.name, offices.from_ns FROM offices JOIN (
+        reads=("assignments", "coordinators"),
+        query="""SELECT DISTINCT coordinators.name, coordinators.from_ns FROM coordinators JOIN (
               SELECT "group", generation, MIN(at_ns) AS at_ns FROM assignments
-              WHERE event = 'assigned' AND generation >= 0 GROUP BY ALL) begun
-            ON begun."group" = offices.name
-              AND begun.at_ns - offices.from_ns BETWEEN 0 AND seconds(3)
-            WHERE offices.kind = 'group' AND offices.prev_leader IS NOT NULL""",
+              WHERE event = 'assigned' AND generation >= 0 GROUP BY ALL) generations
+            ON generations."group" = coordinators.name
+              AND generations.at_ns - coordinators.from_ns BETWEEN 0 AND seconds(3)
+            WHERE coordinators.kind = 'group' AND coordinators.prev_leader IS NOT NULL""",
     ),
     RareState(
         name="three_generations_in_ten_seconds",

@@ -66,7 +66,7 @@ PREPARED: dict[str, DerivedTable] = {
         "p:l topic:s from_ns:l until_ns:l added:s removed:s",
         made_of=("states",),
     ),
-    "offices": DerivedTable(
+    "coordinators": DerivedTable(
         "a leader epoch of the partition that coordinates a group or a transactional id; of the "
         "first one, `prev_leader` is null",
         "kind:s name:s from_ns:l leader:i epoch:i prev_leader:i",
@@ -174,17 +174,17 @@ def _replicas_by_version(run: _Run) -> dict[tuple[int, int, int], list[int]]:
 
 def _absences(run: _Run) -> Iterator[Row]:
     for p, _, spans in run.spans():
-        away: dict[int, Row] = {}
+        absent: dict[int, Row] = {}
         for span in spans:
             before = span.previous
             for broker in sorted(set(before.isr if before else ()) - set(span.isr)):
                 led = int(before is not None and before.leader == broker)
-                away[broker] = {"p": p, "broker": broker, "left_ns": span.begin_ns, "led": led}
-                away[broker] |= {"left_epoch": before.leader_epoch if before else None}
-            for broker in sorted(set(span.isr) & away.keys()):
-                back = {"back_ns": span.begin_ns, "back_epoch": span.leader_epoch}
-                yield away.pop(broker) | back | {"back_leader": span.leader}
-        for row in away.values():
+                absent[broker] = {"p": p, "broker": broker, "left_ns": span.begin_ns, "led": led}
+                absent[broker] |= {"left_epoch": before.leader_epoch if before else None}
+            for broker in sorted(set(span.isr) & absent.keys()):
+                end = {"back_ns": span.begin_ns, "back_epoch": span.leader_epoch}
+                yield absent.pop(broker) | end | {"back_leader": span.leader}
+        for row in absent.values():
             yield row | dict.fromkeys(("back_ns", "back_epoch", "back_leader"))
 
 
@@ -222,21 +222,21 @@ def _moves(run: _Run) -> Iterator[Row]:
     """The partition's replicas grow when a reassignment begins, and shrink when it ends."""
     spans = {p: spans for p, _, spans in run.spans()}
     for p, topic, changes in _replica_changes(run):
-        begun: Row | None = None
+        move: Row | None = None
         before: set[int] = set()
         for at_ns, replicas in changes:
-            if begun is None and before and replicas - before:
+            if move is None and before and replicas - before:
                 added, removed = replicas - before, before - replicas
-                begun = {"p": p, "topic": topic, "from_ns": at_ns, "added": _text(sorted(added))}
+                move = {"p": p, "topic": topic, "from_ns": at_ns, "added": _text(sorted(added))}
                 if removed:
-                    yield begun | _end(at_ns, removed)
-                    begun = None
-            elif begun is not None and (removed := before - replicas):
-                yield begun | _end(at_ns, removed)
-                begun = None
+                    yield move | _end(at_ns, removed)
+                    move = None
+            elif move is not None and (removed := before - replicas):
+                yield move | _end(at_ns, removed)
+                move = None
             before = replicas
-        if begun is not None:
-            yield begun | _end(_joined_ns(begun, spans.get(p, [])), ())
+        if move is not None:
+            yield move | _end(_joined_ns(move, spans.get(p, [])), ())
 
 
 def _end(until_ns: int, removed: Iterable[int]) -> Row:
@@ -266,7 +266,7 @@ def _replica_changes(run: _Run) -> Iterator[tuple[int, str, list[tuple[int, set[
         yield p, names[p], rows
 
 
-def _offices(run: _Run) -> Iterator[Row]:
+def _coordinators(run: _Run) -> Iterator[Row]:
     """The leaders of the partition that coordinates each group and each transactional id."""
     clients = run.small.clients
     groups = {row["group"] for row in clients if row["group"]}
@@ -329,7 +329,7 @@ _TABLES = {
     "presences": _presences,
     "terms": _terms,
     "moves": _moves,
-    "offices": _offices,
+    "coordinators": _coordinators,
     "strikes": _strikes,
     "epoch_starts": _epoch_starts,
     "views": _views,

@@ -7,9 +7,11 @@ from urteil.harness.verify.rare_states.base import RareState
 
 def _coordinator_moved(begin: str, end: str) -> str:
     """Transactions whose coordinator changed between two times."""
-    return f"""SELECT DISTINCT txns.client, txns.session, txns.txn FROM txns JOIN offices
-        ON offices.kind = 'transaction' AND offices.name = txns.transactional_id
-          AND offices.prev_leader IS NOT NULL AND offices.from_ns BETWEEN {begin} AND {end}"""
+    return f"""SELECT DISTINCT txns.client, txns.session, txns.txn FROM txns
+        JOIN coordinators
+        ON coordinators.kind = 'transaction' AND coordinators.name = txns.transactional_id
+          AND coordinators.prev_leader IS NOT NULL
+          AND coordinators.from_ns BETWEEN {begin} AND {end}"""
 
 
 def _leader_changed(begin: str, end: str) -> str:
@@ -32,13 +34,13 @@ STATES = (
     RareState(
         name="coordinator_moved_in_transaction",
         about="The coordinator of a transaction changed before its end was requested.",
-        reads=("txns", "offices"),
+        reads=("txns", "coordinators"),
         query=_coordinator_moved("txns.begin_ns", "COALESCE(txns.commit_invoke_ns, txns.end_ns)"),
     ),
     RareState(
         name="coordinator_moved_between_phases",
         about="The coordinator changed between the request to commit and its answer.",
-        reads=("txns", "offices"),
+        reads=("txns", "coordinators"),
         query=_coordinator_moved("txns.commit_invoke_ns", "txns.end_ns"),
     ),
     RareState(

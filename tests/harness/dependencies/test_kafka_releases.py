@@ -189,8 +189,8 @@ def test_release_without_zookeeper_has_no_zookeeper_mode() -> None:
 def test_authorizer_of_zookeeper_mode_is_that_of_kraft_without_zookeeper(version: str) -> None:
     target = KraftTarget(version=version)
     assert target.knows_setting(AUTHORIZER)
-    assert target.own_class(AUTHORIZER).endswith("metadata.authorizer.StandardAuthorizer")
-    assert target.own_class("User:ANONYMOUS") == "User:ANONYMOUS"
+    assert target.translate_class(AUTHORIZER).endswith("metadata.authorizer.StandardAuthorizer")
+    assert target.translate_class("User:ANONYMOUS") == "User:ANONYMOUS"
 
 
 def test_scenario_with_an_authorizer_is_played_without_zookeeper() -> None:

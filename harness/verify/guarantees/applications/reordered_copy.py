@@ -67,8 +67,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if send.key is not None and len(history.places_of_send(send)) == len(records) == 1:
                 for copy in _first_copies(history, partition, send):
                     copies[send.key, *copy[:2]].append((records[0], copy, send.value_id))
-        for some in copies.values():
-            for (_, before, _), (record, copy, value) in pairwise(sorted(some)):
+        for places in copies.values():
+            for (_, before, _), (record, copy, value) in pairwise(sorted(places)):
                 if copy < before:
                     yield partition.violation("order", record[2], value)
 

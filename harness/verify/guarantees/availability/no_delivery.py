@@ -16,7 +16,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_STILL = "intervals.polled = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
+_IS_DUE = "intervals.polled = 1 AND intervals.to_ns - intervals.from_ns >= intervals.bound_ns"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -30,18 +30,23 @@ def _explain(row: Mapping[str, Any]) -> str:
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """A live reader that received nothing for its bound has no pending record as old as that."""
     for partition in history.partitions:
-        for still in partition.derived_rows("undisturbed_intervals"):
-            since_ns = still.to_ns - still.bound_ns
+        for interval in partition.derived_rows("undisturbed_intervals"):
+            since_ns = interval.to_ns - interval.bound_ns
             waiting = [
                 send.offset
                 for send in partition.sends
                 if send.outcome == "ok" and send.acks == -1 and send.complete_ns <= since_ns
                 if (send.offset, send.value_id) in partition.log_slots
-                if send.offset >= still.reached
+                if send.offset >= interval.reached
             ]
-            if still.polled and not still.recent_progress and since_ns >= still.from_ns and waiting:
-                kind = f"{still.kind} stands still"
-                yield partition.violation(kind, min(waiting), None, still.name, still.to_ns)
+            if (
+                interval.polled
+                and not interval.recent_progress
+                and since_ns >= interval.from_ns
+                and waiting
+            ):
+                kind = f"{interval.kind} stands still"
+                yield partition.violation(kind, min(waiting), None, interval.name, interval.to_ns)
 
 
 GUARANTEE = Guarantee(
@@ -73,14 +78,14 @@ GUARANTEE = Guarantee(
     occasion=Occasion.LIVE_READERS,
     opportunities=f"""
 SELECT COUNT(*) AS n FROM undisturbed_intervals intervals WHERE intervals.progressed = 1
-  OR ({_STILL})""",
+  OR ({_IS_DUE})""",
     violations=f"""
 SELECT intervals.kind || ' stands still' AS sub_kind, intervals.p, MIN(records.ack_off) AS off,
   intervals.to_ns - intervals.bound_ns AS at_ns, intervals.to_ns AS until_ns, intervals.name,
   intervals.reached, COUNT(*) AS waiting,
   CAST(intervals.to_ns - intervals.from_ns AS DOUBLE) / CAST(1000000000 AS DOUBLE) AS calm_s
 FROM undisturbed_intervals intervals JOIN records ON records.sent_p = intervals.p
-WHERE {_STILL} AND intervals.recent_progress = 0 AND records.outcome = 'ok' AND records.acks = -1
+WHERE {_IS_DUE} AND intervals.recent_progress = 0 AND records.outcome = 'ok' AND records.acks = -1
   AND records.at_ack = 1 AND records.ack_off >= intervals.reached
   AND records.complete_ns <= intervals.to_ns - intervals.bound_ns
 GROUP BY intervals.kind, intervals.p, intervals.to_ns, intervals.bound_ns, intervals.name,

@@ -17,11 +17,11 @@ from urteil.harness.verify.limits import SECOND_NS
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _TICK_NS = SECOND_NS // 10
-_MOST = 50
+_LATE_SHARE = 50
 """One moment in 50 may be late."""
-_FEW = 10
+_REQUIRED_SHARE = 10
 """A finding needs late moments of a tenth of the required ones: the machine may have paused."""
-_TIMES = 10
+_LATE_FACTOR = 10
 """A late wait is this many times the median wait."""
 
 _WAITS = """
@@ -54,21 +54,21 @@ SELECT moments.*,
   COUNT(*) OVER (PARTITION BY moments.client, moments.session) AS n
 FROM ({_MOMENTS}) moments"""
 
-_CALM = f"""
+_WITH_MEDIANS = f"""
 SELECT ranked.*, MAX(CASE WHEN 2 * ranked.place <= ranked.n + 1 THEN ranked.wait_ns END)
   OVER (PARTITION BY ranked.client, ranked.session) AS median_ns
 FROM ({_RANKED}) ranked WHERE ranked.n >= ranked.min_count"""
 
-_LATE = f"calm.wait_ns >= GREATEST(calm.late_ns, {_TIMES} * calm.median_ns)"
+_LATE = f"timed.wait_ns >= GREATEST(timed.late_ns, {_LATE_FACTOR} * timed.median_ns)"
 
 _PRODUCERS = f"""
-SELECT calm.client, calm.session, calm.min_count, COUNT(*) AS n,
+SELECT timed.client, timed.session, timed.min_count, COUNT(*) AS n,
   SUM(CASE WHEN {_LATE} THEN 1 ELSE 0 END) AS late,
-  MAX(calm.median_ns) AS median_ns, MAX(calm.wait_ns) AS wait_ns,
-  MIN(CASE WHEN {_LATE} THEN calm.wait_ns END) AS least_ns,
-  MIN(CASE WHEN {_LATE} THEN calm.at_ns END) AS at_ns,
-  MAX(CASE WHEN {_LATE} THEN calm.until_ns END) AS until_ns
-FROM ({_CALM}) calm GROUP BY calm.client, calm.session, calm.min_count"""
+  MAX(timed.median_ns) AS median_ns, MAX(timed.wait_ns) AS wait_ns,
+  MIN(CASE WHEN {_LATE} THEN timed.wait_ns END) AS least_ns,
+  MIN(CASE WHEN {_LATE} THEN timed.at_ns END) AS at_ns,
+  MAX(CASE WHEN {_LATE} THEN timed.until_ns END) AS until_ns
+FROM ({_WITH_MEDIANS}) timed GROUP BY timed.client, timed.session, timed.min_count"""
 
 
 def _explain(row: Mapping[str, Any]) -> str:
@@ -88,22 +88,29 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         for send in partition.sends:
             if (send.outcome, send.acks, send.txn) == ("ok", -1, None):
                 acked[send.client, send.session].append(send)
-        for calm in partition.derived_rows("prompt_sends"):
-            producer = calm.client, calm.session
-            limits[producer] = calm
+        for interval in partition.derived_rows("prompt_sends"):
+            producer = interval.client, interval.session
+            limits[producer] = interval
             sends = sorted(acked[producer], key=lambda send: (send.complete_ns, send.invoke_ns))
             before_ns = 0
             for send in sends:
                 wait_ns = send.complete_ns - max(send.invoke_ns, before_ns)
                 before_ns = send.complete_ns
-                if calm.from_ns <= send.invoke_ns and send.complete_ns <= calm.to_ns:
+                if interval.from_ns <= send.invoke_ns and send.complete_ns <= interval.to_ns:
                     tick = send.complete_ns // _TICK_NS
                     moments[producer][tick] = max(moments[producer][tick], wait_ns)
     for producer, waits in moments.items():
-        took = sorted(waits.values())
-        late_ns = max(limits[producer].late_ns, _TIMES * took[(len(took) - 1) // 2])
-        late, min_count = sum(wait_ns >= late_ns for wait_ns in took), limits[producer].min_count
-        if len(took) >= min_count and late * _MOST > len(took) and late * _FEW >= min_count:
+        sorted_waits = sorted(waits.values())
+        late_ns = max(
+            limits[producer].late_ns, _LATE_FACTOR * sorted_waits[(len(sorted_waits) - 1) // 2]
+        )
+        late = sum(wait_ns >= late_ns for wait_ns in sorted_waits)
+        min_count = limits[producer].min_count
+        if (
+            len(sorted_waits) >= min_count
+            and late * _LATE_SHARE > len(sorted_waits)
+            and late * _REQUIRED_SHARE >= min_count
+        ):
             yield Violation("late", subject=subject_text(*producer))
 
 
@@ -127,7 +134,7 @@ GUARANTEE = Guarantee(
         "from 5 s after the last disturbance on, and with at most 8 runnable tasks a processor.",
     ),
     not_counted=("Clients with a quota, and runs in which a fault set one.",),
-    occasion=Occasion.CALM_PRODUCERS,
+    occasion=Occasion.UNDISTURBED_PRODUCERS,
     not_required="a busy machine leaves no time that counts",
     opportunities=f"SELECT COUNT(*) AS n FROM ({_PRODUCERS}) producers",
     violations=f"""
@@ -135,8 +142,8 @@ SELECT 'late' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   producers.at_ns, producers.until_ns, producers.client, producers.session,
   producers.n AS moments, producers.late, producers.median_ns DIV 1000000 AS median_ms,
   producers.least_ns DIV 1000000 AS least_ms, producers.wait_ns DIV 1000000 AS wait_ms
-FROM ({_PRODUCERS}) producers WHERE producers.late * {_MOST} > producers.n
-  AND producers.late * {_FEW} >= producers.min_count""",
+FROM ({_PRODUCERS}) producers WHERE producers.late * {_LATE_SHARE} > producers.n
+  AND producers.late * {_REQUIRED_SHARE} >= producers.min_count""",
     explain=_explain,
     tie="finding.client, finding.session",
     compares_times=True,

@@ -18,9 +18,9 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion
 from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
-_MOST = 50
+_LATE_SHARE = 50
 """One poll in 50 may be late."""
-_FEW = 10
+_REQUIRED_SHARE = 10
 """A finding needs late polls of a tenth of the required ones: the machine may have paused."""
 
 _STEPS = """
@@ -75,9 +75,9 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             for send in partition.sends
             if send.outcome == "ok" and send.acks == -1 and send.txn is None
         }
-        for calm in partition.derived_rows("prompt_reads"):
-            reader = calm.client, calm.session
-            limits[reader] = calm
+        for interval in partition.derived_rows("prompt_reads"):
+            reader = interval.client, interval.session
+            limits[reader] = interval
             polls = sorted(
                 (row for row in partition.polls if (row.client, row.session) == reader),
                 key=lambda row: row.poll,
@@ -85,15 +85,22 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             polls = [row for row in polls if row.outcome == "ok"]
             for before, poll in itertools.pairwise(polls):
                 at_ns = acked_ns.get(poll.position_before)
-                is_calm = calm.from_ns <= before.complete_ns and poll.complete_ns <= calm.to_ns
-                if is_calm and at_ns is not None and at_ns > before.complete_ns and not poll.event:
+                is_undisturbed = (
+                    interval.from_ns <= before.complete_ns and poll.complete_ns <= interval.to_ns
+                )
+                if (
+                    is_undisturbed
+                    and at_ns is not None
+                    and at_ns > before.complete_ns
+                    and not poll.event
+                ):
                     age_ns = poll.complete_ns - at_ns
                     ages[reader][poll.poll] = max(age_ns, ages[reader].get(poll.poll, age_ns))
     for reader, by_poll in ages.items():
         late_ns, min_count = limits[reader].late_ns, limits[reader].min_count
         late = sum(age_ns >= late_ns for age_ns in by_poll.values())
-        is_many = late * _MOST > len(by_poll) and late * _FEW >= min_count
-        if len(by_poll) >= min_count and is_many:
+        has_many_late = late * _LATE_SHARE > len(by_poll) and late * _REQUIRED_SHARE >= min_count
+        if len(by_poll) >= min_count and has_many_late:
             yield Violation("waited out", subject=subject_text(*reader))
 
 
@@ -129,8 +136,8 @@ GUARANTEE = Guarantee(
 SELECT 'waited out' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   readers.at_ns, readers.until_ns, readers.client, readers.session, readers.n AS polls,
   readers.late, readers.late_ns DIV 1000000 AS late_ms, readers.age_ns DIV 1000000 AS age_ms
-FROM ({_READERS}) readers WHERE readers.late * {_MOST} > readers.n
-  AND readers.late * {_FEW} >= readers.min_count""",
+FROM ({_READERS}) readers WHERE readers.late * {_LATE_SHARE} > readers.n
+  AND readers.late * {_REQUIRED_SHARE} >= readers.min_count""",
     explain=_explain,
     tie="finding.client, finding.session",
     compares_times=True,

@@ -13,9 +13,11 @@ from urteil.harness.verify.guarantees.base import DERIVED, Guarantee
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    took = row["recovery_s"]
+    recovery_s = row["recovery_s"]
     delay = (
-        "was not healthy again" if took is None else f"took {float(took):.1f} s to be healthy again"
+        "was not healthy again"
+        if recovery_s is None
+        else f"took {float(recovery_s):.1f} s to be healthy again"
     )
     return (
         f"After {row['fault']} on {row['targets']} was healed, the cluster {delay}, the last of it "

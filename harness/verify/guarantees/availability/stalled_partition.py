@@ -25,7 +25,7 @@ from urteil.harness.verify.guarantees.base import Excuse, Guarantee, Occasion
 from urteil.harness.verify.limits import FOREVER_NS, REFUSED, WAITS
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_BEGINS_NS = 2_000_000_000
+_LATEST_WAIT_NS = 2_000_000_000
 """Producers must begin to wait within this time after the begin of a silence."""
 
 _SILENCES = f"""
@@ -52,7 +52,7 @@ JOIN clients ON clients.client = records.client AND clients.session = records.se
   AND clients.end_ns >= silences.since_ns + silences.bound_ns
 GROUP BY silences.p, silences.since_ns, silences.until_ns, silences.bound_ns, silences.leader,
   silences.wall_clock, records.client
-HAVING MIN(records.invoke_ns) <= silences.since_ns + {_BEGINS_NS}
+HAVING MIN(records.invoke_ns) <= silences.since_ns + {_LATEST_WAIT_NS}
   AND MAX({WAITS}) >= silences.since_ns + silences.bound_ns"""
 """Plain producers that waited throughout a silence."""
 
@@ -84,14 +84,14 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 waits: dict[str, list[tuple[int, int]]] = defaultdict(list)
                 for send in partition.sends:
                     end_ns = end_of_wait_ns(history, send)
-                    is_meant = send.invoke_ns <= limit_ns and end_ns >= since_ns
-                    lives = plain.get((send.client, send.session), 0) >= limit_ns
-                    if is_meant and lives and not is_refused(send):
+                    is_waiting = send.invoke_ns <= limit_ns and end_ns >= since_ns
+                    is_alive = plain.get((send.client, send.session), 0) >= limit_ns
+                    if is_waiting and is_alive and not is_refused(send):
                         waits[send.client].append((send.invoke_ns, end_ns))
                 tried = [
                     client
                     for client, times in waits.items()
-                    if min(begin_ns for begin_ns, _ in times) <= since_ns + _BEGINS_NS
+                    if min(begin_ns for begin_ns, _ in times) <= since_ns + _LATEST_WAIT_NS
                     and max(end_ns for _, end_ns in times) >= limit_ns
                 ]
                 if len(tried) > 1:

@@ -48,14 +48,16 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No record of a live producer waits for the bound of its partition."""
     plain = plain_producers(history)
     for partition in history.partitions:
-        for free in partition.derived_rows("writable_intervals"):
+        for interval in partition.derived_rows("writable_intervals"):
             begins: dict[tuple[str, int], list[int]] = defaultdict(list)
             for send in partition.sends:
-                who = send.client, send.session
-                since_ns = max(free.from_ns, send.invoke_ns)
-                until_ns = min(free.to_ns, plain.get(who, 0), end_of_wait_ns(history, send))
-                if until_ns - since_ns >= free.bound_ns:
-                    begins[who].append(since_ns)
+                producer = send.client, send.session
+                since_ns = max(interval.from_ns, send.invoke_ns)
+                until_ns = min(
+                    interval.to_ns, plain.get(producer, 0), end_of_wait_ns(history, send)
+                )
+                if until_ns - since_ns >= interval.bound_ns:
+                    begins[producer].append(since_ns)
             for (client, _), since in begins.items():
                 yield partition.violation("unanswered", None, None, client, min(since))
 

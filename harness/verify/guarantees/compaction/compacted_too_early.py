@@ -12,7 +12,7 @@ from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
-from urteil.harness.verify.guarantees.compaction.keys import FLOORS, WHOSE
+from urteil.harness.verify.guarantees.compaction.keys import EXCUSE_COLUMNS, FLOORS
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import STOPPING_NS
 from urteil.harness.verify.reference import SmallHistory, Violation
@@ -30,7 +30,7 @@ _ACTIVE_BASE = (
     "CASE WHEN partitions.active_base >= 0 THEN partitions.last_base "
     "ELSE COALESCE(active_segments.base, partitions.log_end) END"
 )
-_GONE = (
+_REMOVED = (
     "(keyed.log_slots = 0 OR (keyed.copies < cover.copies AND keyed.off < partitions.agreed_end))"
 )
 _JUDGED = f"""
@@ -45,9 +45,9 @@ _FROM = f"FROM keyed JOIN partitions ON partitions.p = keyed.p {_ACTIVE}"
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    whose = "final leader's log" if row["log_slots"] == 0 else "log of a replica"
+    log = "final leader's log" if row["log_slots"] == 0 else "log of a replica"
     return (
-        f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the {whose}, "
+        f"{row['value_id']} of key {row['key']!r} at {place(row)} is gone from the {log}, "
         f"{row['age_ms']} ms after it was sent ({row['sub_kind']})."
     )
 
@@ -62,8 +62,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         low, end = max(*begins, key.partition.start), key.partition.leader_log.log_end
         for send in key.sends:
             is_active = send.offset is not None and low <= send.offset < end
-            is_gone = not send.logged_offsets or send.copies < send.logs_over
-            if send.is_acknowledged and is_active and is_gone:
+            is_missing = not send.logged_offsets or send.copies < send.covering_logs
+            if send.is_acknowledged and is_active and is_missing:
                 yield key.partition.violation("active segment", send.offset, send.value_id)
 
 
@@ -95,9 +95,9 @@ SELECT CASE WHEN keyed.off >= {_ACTIVE_BASE} THEN 'active segment' ELSE 'inside 
     || CASE WHEN keyed.log_slots > 0 THEN ', on some replicas' ELSE '' END AS sub_kind,
   keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
   keyed.client, keyed.key, keyed.copies, keyed.log_slots,
-  (partitions.ends_ns - keyed.invoke_ns) DIV 1000000 AS age_ms, {WHOSE}
+  (partitions.ends_ns - keyed.invoke_ns) DIV 1000000 AS age_ms, {EXCUSE_COLUMNS}
 {_FROM} LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo AND keyed.off < cover.hi
-{FLOORS} {_JUDGED} AND {_GONE}""",
+{FLOORS} {_JUDGED} AND {_REMOVED}""",
     excuses=losable(),
     explain=_explain,
     compares_times=True,

@@ -88,7 +88,7 @@ class KeyedSend:
         return bool(self._reads) or (row.outcome == "ok" and known)
 
     @property
-    def logs_over(self) -> int:
+    def covering_logs(self) -> int:
         """The number of logs that cover its offset."""
         offset = self.offset
         return sum(offset is not None and (row.log_start or 0) <= offset < (row.log_end or 0)
@@ -102,19 +102,19 @@ class KeyedSend:
         if len(self.logged_offsets) != 1:
             return False
         offset, value = self.logged_offsets[0], self.value_id
-        here = self._history.partition_at[self._place]
-        lacking = [sweep for sweep in here.final_passes
+        stored_in = self._history.partition_at[self._place]
+        lacking = [sweep for sweep in stored_in.final_passes
                    if sweep.covers(offset) and not sweep.has_delivered(offset, value)]  # fmt: skip
-        if any(sweep in here.owing_passes(offset, value) for sweep in lacking):
+        if any(sweep in stored_in.owing_passes(offset, value) for sweep in lacking):
             return True
-        over = self._history.committed_passes_over(self.row)
+        passes_by_place = self._history.committed_passes_over(self.row)
         return bool(
-            (offset, value) in here.due_records
-            and here.is_transactional(offset, value)
-            and over
+            (offset, value) in stored_in.due_records
+            and stored_in.is_transactional(offset, value)
+            and passes_by_place
             and not any(
                 all(final_pass.has_delivered(place[2], value) for final_pass in passes)
-                for place, passes in over.items()
+                for place, passes in passes_by_place.items()
             )
         )
 
@@ -162,13 +162,13 @@ class Key:
         last = max((send.offset for send in known if send.offset is not None), default=None)
         if last is None or last < self.partition.start:
             return
-        if not self.is_resolved and not self._lacks_all_from(last):
+        if not self.is_resolved and not self._has_lost_from(last):
             return
         for send in known:
             if send.offset == last and send.is_tombstone == tombstone:
                 yield send
 
-    def _lacks_all_from(self, offset: int) -> bool:
+    def _has_lost_from(self, offset: int) -> bool:
         """Whether the log shows no record of the key at or behind an offset, though it must: no
         unresolved tombstone, no unclean election and no lost disk explains that."""
         part = self.partition.part
@@ -189,9 +189,9 @@ class Key:
 
     def _shown_in(self, final_pass: FinalPass) -> Iterator[KeyedSend]:
         values = {send.value_id for send in self.sends}
-        given = [read.offset for read in final_pass.reads if read.value_id in values]
+        read_offsets = [read.offset for read in final_pass.reads if read.value_id in values]
         for send in self.sends:
-            if given and send.offset == max(given) and not send.is_tombstone:
+            if read_offsets and send.offset == max(read_offsets) and not send.is_tombstone:
                 yield send
 
     def outdated_values(self, *, tombstone: bool) -> Iterator[tuple[str, KeyedSend]]:

@@ -8,7 +8,7 @@ LEFT JOIN floors ON floors.p = keyed.p AND keyed.invoke_ns >= floors.from_ns
   AND keyed.invoke_ns < floors.to_ns
 """
 
-WHOSE = """keyed.acks, keyed.n_reads, partitions.unclean_on,
+EXCUSE_COLUMNS = """keyed.acks, keyed.n_reads, partitions.unclean_on,
   COALESCE(floors.any_floor, 0) AS any_floor,
   COALESCE(floors.unclean_floor, 0) AS unclean_floor, floors.lost_floor"""
 
@@ -28,14 +28,14 @@ record.)"""
 
 SHOWN = """
 SELECT keyed.p, keyed.key, keyed.off, keyed.value_id, 'in the log' AS place,
-  CAST(0 AS BIGINT) AS took_ns
+  CAST(0 AS BIGINT) AS duration_ns
 FROM keyed JOIN partitions ON partitions.p = keyed.p
 WHERE partitions.has_log = 1 AND keyed.log_slots > 0 AND keyed.off = keyed.shown_off
   AND keyed.tombstone = 0
 UNION ALL
-SELECT key_passes.p, key_passes.key, keyed.off, keyed.value_id, 'in a pass', key_passes.took_ns
+SELECT key_passes.p, key_passes.key, keyed.off, keyed.value_id, 'in a pass', key_passes.duration_ns
 FROM (SELECT keyed.p, keyed.key, reads.client, reads.session, reads.pass, MAX(reads.offset) AS off,
-        MIN(passes.end_ns - passes.begin_ns) AS took_ns
+        MIN(passes.end_ns - passes.begin_ns) AS duration_ns
       FROM keyed JOIN reads ON reads.value_id = keyed.value_id
       JOIN passes ON passes.client = reads.client AND passes.session = reads.session
         AND passes.pass = reads.pass AND passes.topic_id = reads.topic_id

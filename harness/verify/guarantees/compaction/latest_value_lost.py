@@ -14,10 +14,10 @@ from urteil.harness.verify.guarantees.base import Guarantee, Occasion, only_wher
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
+    EXCUSE_COLUMNS,
     FLOORS,
     LAST,
     UNSERVED,
-    WHOSE,
 )
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.plurals import count_text
@@ -55,7 +55,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if send.is_unserved:
                 kind = "not served"
             elif send.logged_offsets:
-                kind = "not on a follower" if send.copies < send.logs_over else ""
+                kind = "not on a follower" if send.copies < send.covering_logs else ""
             elif send.copies:
                 kind = "on some replicas"
             else:
@@ -111,7 +111,7 @@ SELECT CASE WHEN {UNSERVED} THEN 'not served'
     WHEN keyed.log_slots > 0 THEN 'not on a follower' WHEN keyed.copies > 0 THEN 'on some replicas'
     WHEN keyed.shown_off IS NULL THEN 'absent' ELSE 'older shown' END AS sub_kind,
   keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
-  keyed.client, keyed.key, keyed.shown_off, keyed.copies, {WHOSE}
+  keyed.client, keyed.key, keyed.shown_off, keyed.copies, {EXCUSE_COLUMNS}
 FROM keyed JOIN partitions ON partitions.p = keyed.p
 LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
   AND keyed.off < cover.hi {COMMITTED} {FLOORS} {_JUDGED}

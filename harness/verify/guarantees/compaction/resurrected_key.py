@@ -42,7 +42,7 @@ GUARANTEE = Guarantee(
     not_counted=("Passes that took longer than delete.retention.ms.",),
     occasion=Occasion.COMPACTION,
     opportunities=latest(1),
-    violations=older(1, excused="shown_values.took_ns <= partitions.delete_retention_ns"),
+    violations=older(1, excused="shown_values.duration_ns <= partitions.delete_retention_ns"),
     excuses=losable("violation.latest_off"),
     explain=lambda row: (
         f"Key {row['key']!r} was deleted by {row['latest_value_id']} at offset "

@@ -11,10 +11,10 @@ from urteil.harness.verify.guarantees.base import Guarantee, Occasion, only_wher
 from urteil.harness.verify.guarantees.compaction.keyed_sends import keys_of
 from urteil.harness.verify.guarantees.compaction.keys import (
     COMMITTED,
+    EXCUSE_COLUMNS,
     FLOORS,
     LAST,
     UNSERVED,
-    WHOSE,
 )
 from urteil.harness.verify.guarantees.losses import losable
 from urteil.harness.verify.limits import STOPPING_NS
@@ -40,7 +40,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         for send in key.latest(tombstone=True):
             if not send.logged_offsets:
                 yield key.partition.violation("absent", send.offset, send.value_id)
-            elif send.copies < send.logs_over:
+            elif send.copies < send.covering_logs:
                 yield key.partition.violation("on some replicas", send.offset, send.value_id)
             elif send.is_unserved:
                 yield key.partition.violation("not served", send.offset, send.value_id)
@@ -77,7 +77,7 @@ SELECT CASE WHEN keyed.log_slots > 0 AND keyed.copies >= cover.copies THEN 'not 
   keyed.p, keyed.off, keyed.invoke_ns AS at_ns, keyed.complete_ns AS until_ns, keyed.value_id,
   keyed.client, keyed.key, keyed.copies,
   (partitions.ends_ns - keyed.invoke_ns) DIV 1000000 AS age_ms,
-    partitions.delete_retention_ns DIV 1000000 AS retention_ms, {WHOSE}
+    partitions.delete_retention_ns DIV 1000000 AS retention_ms, {EXCUSE_COLUMNS}
 FROM keyed JOIN partitions ON partitions.p = keyed.p
 LEFT JOIN cover ON cover.p = keyed.p AND keyed.off >= cover.lo
   AND keyed.off < cover.hi {COMMITTED} {FLOORS} {_JUDGED}

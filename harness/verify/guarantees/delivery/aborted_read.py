@@ -18,18 +18,19 @@ SELECT ended_records.p, ended_records.off, ended_records.value_id FROM ({ENDED})
 WHERE ended_records.marks = 1 AND ended_records.ended >= 4
 UNION
 SELECT copies.p, copies.off, copies.value_id
-FROM (SELECT turns.p, turns.off, turns.value_id, MIN(turns.control) OVER (
-          PARTITION BY turns.p, turns.broker, turns.pid, turns.turn) AS control
+FROM (SELECT by_marker.p, by_marker.off, by_marker.value_id, MIN(by_marker.control) OVER (
+          PARTITION BY by_marker.p, by_marker.broker, by_marker.pid, by_marker.earlier_markers)
+          AS control
       FROM (SELECT partitions.p, replicas.broker, replicas.producer_id AS pid,
               replicas.offset AS off, replicas.value_id, replicas.control,
               COALESCE(SUM(CASE WHEN replicas.control IS NULL THEN 0 ELSE 1 END) OVER (
                 PARTITION BY partitions.p, replicas.broker, replicas.producer_id
                 ORDER BY replicas.offset, CASE WHEN replicas.control IS NULL THEN 0 ELSE 1 END
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier_markers
             FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
               AND partitions.partition = replicas.partition
             WHERE (replicas.transactional OR replicas.control IS NOT NULL)
-              AND replicas.broker <> partitions.final_leader) turns) copies
+              AND replicas.broker <> partitions.final_leader) by_marker) copies
 JOIN records ON records.value_id = copies.value_id AND records.log_slots = 0
 WHERE copies.control = 'abort'
 """

@@ -21,16 +21,16 @@ GROUP BY records.client
 """The last surviving record of each client. Without logs a record survives if a reader received it
 and all complete passes over its place, if there are any, delivered it."""
 
-_GONE = "(losses.log_slots = 0 OR losses.final_leader IS NULL)"
+_IS_LOST = "(losses.log_slots = 0 OR losses.final_leader IS NULL)"
 """With logs, only records that the log lacks are known losses; without logs, also records that a
 reader received once."""
 
-_KNEW = f"""
-SELECT 'acknowledged' AS sub_kind, losses.*, losses.client AS knower, losses.until_ns AS knew_ns
-FROM ({LOST}) losses WHERE losses.outcome = 'ok' AND losses.acks = -1 AND {_GONE}
+_KNOWN_LOSSES = f"""
+SELECT 'acknowledged' AS sub_kind, losses.*, losses.client AS witness, losses.until_ns AS known_ns
+FROM ({LOST}) losses WHERE losses.outcome = 'ok' AND losses.acks = -1 AND {_IS_LOST}
 UNION ALL
 SELECT 'read', losses.*, reads.client, reads.read_ns
-FROM ({LOST}) losses JOIN reads ON reads.value_id = losses.value_id WHERE {_GONE}
+FROM ({LOST}) losses JOIN reads ON reads.value_id = losses.value_id WHERE {_IS_LOST}
 """
 
 
@@ -54,7 +54,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if send.outcome == "ok" and send.acks == -1:
                 known.add(("acknowledged", send.client, send.complete_ns))
             for kind, client, at_ns in known:
-                if any(who == client and sent_ns > at_ns for who, sent_ns in survived):
+                if any(sender == client and sent_ns > at_ns for sender, sent_ns in survived):
                     yield partition.violation(kind, offset, value)
 
 
@@ -80,15 +80,15 @@ GUARANTEE = Guarantee(
     ),
     violations=f"""
 SELECT known_losses.knowledge AS sub_kind, known_losses.p, known_losses.off, known_losses.at_ns,
-  MIN(known_losses.knew_ns) AS until_ns, known_losses.value_id, known_losses.knower AS client,
+  MIN(known_losses.known_ns) AS until_ns, known_losses.value_id, known_losses.witness AS client,
   MAX(last_records.last_ns) AS survivor_ns, known_losses.acks, known_losses.n_reads,
   known_losses.log_slots, known_losses.unclean_on, known_losses.any_floor,
   known_losses.unclean_floor, known_losses.lost_floor
-FROM ({_KNEW.replace("AS sub_kind", "AS knowledge", 1)}) known_losses
-JOIN ({_LAST}) last_records ON last_records.client = known_losses.knower
-  AND last_records.last_ns > known_losses.knew_ns
+FROM ({_KNOWN_LOSSES.replace("AS sub_kind", "AS knowledge", 1)}) known_losses
+JOIN ({_LAST}) last_records ON last_records.client = known_losses.witness
+  AND last_records.last_ns > known_losses.known_ns
 GROUP BY known_losses.knowledge, known_losses.p, known_losses.off, known_losses.at_ns,
-  known_losses.value_id, known_losses.knower, known_losses.acks, known_losses.n_reads,
+  known_losses.value_id, known_losses.witness, known_losses.acks, known_losses.n_reads,
   known_losses.log_slots,
   known_losses.unclean_on, known_losses.any_floor, known_losses.unclean_floor,
     known_losses.lost_floor""",

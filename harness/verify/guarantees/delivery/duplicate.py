@@ -17,18 +17,18 @@ from urteil.harness.verify.reference import SmallHistory, Violation, places_of
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    who = f"{row['value_id']} of {row['client']} ({row.get('library', 'client unknown')})"
+    record = f"{row['value_id']} of {row['client']} ({row.get('library', 'client unknown')})"
     if row["sub_kind"] == "one offset twice":
-        return f"A final pass delivered {who} at {place(row)} more than once."
+        return f"A final pass delivered {record} at {place(row)} more than once."
     elsewhere = "" if row["last_p"] == row["p"] else " of another partition"
     if row["sub_kind"] == "log":
         return (
-            f"{who} lies {times(row['times'])}, first at {place(row)}, last at "
+            f"{record} lies {times(row['times'])}, first at {place(row)}, last at "
             f"{row['last_off']}{elsewhere}."
         )
     return (
-        f"{who} was read at {count_text(row['times'], 'offset')}, first at {place(row)}, last at "
-        f"{row['last_off']}{elsewhere}."
+        f"{record} was read at {count_text(row['times'], 'offset')}, first at {place(row)}, last "
+        f"at {row['last_off']}{elsewhere}."
     )
 
 
@@ -64,15 +64,15 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             yield Violation(kind, *(stored or seen)[0], value)
             continue
         received = places_of(history.reads_of[value])
-        for one, other in pairwise(received):
-            is_first = one == next(at for at in received if at[:2] == one[:2])
-            if is_first and other[:2] == one[:2]:
-                yield Violation("read", *one, value)
+        for first, later in pairwise(received):
+            is_first = first == next(at for at in received if at[:2] == first[:2])
+            if is_first and later[:2] == first[:2]:
+                yield Violation("read", *first, value)
     for partition in history.partitions:
         for final_pass in partition.final_passes:
-            given = [(read.offset, read.value_id) for read in final_pass.reads]
-            for offset, value in given:
-                if given.count((offset, value)) > 1 and value in history.sends_by_value:
+            delivered = [(read.offset, read.value_id) for read in final_pass.reads]
+            for offset, value in delivered:
+                if delivered.count((offset, value)) > 1 and value in history.sends_by_value:
                     yield partition.violation("one offset twice", offset, value)
 
 

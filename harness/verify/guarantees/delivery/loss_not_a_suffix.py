@@ -35,11 +35,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             is_lost = is_due and not history.records_of[send.value_id] and send.acks == -1
             if not is_lost or offset is None or offset < part.log_start:
                 continue
-            if offset < _least_loss(partition, send):
+            if offset < _first_losable(partition, send):
                 yield partition.violation("below the epoch", offset, send.value_id)
 
 
-def _least_loss(partition: Partition, send: Row) -> int:
+def _first_losable(partition: Partition, send: Row) -> int:
     """The first offset that an unclean election may have lost: an election after the send, or an
     earlier one that the answering broker did not know yet."""
     for span in partition.derived_rows("floors"):

@@ -40,7 +40,7 @@ UNCLEAN_FLOOR = """CASE WHEN COALESCE({0}.node, -2) <> floors.leader
 """The first offset that an unclean election may have lost: an election after the send, or an
 earlier one that the answering broker did not know yet."""
 
-_ODD = f"""
+_SUSPECTS = f"""
 FROM irregular_values records JOIN partitions ON records.sent_p = partitions.p {OF_COMMIT}
 LEFT JOIN unplaced ON unplaced.value_id = records.value_id AND unplaced.passed = 1
 WHERE records.sent = 1 AND partitions.compacted = 0
@@ -69,7 +69,7 @@ FROM (SELECT records.*, unplaced.low_off, unplaced.high_off,
           AS off, partitions.unclean_on,
         partitions.has_log, partitions.final_leader, partitions.log_start,
         partitions.unclean_floor AS least_floor, partitions.losses_ns, partitions.flushed_ns
-        {_ODD}
+        {_SUSPECTS}
         AND ((partitions.has_log = 1 AND records.log_slots = 0)
              OR (partitions.has_log = 1 AND records.unserved = 1)
              OR (partitions.has_log = 0 AND records.seen_slots = 0 AND {OWED}))) candidates
@@ -98,10 +98,10 @@ flushed after `flush.ms`."""
 
 def _explain(row: Mapping[str, Any]) -> str:
     acked = row["outcome"] == "ok" and (row["final_leader"] is not None or not row["n_reads"])
-    said = "was acknowledged" if acked else "was read"
+    event = "was acknowledged" if acked else "was read"
     if row["sub_kind"] == "not served":
         return (
-            f"{row['value_id']} {said} at {place(row)} and lies in the final leader's log, but a "
+            f"{row['value_id']} {event} at {place(row)} and lies in the final leader's log, but a "
             "complete final pass over that offset did not deliver it."
         )
     if row["final_leader"] is None and row["high_off"] is not None:
@@ -113,13 +113,13 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["final_leader"] is None:
         return (
-            f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but no complete final "
+            f"{row['value_id']} ({acks(row)}) {event} at {place(row)}, but no complete final "
             "pass over that offset delivered it."
         )
     others = count_text(row["copies"] or 0, "other replica")
     held = f"{others} still {'has' if row['copies'] == 1 else 'have'} it"
     return (
-        f"{row['value_id']} ({acks(row)}) {said} at {place(row)}, but is missing from the "
+        f"{row['value_id']} ({acks(row)}) {event} at {place(row)}, but is missing from the "
         f"log of broker {row['final_leader']}, which leads in the end; "
         f"{held if row['copies'] else 'no replica still has it'}."
     )

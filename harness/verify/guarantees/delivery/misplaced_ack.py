@@ -19,7 +19,7 @@ from urteil.harness.verify.guarantees.losses import (
 )
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset, place_of
 
-_WHERE = """
+_WITH_COPY = """
 WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NOT NULL
   AND records.log_slots > 0
 """
@@ -40,7 +40,7 @@ HAVING MIN(copies.timestamp_ms) = MAX(copies.timestamp_ms)
 """
 """Records with one timestamp in all reads and logs, and another one in their acknowledgement."""
 
-_ONCE = """
+_SENT_ONCE = """
 FROM irregular_values records JOIN partitions ON partitions.p = records.sent_p
   AND partitions.checksums_known = 1
 WHERE records.outcome = 'ok' AND records.acks <> 0 AND records.ack_off IS NULL
@@ -95,10 +95,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 continue
             if send.acks != 0 and offset is None and send.attempts == 1:
                 yield partition.violation("without offset", None, value)
-            is_there = any(
+            is_at_offset = any(
                 place_of(row) == (partition.topic, partition.partition, offset) for row in records
             )
-            if send.acks != 0 and offset is not None and records and not is_there:
+            if send.acks != 0 and offset is not None and records and not is_at_offset:
                 yield partition.violation("elsewhere", offset, value)
             received = {
                 row.offset
@@ -144,7 +144,7 @@ GUARANTEE = Guarantee(
         "may be cleaned or deleted (permitted), or where there are no logs and no read at the "
         "acknowledged offset (permitted).",
     ),
-    opportunities=count_records(f"FROM records {_WHERE} AND records.sent_p IS NOT NULL"),
+    opportunities=count_records(f"FROM records {_WITH_COPY} AND records.sent_p IS NOT NULL"),
     violations=f"""
 SELECT 'elsewhere' AS sub_kind, records.p, records.ack_off AS off, records.invoke_ns AS at_ns,
   records.complete_ns AS until_ns, records.value_id, records.client, records.acks,
@@ -160,7 +160,7 @@ LEFT JOIN read_ranges ON read_ranges.p = records.sent_p AND records.ack_off >= r
   AND records.ack_off < read_ranges.hi
 LEFT JOIN floors ON floors.p = records.sent_p AND records.invoke_ns >= floors.from_ns
   AND records.invoke_ns < floors.to_ns
-{_WHERE} AND records.at_ack = 0
+{_WITH_COPY} AND records.at_ack = 0
 UNION ALL
 SELECT 'elsewhere', moved.p, records.ack_off, records.invoke_ns, records.complete_ns,
   records.value_id, records.client, records.acks, moved.off, partitions.unclean_on,
@@ -172,7 +172,8 @@ LEFT JOIN floors ON floors.p = moved.p AND records.invoke_ns >= floors.from_ns
   AND records.invoke_ns < floors.to_ns
 UNION ALL
 SELECT 'without offset', records.sent_p, NULL, records.invoke_ns, records.complete_ns,
-  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1, 0 {_ONCE}
+  records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 1, 0
+{_SENT_ONCE}
 UNION ALL
 SELECT 'another time', records.sent_p, records.ack_off, records.invoke_ns, records.complete_ns,
   records.value_id, records.client, records.acks, NULL, 0, 0, 0, NULL, records.timestamp_ms,

@@ -14,7 +14,7 @@ from urteil.harness.verify.guarantees.delivery.poll_skip import NO_EVENT, steps
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_SENT_AWAY = """
+_RESETS = """
 SELECT last_reads.p, last_reads.off, last_reads.at_ns, last_reads.until_ns, last_reads.client,
   last_reads.session, last_reads.poll, last_reads.value_id
 FROM (SELECT partitions.p, reads.offset AS off, reads.read_ns AS at_ns,
@@ -102,7 +102,7 @@ SELECT 'out of range', moved_readers.p, moved_readers.off, moved_readers.at_ns,
   moved_readers.until_ns, moved_readers.client, moved_readers.session, moved_readers.poll,
   moved_readers.value_id, CAST(NULL AS BIGINT), partitions.unclean_on, partitions.unclean_floor,
   partitions.lost_floor, partitions.losses_ns
-FROM ({_SENT_AWAY}) moved_readers JOIN partitions ON partitions.p = moved_readers.p"""
+FROM ({_RESETS}) moved_readers JOIN partitions ON partitions.p = moved_readers.p"""
 """Consumers that an out-of-range error within the log sent elsewhere."""
 
 

@@ -89,7 +89,7 @@ fetched. A new coordinator may assign a partition again in the same generation. 
 before it received the assignment are left out."""
 
 
-def _way(row: Mapping[str, Any]) -> str:
+def _describe_gap(row: Mapping[str, Any]) -> str:
     """The offsets before and after a gap; the first record of a pass has no record before it."""
     if row["prev_read_ns"] is None:
         return f"stood at offset {row['prev_off'] + 1} and was given offset {row['next_off']} next"
@@ -149,10 +149,10 @@ def _is_moved(
 ) -> bool:
     """Whether a seek, a reset or a rebalance is between two reads, or between the begin of a pass
     and its first read. The event that moved the reader to the begin does not count."""
-    whose, here = (read.client, read.session), (partition.topic, partition.partition)
+    session, place = (read.client, read.session), (partition.topic, partition.partition)
     since = read.poll if earlier is None else earlier.poll
-    for poll in partition.history.polls_of.get(whose, ()):
-        is_here = None in (poll.topic, poll.partition) or (poll.topic, poll.partition) == here
+    for poll in partition.history.polls_of.get(session, ()):
+        is_here = None in (poll.topic, poll.partition) or (poll.topic, poll.partition) == place
         if poll.event and is_here:
             moved_to = -1 if poll.position_after is None else poll.position_after
             is_late = begin_ns is not None and (poll.complete_ns or 0) >= begin_ns
@@ -163,8 +163,8 @@ def _is_moved(
     if earlier is None:
         return False
     return read.generation != earlier.generation or any(
-        (row.topic, row.partition) == here and earlier.read_ns <= row.at_ns <= read.read_ns
-        for row in partition.history.assignments_of.get(whose, ())
+        (row.topic, row.partition) == place and earlier.read_ns <= row.at_ns <= read.read_ns
+        for row in partition.history.assignments_of.get(session, ())
     )
 
 
@@ -238,7 +238,7 @@ GROUP BY resumptions.p, resumptions.client, resumptions.session, resumptions.pas
   resumptions.prev_off, resumptions.off, resumptions.value_id""",
     excuses=LOSSES,
     explain=lambda row: (
-        f"{row['client']} {_way(row)} of "
+        f"{row['client']} {_describe_gap(row)} of "
         f"{row['topic']}-{row['partition']}, past the visible record at {place(row)}."
     ),
     tie="finding.client, finding.pass, finding.poll",

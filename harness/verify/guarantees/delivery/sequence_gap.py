@@ -30,7 +30,7 @@ WHERE slots.on_leader = 1 AND slots.pseq IS NOT NULL AND slots.marks < 2
 """
 _LAST = EPOCH // 2 - 1
 _ERROR = "UPPER(REPLACE(COALESCE(records.error, ''), '_', ''))"
-_LACKS = """
+_LOST_SENDS = """
 SELECT records.sent_p AS p, records.client, records.session, MIN(records.op) AS op
   FROM irregular_values records
 WHERE records.outcome = 'ok' AND records.log_slots = 0 GROUP BY records.sent_p, records.client,
@@ -38,7 +38,7 @@ WHERE records.outcome = 'ok' AND records.log_slots = 0 GROUP BY records.sent_p, 
 """
 """The first acknowledged record of each client that is lost: its producer state may be lost,
 too."""
-_IN_OFFICE = f"""
+_LEADERSHIPS = f"""
 SELECT records.value_id, MAX(CASE WHEN spans.leader = records.node THEN 1 ELSE 0 END) AS led
 FROM irregular_values records JOIN state_spans spans ON spans.p = records.sent_p
   AND spans.end_ns > records.invoke_ns AND spans.begin_ns <= COALESCE(records.complete_ns,
@@ -54,9 +54,9 @@ JOIN (SELECT records.sent_p AS p, records.client, records.session, MIN(records.o
         records.session) first_failures
   ON first_failures.p = records.sent_p AND first_failures.client = records.client
     AND first_failures.session = records.session AND first_failures.op = records.op
-LEFT JOIN ({_LACKS}) lost_sends ON lost_sends.p = records.sent_p
+LEFT JOIN ({_LOST_SENDS}) lost_sends ON lost_sends.p = records.sent_p
   AND lost_sends.client = records.client AND lost_sends.session = records.session
-LEFT JOIN ({_IN_OFFICE}) leaderships ON leaderships.value_id = records.value_id
+LEFT JOIN ({_LEADERSHIPS}) leaderships ON leaderships.value_id = records.value_id
 WHERE records.sent = 1 AND records.outcome <> 'ok' AND records.idempotent = 1 AND records.acks = -1
   AND ({_ERROR} LIKE 'OUTOFORDERSEQUENCE%' OR {_ERROR} LIKE 'UNKNOWNPRODUCERID%')
 """
@@ -72,7 +72,7 @@ GROUP BY slots.p, sends.client
 """
 """Records without the id of the producer that sent them."""
 
-_GIVEN = (
+_ASSIGNED_IDS = (
     "FROM answers WHERE answers.kind = 'producer' AND answers.error IS NULL AND answers.offset >= 0"
 )
 
@@ -168,7 +168,7 @@ GUARANTEE = Guarantee(
     ),
     requires=(IDEMPOTENCE,),
     opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_JUDGED} "
-    f"UNION ALL SELECT COUNT(*) AS n {_GIVEN}) opportunities",
+    f"UNION ALL SELECT COUNT(*) AS n {_ASSIGNED_IDS}) opportunities",
     violations=f"""
 SELECT CASE WHEN sequences.pepoch < sequences.prev_epoch THEN 'epoch fell'
     WHEN sequences.seq <= sequences.prev_seq THEN 'repeated' ELSE 'gap' END AS sub_kind,
@@ -197,7 +197,7 @@ FROM ({_STRIPPED}) stripped_acks
 UNION ALL
 SELECT 'shared id', MIN(answers.p), NULL, MIN(answers.invoke_ns), MAX(answers.complete_ns), NULL,
   answers.offset, NULL,
-  NULL, NULL, NULL, NULL, 0, 1 {_GIVEN} GROUP BY answers.offset HAVING COUNT(*) > 1""",
+  NULL, NULL, NULL, NULL, 0, 1 {_ASSIGNED_IDS} GROUP BY answers.offset HAVING COUNT(*) > 1""",
     excuses=(
         Excuse(when="violation.may_lack = 1", reason="what it had written before may be lost"),
         Excuse(

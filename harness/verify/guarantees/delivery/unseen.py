@@ -126,7 +126,7 @@ GROUP BY answers.p, partitions.common_start, answers.offset, answers.node""",
     ),
     rests_on=("sends", "passes", "logs", "states", "admin_ops"),
     subjects=("partitions.ends_known", "answers"),
-    needs_whole_passes=True,
+    needs_complete_passes=True,
     reference=_reference,
     reference_covers=("beyond the end",),
 )

@@ -21,7 +21,7 @@ _JUDGED = """
 FROM epochs JOIN partitions ON partitions.p = epochs.p WHERE partitions.compacted = 0
   AND epochs.start > epochs.log_start
 """
-_USED = """
+_LOGGED_EPOCHS = """
 (SELECT epochs.p, epochs.broker, epochs.epoch, epochs.start,
    COALESCE(LEAD(epochs.start) OVER (PARTITION BY epochs.p, epochs.broker ORDER BY epochs.epoch),
             logs_p.log_end)
@@ -80,7 +80,7 @@ SELECT 'two starts' AS sub_kind, epochs.p, MIN(epochs.start) AS off, CAST(NULL A
 _FORGOTTEN = f"""
 SELECT 'forgotten', used_epochs.p, MIN(used_epochs.start), NULL, NULL, used_epochs.epoch,
   logs_p.broker, NULL
-FROM {_USED} used_epochs JOIN partitions ON partitions.p = used_epochs.p
+FROM {_LOGGED_EPOCHS} used_epochs JOIN partitions ON partitions.p = used_epochs.p
   AND partitions.compacted = 0 AND used_epochs.start < partitions.committed_end
   AND used_epochs.start < partitions.agreed_end
 JOIN logs_p ON logs_p.p = used_epochs.p AND logs_p.log_start <= used_epochs.start
@@ -109,7 +109,7 @@ WHERE (epochs.epoch = extents.leader_epoch AND extents.low < epochs.start)
 GROUP BY extents.p, extents.leader_epoch"""
 """Records of the final leader's log before their epoch's start, or in a later epoch."""
 
-_OF_NONE = """
+_UNKNOWN_EPOCH = """
 SELECT 'of none', extents.p, extents.low, NULL, NULL, extents.leader_epoch, NULL, NULL
 FROM epoch_extents extents JOIN partitions ON partitions.p = extents.p
   AND partitions.final_leader = extents.broker AND partitions.compacted = 0
@@ -173,7 +173,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if not partition.is_compacted:
             yield from _two_starts(partition)
             yield from _forgotten_epochs(partition)
-        yield from _strays(partition)
+        yield from _misplaced_records(partition)
         yield from _misread_epochs(partition)
 
 
@@ -201,7 +201,7 @@ def _forgotten_epochs(partition: Partition) -> Iterator[Violation]:
         yield from (partition.violation("forgotten", min(starts)) for starts in begun.values())
 
 
-def _strays(partition: Partition) -> Iterator[Violation]:
+def _misplaced_records(partition: Partition) -> Iterator[Violation]:
     epochs = partition.epochs_of(partition.leader_log)
     rows = [
         row for row in partition.log if partition.start <= row.offset < partition.leader_log.log_end
@@ -273,7 +273,7 @@ SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM (SELECT epochs.p, epochs.epoch {_JUDGED}
                              GROUP BY epochs.p, epochs.epoch HAVING COUNT(*) > 1) shared_epochs
   UNION ALL SELECT COUNT(*) FROM {_EPOCH_ANSWERS} epoch_answers) opportunities""",
-    violations=union(_TWO_STARTS, _FORGOTTEN, _WRONG_END, _OUTSIDE, _OF_NONE, _READ),
+    violations=union(_TWO_STARTS, _FORGOTTEN, _WRONG_END, _OUTSIDE, _UNKNOWN_EPOCH, _READ),
     explain=_explain,
     tie="finding.leader_epoch, finding.other_off",
     needs=("logs",),

@@ -13,7 +13,7 @@ from typing import Any
 from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_OF_CONTROLLER = """
+_CONTROLLER_EPOCHS = """
 (SELECT zxid, at_ns, version, controller_epoch,
    LAG(controller_epoch) OVER (ORDER BY zxid) AS prev_epoch
  FROM states WHERE path = '/controller_epoch' AND controller_epoch IS NOT NULL)
@@ -100,7 +100,7 @@ SELECT 'controller', p, NULL, begin_ns, begin_ns, prev_controller_epoch,
 FROM state_spans spans WHERE controller_epoch < prev_controller_epoch
 UNION ALL
 SELECT 'controller', NULL, NULL, at_ns, at_ns, prev_epoch, controller_epoch, version, NULL
-FROM {_OF_CONTROLLER} controller_epochs WHERE controller_epoch < prev_epoch
+FROM {_CONTROLLER_EPOCHS} controller_epochs WHERE controller_epoch < prev_epoch
 UNION ALL
 SELECT 'deposed controller', partitions.p, NULL, deposed_controllers.at_ns,
   deposed_controllers.at_ns, deposed_controllers.newest, deposed_controllers.controller_epoch,

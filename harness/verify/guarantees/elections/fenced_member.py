@@ -55,17 +55,17 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         return
     known = [row for row in history.states if (row.path or "").startswith(_REGISTRATIONS)]
     by_broker = defaultdict(list)
-    for row in sorted(known, key=lambda one: one.zxid):
+    for row in sorted(known, key=lambda row: row.zxid):
         by_broker[int(row.path.removeprefix(_REGISTRATIONS))].append(row)
     changes = [state.at_ns for partition in history.partitions for state in partition.versions]
     for broker, rows in by_broker.items():
         for row, after in zip(rows, [*rows[1:], None], strict=True):
-            back_ns = after.at_ns if after else FOREVER_NS
-            if row.version >= 0 or row.at_ns >= back_ns or row.at_ns > max(changes, default=0):
+            unfenced_ns = after.at_ns if after else FOREVER_NS
+            if row.version >= 0 or row.at_ns >= unfenced_ns or row.at_ns > max(changes, default=0):
                 continue
             for partition in history.partitions:
                 for state, end_ns in partition.reigns:
-                    if max(state.at_ns, row.at_ns) >= min(end_ns, back_ns):
+                    if max(state.at_ns, row.at_ns) >= min(end_ns, unfenced_ns):
                         continue
                     isr = json.loads(state.isr or "[]")
                     if state.leader == broker:

@@ -61,33 +61,33 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         contents[row.base, row.epoch].add((row.crc, row.size))
         if (row.get("changed_voters") or 0) > 1:
             changes.add((row.base, row.epoch))
-    seen = copies.pop(-1, [])
-    for epoch, some in leaders.items():
-        if len(some) > 1:
+    committed = copies.pop(-1, [])
+    for epoch, epoch_leaders in leaders.items():
+        if len(epoch_leaders) > 1:
             yield Violation("two leaders", subject=subject_text(epoch, None))
     for rows in copies.values():
-        for before, row in pairwise(sorted(rows, key=lambda one: int(one.base))):
+        for before, row in pairwise(sorted(rows, key=lambda row: int(row.base))):
             if row.epoch < before.epoch:
                 yield Violation("epoch went back", subject=subject_text(row.epoch, row.base))
-    for (base, epoch), some_contents in contents.items():
-        if len(some_contents) > 1:
+    for (base, epoch), batch_contents in contents.items():
+        if len(batch_contents) > 1:
             yield Violation("different bytes", subject=subject_text(epoch, base))
     for base, epoch in changes:
         yield Violation("two changes", subject=subject_text(epoch, base))
-    of_voters = [
+    voters_rows = [
         voter_rows
         for rows in copies.values()
         if (voter_rows := [row for row in rows if row.get("is_voter") is not False])
     ]
-    for base, epoch in {(row.base, row.epoch) for row in seen}:
+    for base, epoch in {(row.base, row.epoch) for row in committed}:
         holders = sum(
             any(
                 (row.base, row.epoch) == (base, epoch) or (row.get("start") or 0) > base
                 for row in rows
             )
-            for rows in of_voters
+            for rows in voters_rows
         )
-        if of_voters and 2 * holders <= len(of_voters):
+        if voters_rows and 2 * holders <= len(voters_rows):
             yield Violation("lost", subject=subject_text(epoch, base))
 
 

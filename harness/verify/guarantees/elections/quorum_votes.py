@@ -52,11 +52,11 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             files[row.broker, row.get("directory")].append(row)
         else:
             elections[row.epoch, row.leader].append(row)
-    for (epoch, voter, _), some in candidates.items():
-        if len(some) > 1:
+    for (epoch, voter, _), voted_for in candidates.items():
+        if len(voted_for) > 1:
             yield Violation("voted twice", subject=subject_text(epoch, voter))
-    for epoch, some in leaders.items():
-        if len(some) > 1:
+    for epoch, epoch_leaders in leaders.items():
+        if len(epoch_leaders) > 1:
             yield Violation("two leaders", subject=subject_text(epoch, None))
     for (epoch, leader), votes in elections.items():
         granted = {
@@ -66,7 +66,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if 2 * len(granted) <= max(vote.voters for vote in votes):
             yield Violation("no majority", subject=subject_text(epoch, None))
     for (voter, _), versions in files.items():
-        for before, row in pairwise(sorted(versions, key=lambda one: int(one.position))):
+        for before, row in pairwise(sorted(versions, key=lambda row: int(row.position))):
             if row.epoch < before.epoch:
                 yield Violation("epoch went back", subject=subject_text(row.epoch, voter))
 

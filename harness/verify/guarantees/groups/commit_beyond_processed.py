@@ -43,7 +43,7 @@ WHERE due_records.off < highest_commits.top AND due_records.off >= highest_commi
 """
 PASSED = f"{_ROWS} {_BELOW}"
 
-_STOOD = """
+_GROUP_POLLS = """
 SELECT partitions.p, grps.grp, polls.client, polls.session, polls.poll, polls.event,
   polls.position_before, polls.position_after
 FROM polls JOIN partitions ON partitions.topic_id = polls.topic_id
@@ -54,7 +54,7 @@ JOIN grps ON (members.bits & grps.bit) <> 0
 _BEGUN = f"""
 SELECT lowest_polls.p, lowest_polls.grp, CASE WHEN lowest_answers.low < lowest_polls.low
     THEN lowest_answers.low ELSE lowest_polls.low END AS low
-FROM (SELECT p, grp, MIN(position_before) AS low FROM ({_STOOD}) group_polls GROUP BY p,
+FROM (SELECT p, grp, MIN(position_before) AS low FROM ({_GROUP_POLLS}) group_polls GROUP BY p,
         grp) lowest_polls
 LEFT JOIN (SELECT partitions.p, commit_reads.`group` AS grp, MIN(commit_reads.offset) AS low
            FROM commit_reads JOIN partitions
@@ -67,11 +67,11 @@ LEFT JOIN (SELECT partitions.p, commit_reads.`group` AS grp, MIN(commit_reads.of
 """The offset at which a group began: the lowest one that its members or its coordinator
 reported."""
 
-_SOUGHT = f"""
+_SEEKS = f"""
 SELECT p, grp, low, high
 FROM (SELECT p, grp, event, position_before AS high, LAG(position_after) OVER (
         PARTITION BY client, session, p, grp ORDER BY poll) AS low
-      FROM ({_STOOD}) group_polls) seeks
+      FROM ({_GROUP_POLLS}) group_polls) seeks
 WHERE event = 'seek' AND low < high
 """
 """Ranges of offsets that a member skipped by a seek of its own."""
@@ -109,31 +109,31 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for partition in history.partitions:
         accepted = [row for row in partition.commits if row.outcome == "ok"]
         for group in {row.group for row in accepted}:
-            own = [row for row in accepted if row.group == group]
+            group_commits = [row for row in accepted if row.group == group]
             members = history.members_of(group)
             processed = {
                 (row.offset, row.value_id)
                 for row in partition.reads
                 if (row.client, row.session) in members
             }
-            top = max(row.offset for row in own)
+            top = max(row.offset for row in group_commits)
             is_compacted = partition.is_compacted
             due = kept_records(partition) if is_compacted else partition.due_records
             for offset, value in due - processed:
                 is_passed = partition.start <= offset < top
-                if is_passed and not _is_passed_over(partition, group, members, offset):
+                if is_passed and not _is_skipped(partition, group, members, offset):
                     yield partition.violation("not processed", offset, value)
             read_to = max((offset for offset, _ in processed), default=None)
             ends = [read_to, partition.leader_log.high_watermark, partition.leader_log.log_end]
             ends += [final_pass.row.to_offset for final_pass in partition.final_passes]
-            for row in own:
+            for row in group_commits:
                 beyond = row.offset > max(end or 0 for end in ends) and row.offset - 1 != read_to
                 is_member = is_number(row.generation) or is_number(row.member_epoch)
                 if beyond and read_to is not None and is_member:
                     yield partition.violation("beyond the end", row.offset)
 
 
-def _is_passed_over(
+def _is_skipped(
     partition: Partition, group: str, members: set[tuple[str, int]], offset: int
 ) -> bool:
     """Whether a group began behind an offset, or a member skipped it by a seek."""
@@ -147,11 +147,11 @@ def _is_passed_over(
         ]
     if known and offset < min(known):
         return True
-    for who in members:
-        own = sorted(
-            (row for row in polls if (row.client, row.session) == who), key=lambda row: row.poll
+    for member in members:
+        member_polls = sorted(
+            (row for row in polls if (row.client, row.session) == member), key=lambda row: row.poll
         )
-        for before, row in pairwise(own):
+        for before, row in pairwise(member_polls):
             places = (before.position_after, row.position_before)
             if row.event == "seek" and None not in places and places[0] <= offset < places[1]:
                 return True
@@ -199,7 +199,7 @@ SELECT 'not processed' AS sub_kind, due_records.p, due_records.off, highest_comm
 {_ROWS} LEFT JOIN ({_BEGUN}) group_starts ON group_starts.p = highest_commits.p
 AND group_starts.grp = highest_commits.grp
 {_BELOW} AND (due_records.grps & grps.bit) = 0 AND due_records.off >= COALESCE(group_starts.low, 0)
-  AND NOT EXISTS (SELECT 1 FROM ({_SOUGHT}) sought_ranges
+  AND NOT EXISTS (SELECT 1 FROM ({_SEEKS}) sought_ranges
                   WHERE sought_ranges.p = highest_commits.p
                     AND sought_ranges.grp = highest_commits.grp
                     AND due_records.off >= sought_ranges.low

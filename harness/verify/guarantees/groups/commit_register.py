@@ -24,7 +24,7 @@ from urteil.harness.verify.guarantees.groups.commit_went_back import (
 )
 from urteil.harness.verify.reference import SmallHistory, Violation
 
-_AMID = """
+_IN_TRANSACTION = """
 FROM commit_reads
 JOIN commits ON commits.client = commit_reads.client AND commits.session = commit_reads.session
   AND commits.`group` = commit_reads.`group` AND commits.topic_id = commit_reads.topic_id
@@ -102,7 +102,7 @@ GUARANTEE = Guarantee(
         "and a failover may undo it.",
     ),
     opportunities=f"SELECT SUM(opportunities.n) AS n "
-    f"FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_AMID}) opportunities",
+    f"FROM ({ANSWERS} UNION ALL SELECT COUNT(*) {_IN_TRANSACTION}) opportunities",
     violations=f"""{breaks("register")}
 UNION ALL
 SELECT 'note', partitions.p, commit_reads.offset, commit_reads.invoke_ns, commit_reads.complete_ns,
@@ -114,7 +114,7 @@ UNION ALL
 SELECT 'unstable', partitions.p, commit_reads.offset, commit_reads.invoke_ns,
   commit_reads.complete_ns, commit_reads.`group`, commit_reads.client, commit_reads.session,
   commit_reads.offset, commits.offset, 0
-{_AMID} AND commit_reads.outcome = 'ok'""",
+{_IN_TRANSACTION} AND commit_reads.outcome = 'ok'""",
     excuses=EXCUSES,
     explain=_explain,
     tie="finding.grp, finding.client",

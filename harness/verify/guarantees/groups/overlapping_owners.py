@@ -59,12 +59,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     commit."""
     for partition in history.partitions:
         place = (partition.topic, partition.partition)
-        own = [row for row in history.assignments if (row.topic, row.partition) == place]
+        callbacks = [row for row in history.assignments if (row.topic, row.partition) == place]
         owned = [
             (row, until_ns)
-            for row in own
+            for row in callbacks
             if row.event == "assigned" and row.member_epoch is not None
-            for until_ns in _owned_until(row, own, partition.commits)
+            for until_ns in _ends_of_ownership(row, callbacks, partition.commits)
         ]
         second_owners = {
             (later.group, later.client, later.session)
@@ -77,13 +77,13 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             yield partition.violation("at once")
 
 
-def _owned_until(row: Row, callbacks: list[Row], commits: list[Row]) -> list[int]:
+def _ends_of_ownership(row: Row, callbacks: list[Row], commits: list[Row]) -> list[int]:
     """The last accepted commit in an assignment; empty without one."""
-    who = (row.group, row.client, row.session)
+    member = (row.group, row.client, row.session)
     later = [
         (other.at_ns, other.event)
         for other in callbacks
-        if (other.group, other.client, other.session) == who
+        if (other.group, other.client, other.session) == member
         and other.event in ("assigned", "revoked", "lost")
         and (other.at_ns, other.event) > (row.at_ns, row.event)
     ]
@@ -91,7 +91,7 @@ def _owned_until(row: Row, callbacks: list[Row], commits: list[Row]) -> list[int
     times = [
         commit.invoke_ns
         for commit in commits
-        if (commit.group, commit.client, commit.session) == who
+        if (commit.group, commit.client, commit.session) == member
         and commit.outcome == "ok"
         and commit.member_epoch is not None
         and row.at_ns <= commit.invoke_ns

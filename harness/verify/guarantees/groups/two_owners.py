@@ -40,12 +40,12 @@ FROM commits WHERE commits.outcome = 'ok' AND commits.generation >= 0
 OWNED = f"""
 SELECT claims.grp, claims.generation, claims.topic_id, claims.partition, claims.at_ns,
   claims.client, COALESCE(clients.instance, claims.client) AS owner,
-  CASE WHEN clients.instance IS NULL THEN claims.session END AS own
+  CASE WHEN clients.instance IS NULL THEN claims.session END AS owner_session
 FROM ({CLAIMS}) claims LEFT JOIN clients ON clients.client = claims.client
   AND clients.session = claims.session
 """
 
-_GIVEN = """
+_LEADER_ASSIGNMENTS = """
 FROM (SELECT assignments.`group` AS grp, assignments.generation, assignments.topic_id,
         assignments.partition, assignments.client, assignments.member_id, assignments.at_ns
       FROM assignments LEFT JOIN clients ON clients.client = assignments.client
@@ -83,22 +83,22 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     accepted = [row for row in history.commits if row.outcome == "ok"]
     for row in (*assigned, *accepted):
         if is_number(row.generation):
-            who = (row.client, row.session)
+            session = (row.client, row.session)
             owners[row.group, row.generation, row.topic, row.partition].add(
-                history.instance_of.get(who) or who
+                history.instance_of.get(session) or session
             )
     for (_, _, topic, partition), owner in owners.items():
         if len(owner) > 1:
             yield Violation("one generation", topic, partition, None, None)
     for row in assigned:
-        given = {
+        assigned_ids = {
             other.member_id
             for other in history.assignments_in[row.group]
             if other.event == "given" and all(other[name] == row[name] for name in _CLAIM)
         }
         is_static = history.instance_of.get((row.client, row.session)) is not None
         is_known = row.member_id is not None and is_number(row.generation)
-        if is_known and not is_static and given and row.member_id not in given:
+        if is_known and not is_static and assigned_ids and row.member_id not in assigned_ids:
             yield Violation("of another", row.topic, row.partition, None, None)
 
 
@@ -141,11 +141,11 @@ FROM (SELECT owners.grp, owners.generation, owners.topic_id, owners.partition,
         MAX(owners.at_ns) AS until_ns, MIN(owners.client) AS client, MAX(owners.client) AS other,
         COUNT(*) AS owners
       FROM (SELECT ownerships.grp, ownerships.generation, ownerships.topic_id, ownerships.partition,
-              ownerships.owner, ownerships.own,
+              ownerships.owner, ownerships.owner_session,
               MIN(ownerships.client) AS client, MIN(ownerships.at_ns) AS at_ns
             FROM ({OWNED}) ownerships
             GROUP BY ownerships.grp, ownerships.generation, ownerships.topic_id,
-              ownerships.partition, ownerships.owner, ownerships.own) owners
+              ownerships.partition, ownerships.owner, ownerships.owner_session) owners
       GROUP BY owners.grp, owners.generation, owners.topic_id, owners.partition
         HAVING COUNT(*) > 1) conflicts
 JOIN partitions ON partitions.topic_id = conflicts.topic_id
@@ -154,7 +154,7 @@ UNION ALL
 SELECT 'of another', partitions.p, NULL, MIN(partition_claims.at_ns), MAX(partition_claims.at_ns),
   partition_claims.grp, partition_claims.generation, partition_claims.client,
   MAX(assignments.client), COUNT(*)
-{_GIVEN} GROUP BY partitions.p, partition_claims.grp, partition_claims.generation,
+{_LEADER_ASSIGNMENTS} GROUP BY partitions.p, partition_claims.grp, partition_claims.generation,
 partition_claims.client, partition_claims.member_id
 HAVING MAX(CASE WHEN assignments.member_id = partition_claims.member_id THEN 1 ELSE 0 END) = 0""",
     excuses=(LOST_OFFSETS,),

@@ -79,7 +79,7 @@ WHERE commits.invoke_ns > successions.next_ns
 """
 
 
-NOBODYS = """
+WITHOUT_GENERATION = """
 FROM commits JOIN partitions ON partitions.topic_id = commits.topic_id
   AND partitions.partition = commits.partition
 JOIN (SELECT assignments.`group` AS grp, assignments.member_id, assignments.generation,
@@ -140,34 +140,34 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['client']} committed {place(row)} for {row['grp']} in no generation and was "
             "acknowledged, though the group had a member."
         )
-    which = f"in generation {row['generation']} and was acknowledged, though "
-    since = (
+    attempt = f"in generation {row['generation']} and was acknowledged, though "
+    succession = (
         f"generation {row['next_generation']} had its partitions already."
         if row["successor"] is None
         else f"{row['successor']} had taken its place."
     )
-    return f"{row['client']} committed {place(row)} for {row['grp']} {which}{since}"
+    return f"{row['client']} committed {place(row)} for {row['grp']} {attempt}{succession}"
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
     """No commit is accepted that began after the group had continued without its sender."""
     for commit in history.commits:
-        own = history.assignments_in[commit.group]
+        assignments = history.assignments_in[commit.group]
         if commit.outcome == "ok":
             for sub_kind, is_late in (
-                ("accepted", _is_of_older_generation(own, commit)),
-                ("replaced", _is_replaced(history, own, commit)),
-                ("of nobody", _is_of_nobody(own, commit)),
-                ("stale epoch", _is_of_older_epoch(history, own, commit)),
+                ("accepted", _is_of_older_generation(assignments, commit)),
+                ("replaced", _is_replaced(history, assignments, commit)),
+                ("of nobody", _lacks_generation(assignments, commit)),
+                ("stale epoch", _is_of_older_epoch(history, assignments, commit)),
             ):
                 if is_late:
                     yield Violation(sub_kind, commit.topic, commit.partition, commit.offset, None)
 
 
-def _is_of_older_generation(own: list[Row], commit: Row) -> bool:
+def _is_of_older_generation(assignments: list[Row], commit: Row) -> bool:
     """Whether a later generation was assigned before the commit, and none as old since."""
     generation = commit.generation
-    known = [row for row in own if is_number(row.generation)]
+    known = [row for row in assignments if is_number(row.generation)]
     if generation is None or generation not in {row.generation for row in known}:
         return False
     assigned = [row for row in known if row.event == "assigned"]
@@ -178,29 +178,29 @@ def _is_of_older_generation(own: list[Row], commit: Row) -> bool:
     return bool(later) and max(until) < min(later) < commit.invoke_ns
 
 
-def _is_replaced(history: SmallHistory, own: list[Row], commit: Row) -> bool:
+def _is_replaced(history: SmallHistory, assignments: list[Row], commit: Row) -> bool:
     """Whether another session of the sender's instance was assigned something before the commit,
     and the sender nothing since."""
-    who = (commit.client, commit.session)
-    instance = history.instance_of.get(who)
+    sender = (commit.client, commit.session)
+    instance = history.instance_of.get(sender)
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for row in own:
+    for row in assignments:
         same = history.instance_of.get((row.client, row.session)) == instance
         if row.event == "assigned" and same and instance is not None:
             times[row.client, row.session].append(row.at_ns)
-    return who in times and any(
-        max(times[who]) < min(times_of_other) < commit.invoke_ns
+    return sender in times and any(
+        max(times[sender]) < min(times_of_other) < commit.invoke_ns
         for other, times_of_other in times.items()
-        if other[0] != who[0] or other[1] > who[1]
+        if other[0] != sender[0] or other[1] > sender[1]
     )
 
 
-def _is_of_nobody(own: list[Row], commit: Row) -> bool:
+def _lacks_generation(assignments: list[Row], commit: Row) -> bool:
     """Whether a commit without a generation came while a member kept its partitions."""
     if commit.generation != -1 or commit.complete_ns is None:
         return False
     members: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in own:
+    for row in assignments:
         if row.event in ("assigned", "kept") and is_number(row.generation):
             members[row.member_id, row.generation].append(row)
     return any(
@@ -210,13 +210,13 @@ def _is_of_nobody(own: list[Row], commit: Row) -> bool:
     )
 
 
-def _is_of_older_epoch(history: SmallHistory, own: list[Row], commit: Row) -> bool:
+def _is_of_older_epoch(history: SmallHistory, assignments: list[Row], commit: Row) -> bool:
     """Whether the member had received a later epoch before the commit, and none as old since."""
     if commit.member_epoch is None or commit.member_id is None:
         return False
     assigned = [
         (row.member_epoch, row.at_ns)
-        for row in own
+        for row in assignments
         if row.event == "assigned"
         and row.member_id == commit.member_id
         and row.member_epoch is not None
@@ -268,7 +268,7 @@ GUARANTEE = Guarantee(
         "Members that got an assignment again.",
     ),
     opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {LATE} "
-    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {NOBODYS} "
+    f"UNION ALL SELECT COUNT(*) {REPLACED} UNION ALL SELECT COUNT(*) {WITHOUT_GENERATION} "
     f"UNION ALL SELECT COUNT(*) {STALE}) opportunities",
     violations=f"""
 SELECT 'accepted' AS sub_kind, partitions.p, commits.offset AS off, commits.invoke_ns AS at_ns,
@@ -285,7 +285,7 @@ UNION ALL
 SELECT 'of nobody', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
   commits.`group`, commits.client, commits.session, commits.generation, commits.member_id, NULL,
   NULL
-{NOBODYS} AND commits.outcome = 'ok'
+{WITHOUT_GENERATION} AND commits.outcome = 'ok'
 UNION ALL
 SELECT 'stale epoch', partitions.p, commits.offset, commits.invoke_ns, commits.complete_ns,
   commits.`group`, commits.client, commits.session, commits.member_epoch, commits.member_id,

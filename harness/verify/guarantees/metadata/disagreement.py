@@ -18,9 +18,9 @@ from urteil.harness.verify.guarantees.base import Guarantee
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
 _LONG_NS = 5_000_000_000
-_HEARD_NS = 10_000_000_000
+_REGISTERED_NS = 10_000_000_000
 
-_CALM = f"""
+_UNDISTURBED = f"""
 JOIN partitions ON partitions.p = {{0}}.p
 JOIN state_spans spans ON spans.p = {{0}}.p AND {{1}} >= spans.begin_ns + {_LONG_NS}
   AND {{2}} < spans.end_ns
@@ -31,12 +31,12 @@ WHERE spans.leader >= 0 AND partitions.in_run = 1 AND partitions.gone = 0
                     AND COALESCE(windows.ended_broker, {{3}}) IN ({{3}}, spans.leader))
   AND NOT EXISTS (SELECT 1 FROM states WHERE path LIKE '/brokers/ids/%' AND version >= 0
                   AND SUBSTRING(path, 14) = CAST({{3}} AS STRING)
-                  AND at_ns <= {{1}} AND {{1}} < at_ns + {_HEARD_NS})
+                  AND at_ns <= {{1}} AND {{1}} < at_ns + {_REGISTERED_NS})
 """
-_VIEWS = "FROM views " + _CALM.format("views", "views.at_ns", "views.at_ns", "views.broker")
+_VIEWS = "FROM views " + _UNDISTURBED.format("views", "views.at_ns", "views.at_ns", "views.broker")
 _ANSWERS = (
     "FROM answers "
-    + _CALM.format("answers", "answers.invoke_ns", "answers.complete_ns", "answers.node")
+    + _UNDISTURBED.format("answers", "answers.invoke_ns", "answers.complete_ns", "answers.node")
     + " AND answers.kind <> 'producer'"
 )
 """Any broker assigns producer ids."""
@@ -97,16 +97,16 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 yield partition.violation(kind, None, None, answer.node, reign.version)
 
 
-def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -> Row | None:
+def _quiet_reign(partition: Partition, node: int, invoke_ns: int, complete_ns: int) -> Row | None:
     """The state that a broker must know at a time; None if it may not know it."""
-    if partition.part.gone or not partition.part.in_run or done_ns > partition.part.ends_ns:
+    if partition.part.gone or not partition.part.in_run or complete_ns > partition.part.ends_ns:
         return None
     for reign, end_ns in partition.reigns:
         faults = [
             fault
             for fault in partition.history.derived_rows("windows")
-            if fault.begin_ns <= done_ns
-            and asked_ns < fault.end_ns + _LONG_NS
+            if fault.begin_ns <= complete_ns
+            and invoke_ns < fault.end_ns + _LONG_NS
             and (fault.ended_broker is None or fault.ended_broker in (node, reign.leader))
         ]
         starts = [
@@ -114,9 +114,9 @@ def _quiet_reign(partition: Partition, node: int, asked_ns: int, done_ns: int) -
             for row in partition.history.registrations
             if row.path == f"/brokers/ids/{node}"
             and row.version >= 0
-            and row.at_ns <= asked_ns < row.at_ns + _HEARD_NS
+            and row.at_ns <= invoke_ns < row.at_ns + _REGISTERED_NS
         ]
-        is_known = asked_ns >= reign.at_ns + _LONG_NS and done_ns < end_ns
+        is_known = invoke_ns >= reign.at_ns + _LONG_NS and complete_ns < end_ns
         if is_known and reign.leader >= 0 and not faults and not starts:
             return reign
     return None

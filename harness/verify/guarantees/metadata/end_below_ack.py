@@ -25,7 +25,7 @@ WHERE ticks.first_ns < acknowledged_ends.invoke_ns AND ticks.last_off >= acknowl
 
 _ACKS = f"""
 SELECT records.sent_p AS p, spans.leader_epoch AS epoch, records.complete_ns AS t,
-  MAX(records.ack_off) AS told
+  MAX(records.ack_off) AS known_off
 FROM records JOIN ({_LATE}) late_sends ON late_sends.p = records.sent_p
   AND late_sends.tick = records.complete_ns DIV {TICK_NS}
 JOIN state_spans spans ON spans.p = records.sent_p AND records.complete_ns >= spans.begin_ns
@@ -44,7 +44,7 @@ WHERE read_ticks.first_ns < read_ends.invoke_ns AND read_ticks.last_off >= read_
 """Times at which a record may have been read beyond an end that was reported later."""
 
 _READS = f"""
-SELECT slots.p, spans.leader_epoch AS epoch, slots.read_ns AS t, MAX(slots.off) AS told
+SELECT slots.p, spans.leader_epoch AS epoch, slots.read_ns AS t, MAX(slots.off) AS known_off
 FROM slots JOIN ({_LATE_READS}) late_reads ON late_reads.p = slots.p
   AND late_reads.tick = slots.read_ns DIV {TICK_NS}
 JOIN state_spans spans ON spans.p = slots.p AND slots.read_ns >= spans.begin_ns
@@ -120,15 +120,16 @@ SELECT CASE WHEN MAX(answered_ends.acked_off) >= answered_ends.off THEN 'behind'
   MAX(partitions.unclean_floor) AS unclean_floor, MAX(partitions.lost_floor) AS lost_floor,
   MAX(CASE WHEN answered_ends.lately_off >= answered_ends.off
            THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.losses_ns) AS losses_ns
-FROM (SELECT events.*, MAX(CASE WHEN events.kind = 1 THEN events.told END) OVER w AS acked_off,
-        MAX(CASE WHEN events.kind = 2 THEN events.told END) OVER w AS read_off,
-        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.told END) OVER w AS lately_off
-      FROM (SELECT p, epoch, t, 1 AS kind, told, CAST(NULL AS BIGINT) AS off,
+FROM (SELECT events.*, MAX(CASE WHEN events.kind = 1 THEN events.known_off END) OVER w AS acked_off,
+        MAX(CASE WHEN events.kind = 2 THEN events.known_off END) OVER w AS read_off,
+        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.known_off END)
+          OVER w AS lately_off
+      FROM (SELECT p, epoch, t, 1 AS kind, known_off, CAST(NULL AS BIGINT) AS off,
               CAST(NULL AS BIGINT) AS at_ns, CAST(NULL AS BIGINT) AS until_ns,
               CAST(NULL AS INT) AS node, CAST(NULL AS INT) AS leader_epoch
             FROM ({_ACKS}) acknowledged_ends
             UNION ALL
-            SELECT p, epoch, t, 2, told, NULL, NULL, NULL, NULL, NULL FROM ({_READS}) read_ends
+            SELECT p, epoch, t, 2, known_off, NULL, NULL, NULL, NULL, NULL FROM ({_READS}) read_ends
             UNION ALL
             SELECT end_answers.p, leader_epochs.epoch, end_answers.invoke_ns, 0, NULL,
               end_answers.offset, end_answers.invoke_ns, end_answers.complete_ns, end_answers.node,

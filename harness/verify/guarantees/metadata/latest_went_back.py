@@ -57,18 +57,20 @@ GUARANTEE = Guarantee(
     requires=(END_AFTER_WATERMARK,),
     opportunities=f"SELECT COUNT(*) AS n {_ENDS}",
     violations=f"""
-SELECT CASE WHEN answered_ends.asked = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind,
+SELECT CASE WHEN answered_ends.lookup = 'stable' THEN 'stable fell' ELSE 'fell' END AS sub_kind,
   answered_ends.p, answered_ends.off, answered_ends.at_ns, MAX(answered_ends.until_ns) AS until_ns,
   answered_ends.node, answered_ends.leader_epoch, MAX(answered_ends.before_off) AS before_off,
   MAX(partitions.unclean_on) AS unclean_on, MAX(partitions.unclean_floor) AS unclean_floor,
   MAX(partitions.lost_floor) AS lost_floor,
   MAX(CASE WHEN answered_ends.lately_off > answered_ends.off
            THEN answered_ends.at_ns END) AS known_ns, MAX(partitions.losses_ns) AS losses_ns
-FROM (SELECT events.*, MAX(events.told) OVER w AS before_off,
-        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.told END) OVER w AS lately_off
-      FROM (SELECT answers.p, answers.kind AS asked, answers.leader_epoch AS epoch,
+FROM (SELECT events.*, MAX(events.known_off) OVER w AS before_off,
+        MAX(CASE WHEN events.t >= partitions.losses_ns THEN events.known_off END)
+          OVER w AS lately_off
+      FROM (SELECT answers.p, answers.kind AS lookup, answers.leader_epoch AS epoch,
               answers.complete_ns AS t, 1 AS kind,
-              answers.offset AS told, CAST(NULL AS BIGINT) AS off, CAST(NULL AS BIGINT) AS at_ns,
+              answers.offset AS known_off, CAST(NULL AS BIGINT) AS off,
+              CAST(NULL AS BIGINT) AS at_ns,
               CAST(NULL AS BIGINT) AS until_ns, answers.node, answers.leader_epoch {_ENDS}
             UNION ALL
             SELECT end_answers.p, end_answers.kind, leader_epochs.epoch, end_answers.invoke_ns, 0,
@@ -79,11 +81,11 @@ FROM (SELECT events.*, MAX(events.told) OVER w AS before_off,
               ON leader_epochs.p = end_answers.p
                 AND leader_epochs.epoch <= end_answers.leader_epoch) events JOIN partitions
                 ON partitions.p = events.p
-      WINDOW w AS (PARTITION BY events.p, events.asked, events.epoch ORDER BY events.t, events.kind
+      WINDOW w AS (PARTITION BY events.p, events.lookup, events.epoch ORDER BY events.t, events.kind
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answered_ends
 JOIN partitions ON partitions.p = answered_ends.p
 WHERE answered_ends.kind = 0 AND answered_ends.before_off > answered_ends.off
-GROUP BY answered_ends.p, answered_ends.asked, answered_ends.off, answered_ends.at_ns,
+GROUP BY answered_ends.p, answered_ends.lookup, answered_ends.off, answered_ends.at_ns,
   answered_ends.node, answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (

@@ -24,29 +24,29 @@ from urteil.harness.verify.guarantees.base import SLOT, Guarantee, place
 from urteil.harness.verify.guarantees.losses import LOSSES
 from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violation
 
-_ASKED = """
+_TIME_LOOKUPS = """
 FROM answers JOIN partitions ON partitions.p = answers.p
 WHERE answers.kind = 'time' AND answers.requested_ms IS NOT NULL AND answers.error IS NULL
   AND partitions.has_log = 1
 """
 
-_FOUND = f"""
+_FIRST_RECORDS = f"""
 SELECT moments.p, moments.node, moments.at_ns, moments.until_ns, moments.api_version,
   moments.requested_ms, moments.told,
   MIN(moments.off) OVER (PARTITION BY moments.p ORDER BY moments.requested_ms DESC, moments.kind
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS first_off, moments.kind
 FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
         answers.api_version, answers.requested_ms,
-        COALESCE(answers.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_ASKED}
+        COALESCE(answers.offset, -1) AS told, CAST(NULL AS BIGINT) AS off, 1 AS kind {_TIME_LOOKUPS}
       UNION ALL
       SELECT partitions.p, NULL, NULL, NULL, NULL, MAX(replicas.timestamp_ms), NULL,
         MIN(replicas.offset), 0
       FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
         AND partitions.partition = replicas.partition
-      JOIN (SELECT DISTINCT answers.p {_ASKED}) requested_partitions
+      JOIN (SELECT DISTINCT answers.p {_TIME_LOOKUPS}) requested_partitions
         ON requested_partitions.p = partitions.p
       LEFT JOIN (SELECT DISTINCT answers.p,
-                   answers.requested_ms DIV 1000 AS s {_ASKED}) requested_seconds
+                   answers.requested_ms DIV 1000 AS s {_TIME_LOOKUPS}) requested_seconds
         ON requested_seconds.p = partitions.p
           AND requested_seconds.s = replicas.timestamp_ms DIV 1000
       WHERE replicas.broker = partitions.final_leader AND replicas.timestamp_ms IS NOT NULL
@@ -68,7 +68,7 @@ WHERE answers.kind IN ('time', 'max') GROUP BY answers.p, answers.node, answers.
 """Whether the responding broker led then, by ZooKeeper: other brokers may lack acknowledged
 records."""
 
-_FOUND_ONES = """
+_FOUND_RECORDS = """
 FROM answers JOIN partitions ON partitions.p = answers.p
 JOIN replicas ON replicas.topic_id = partitions.topic_id
   AND replicas.partition = partitions.partition AND replicas.broker = partitions.final_leader
@@ -83,7 +83,7 @@ _OTHER_EPOCH = """(answers.leader_epoch >= 0 AND answers.leader_epoch <> replica
 """With the largest timestamp, releases before 3.8 return the leader's own epoch (KIP-734's first
 form), which is never below that of the record."""
 
-_OTHER = f"""
+_WRONG_FIELDS = f"""
 SELECT CASE WHEN {_OTHER_EPOCH} THEN 'other epoch'
     ELSE 'other time' END AS sub_kind,
   answers.p, answers.offset AS off, answers.invoke_ns AS at_ns, answers.complete_ns AS until_ns,
@@ -91,7 +91,7 @@ SELECT CASE WHEN {_OTHER_EPOCH} THEN 'other epoch'
   replicas.timestamp_ms AS told,
   CAST(answers.leader_epoch AS BIGINT) AS first_off, replicas.leader_epoch, partitions.unclean_on,
   partitions.unclean_floor, partitions.lost_floor, partitions.losses_ns
-{_FOUND_ONES} AND ({_OTHER_EPOCH}
+{_FOUND_RECORDS} AND ({_OTHER_EPOCH}
   OR (partitions.append_time = 0 AND answers.answered_ms <> replicas.timestamp_ms))
 """
 
@@ -112,7 +112,7 @@ FROM (SELECT answers.p, answers.node, answers.invoke_ns AS at_ns, answers.comple
         answers.answered_ms, CAST(NULL AS BIGINT) AS ms, 0 AS kind {_NEWEST}
       UNION ALL {{records}}) moments
 """
-_BEFORE = _NEWER.format(
+_NEWEST_BEFORE = _NEWER.format(
     order="moments.off",
     records=f"""
       SELECT partitions.p, NULL, NULL, NULL, replicas.offset, NULL, replicas.timestamp_ms, 1
@@ -123,7 +123,7 @@ _BEFORE = _NEWER.format(
       WHERE replicas.broker = partitions.final_leader AND replicas.timestamp_ms IS NOT NULL""",
 )
 """Responses with the largest timestamp of the records before the returned offset."""
-_KNOWN = _NEWER.format(
+_NEWEST_ACKED = _NEWER.format(
     order="moments.at_ns",
     records=f"""
       SELECT records.sent_p, NULL, records.complete_ns, NULL, records.ack_off, NULL,
@@ -152,7 +152,7 @@ WHERE candidates.kind = 0 AND candidates.newest_ms > candidates.answered_ms
   AND COALESCE(leaderships.led, 1) = 1"""
 
 
-_BACK = """
+_APPEND_TIMES = """
 FROM (SELECT partitions.p, replicas.offset AS off, replicas.value_id, replicas.leader_epoch,
         replicas.timestamp_ms,
         LAG(replicas.timestamp_ms) OVER (PARTITION BY partitions.p, replicas.leader_epoch
@@ -243,7 +243,7 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
         default=None,
     )
     at_answer = [row for row in partition.log if row.offset == answered]
-    is_owed = first is not None and (not part.compacted or _all_have(partition, first))
+    is_owed = first is not None and (not part.compacted or _is_on_all_logs(partition, first))
     if answered < 0:
         is_acked = any(
             send.outcome == "ok"
@@ -253,9 +253,9 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
             and partition.history.records_of[send.value_id][0].offset == first
             for send in partition.sends
         )
-        is_whole = part.log_start == 0 and part.cut_end is None
+        is_untrimmed = part.log_start == 0 and part.cut_end is None
         knows_end = answer.api_version >= END_AFTER_WATERMARK.version
-        if is_owed and is_acked and is_whole and knows_end and _may_lead(partition, answer):
+        if is_owed and is_acked and is_untrimmed and knows_end and _may_lead(partition, answer):
             yield partition.violation("none", answered, None, *subject)
     elif answered >= part.log_start:
         if first is not None and first < answered and is_owed:
@@ -265,7 +265,7 @@ def _misses(partition: Partition, answer: Row, *subject: object) -> Iterator[Vio
             yield partition.violation("too early", answered, at_answer[0].value_id, *subject)
 
 
-def _all_have(partition: Partition, offset: int) -> bool:
+def _is_on_all_logs(partition: Partition, offset: int) -> bool:
     """Whether every log over an offset has the final leader's record there."""
     logs = [log for log in partition.logs if log.log_start <= offset < log.log_end]
     led = {row.value_id for row in partition.log if row.offset == offset}
@@ -344,8 +344,9 @@ GUARANTEE = Guarantee(
         "Topics with LogAppendTime for times and the newest record, which may be uncommitted. "
         "Clock faults for `time went back`.",
     ),
-    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_ASKED} "
-    f"UNION ALL SELECT COUNT(*) AS n {_BACK} WHERE append_times.prev_ms IS NOT NULL) opportunities",
+    opportunities=f"SELECT SUM(opportunities.n) AS n FROM (SELECT COUNT(*) AS n {_TIME_LOOKUPS} "
+    f"UNION ALL SELECT COUNT(*) AS n {_APPEND_TIMES} WHERE append_times.prev_ms IS NOT NULL) "
+    "opportunities",
     violations=f"""
 SELECT CASE WHEN lookups.told < 0 THEN 'none' WHEN lookups.first_off < lookups.told THEN 'too late'
     ELSE 'too early' END AS sub_kind,
@@ -353,7 +354,7 @@ SELECT CASE WHEN lookups.told < 0 THEN 'none' WHEN lookups.first_off < lookups.t
   lookups.node, lookups.requested_ms, lookups.told, lookups.first_off,
   CAST(NULL AS INT) AS leader_epoch, partitions.unclean_on, partitions.unclean_floor,
   partitions.lost_floor, partitions.losses_ns
-FROM ({_FOUND}) lookups JOIN partitions ON partitions.p = lookups.p
+FROM ({_FIRST_RECORDS}) lookups JOIN partitions ON partitions.p = lookups.p
 LEFT JOIN (SELECT slot, value_id FROM slots WHERE on_leader = 1) found_slots
   ON found_slots.slot = lookups.p * {SLOT} + lookups.told AND lookups.told >= 0
 LEFT JOIN (SELECT first_slot, complete_ns FROM records
@@ -375,11 +376,12 @@ WHERE lookups.kind = 1 AND (
       AND (partitions.compacted = 0 OR kept_slots.slot IS NOT NULL))
   OR (lookups.told >= partitions.log_start AND found_slots.slot IS NOT NULL
       AND (lookups.first_off IS NULL OR lookups.first_off > lookups.told)))
-UNION ALL {_OTHER} UNION ALL {_not_newest(_BEFORE)} UNION ALL {_not_newest(_KNOWN)}
+UNION ALL {_WRONG_FIELDS}
+UNION ALL {_not_newest(_NEWEST_BEFORE)} UNION ALL {_not_newest(_NEWEST_ACKED)}
 UNION ALL
 SELECT 'time went back', append_times.p, append_times.off, NULL, NULL, append_times.value_id, NULL,
   append_times.timestamp_ms, append_times.off,
-  append_times.prev_ms, append_times.leader_epoch, 0, 0, NULL, NULL {_BACK}
+  append_times.prev_ms, append_times.leader_epoch, 0, 0, NULL, NULL {_APPEND_TIMES}
     WHERE append_times.prev_ms > append_times.timestamp_ms""",
     excuses=LOSSES,
     explain=_explain,

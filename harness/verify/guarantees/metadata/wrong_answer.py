@@ -14,7 +14,7 @@ from urteil.harness.verify.reference import SmallHistory, Violation, subject_tex
 
 _LONG_NS = 5_000_000_000
 
-_CALM = f"""
+_UNDISTURBED = f"""
 FROM accesses LEFT JOIN windows
   ON accesses.complete_ns > windows.begin_ns AND accesses.invoke_ns - {_LONG_NS} < windows.end_ns
 WHERE accesses.outcome IN ('right', 'wrong') AND windows.n IS NULL
@@ -22,9 +22,9 @@ WHERE accesses.outcome IN ('right', 'wrong') AND windows.n IS NULL
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    who = "The brokers" if row["node"] < 0 else f"Broker {row['node']}"
+    brokers = "The brokers" if row["node"] < 0 else f"Broker {row['node']}"
     seconds = (row["until_ns"] - row["at_ns"]) / 1e9
-    return f"{who} gave a wrong answer for {seconds:.1f} s to {row['subject']}: {row['told']}."
+    return f"{brokers} gave a wrong answer for {seconds:.1f} s to {row['subject']}: {row['told']}."
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:
@@ -54,12 +54,12 @@ GUARANTEE = Guarantee(
     ),
     not_counted=("Questions while a fault acted, or less than five seconds after its healing.",),
     occasion=Occasion.KNOWN_ANSWERS,
-    opportunities=f"SELECT COUNT(*) AS n {_CALM}",
+    opportunities=f"SELECT COUNT(*) AS n {_UNDISTURBED}",
     violations=f"""
 SELECT 'answer' AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off,
   accesses.invoke_ns AS at_ns, accesses.complete_ns AS until_ns, accesses.node, accesses.subject,
   accesses.error AS told
-{_CALM} AND accesses.outcome = 'wrong'""",
+{_UNDISTURBED} AND accesses.outcome = 'wrong'""",
     explain=_explain,
     tie="finding.node, finding.subject",
     compares_times=True,

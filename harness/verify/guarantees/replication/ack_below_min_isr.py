@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion, place
 from urteil.harness.verify.reference import SmallHistory, Violation, acknowledged_offset
 
-_LEARN_NS = 1_000_000_000
+_PROPAGATED_NS = 1_000_000_000
 _SLACK_NS = 200_000_000
 
 _JUDGED = f"""
 FROM records JOIN state_spans spans ON spans.p = records.sent_p
-  AND records.invoke_ns >= spans.begin_ns + {_LEARN_NS}
+  AND records.invoke_ns >= spans.begin_ns + {_PROPAGATED_NS}
   AND COALESCE(records.complete_ns, records.invoke_ns) < spans.end_ns - {_SLACK_NS}
   AND COALESCE(records.complete_ns, records.invoke_ns) < spans.uninformed_ns
 WHERE records.sent = 1 AND records.acks = -1 AND spans.isr_size < spans.min_isr
@@ -43,7 +43,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             least = int(partition.settings.get("min.insync.replicas", "2"))
             if state.leader < 0 or len(json.loads(state.isr or "[]")) >= least:
                 continue
-            struck = [
+            fault_begins = [
                 fault.begin_ns
                 for fault in history.faults
                 if f"b{state.leader}" in json.loads(fault.targets)
@@ -51,7 +51,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
                 and fault.healed_ns > state.at_ns
             ]
             for send in partition.sends:
-                since_ns, until_ns = state.at_ns + _LEARN_NS, min([end_ns - _SLACK_NS, *struck])
+                since_ns, until_ns = (
+                    state.at_ns + _PROPAGATED_NS,
+                    min([end_ns - _SLACK_NS, *fault_begins]),
+                )
                 is_within = since_ns <= send.invoke_ns and (send.complete_ns or 0) < until_ns
                 by_leader = send.node in (None, state.leader)
                 if send.outcome == "ok" and send.acks == -1 and is_within and by_leader:

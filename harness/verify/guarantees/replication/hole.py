@@ -12,28 +12,29 @@ from urteil.harness.verify.guarantees.base import Guarantee, place
 from urteil.harness.verify.reference import SmallHistory, Violation
 
 _LOGS = "FROM logs_p JOIN partitions ON partitions.p = logs_p.p"
-_WHOLE = "WHERE partitions.compacted = 0 AND logs_p.log_end > logs_p.log_start"
+_NOT_COMPACTED = "WHERE partitions.compacted = 0 AND logs_p.log_end > logs_p.log_start"
 _UNEVEN = """
 (SELECT DISTINCT slots.p FROM slots LEFT JOIN shared ON shared.slot = slots.slot
  WHERE slots.expected > 0 AND COALESCE(shared.copies, slots.copies) <> slots.expected)
 """
-_ODD = f"""
+_SUSPECT_LOGS = f"""
 (SELECT logs_p.p, logs_p.broker, logs_p.log_start, logs_p.log_end {_LOGS}
  LEFT JOIN (SELECT extents.p, extents.broker, SUM(extents.n) AS n FROM epoch_extents extents
               GROUP BY extents.p, extents.broker) extents
   ON extents.p = logs_p.p AND extents.broker = logs_p.broker
  LEFT JOIN {_UNEVEN} uneven_logs ON uneven_logs.p = logs_p.p
- {_WHOLE} AND (COALESCE(extents.n, 0) <> logs_p.log_end - logs_p.log_start
+ {_NOT_COMPACTED} AND (COALESCE(extents.n, 0) <> logs_p.log_end - logs_p.log_start
                OR uneven_logs.p IS NOT NULL))
 """
 # Logs with a wrong count are few, or none: they are broadcast, not the replicas.
-_OF_ODD = f"""
-SELECT /*+ BROADCAST(odd_logs) */ odd_logs.p, odd_logs.broker, odd_logs.log_start,
+_SUSPECT_OFFSETS = f"""
+SELECT /*+ BROADCAST(suspect_logs) */ suspect_logs.p, suspect_logs.broker, suspect_logs.log_start,
   replicas.offset AS off
 FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
   AND partitions.partition = replicas.partition
-JOIN {_ODD} odd_logs ON odd_logs.p = partitions.p AND odd_logs.broker = replicas.broker
-  AND replicas.offset >= odd_logs.log_start AND replicas.offset < odd_logs.log_end
+JOIN {_SUSPECT_LOGS} suspect_logs ON suspect_logs.p = partitions.p
+  AND suspect_logs.broker = replicas.broker
+  AND replicas.offset >= suspect_logs.log_start AND replicas.offset < suspect_logs.log_end
 """
 
 
@@ -66,22 +67,23 @@ GUARANTEE = Guarantee(
     },
     details=("A gap or an overlap between the start and the end of a log.",),
     not_counted=("Compacted topics.",),
-    opportunities=f"SELECT COUNT(*) AS n {_LOGS} {_WHOLE}",
+    opportunities=f"SELECT COUNT(*) AS n {_LOGS} {_NOT_COMPACTED}",
     violations=f"""
 SELECT CASE WHEN neighbours.off <= neighbours.before_off THEN 'overlap' ELSE 'gap' END AS sub_kind,
   neighbours.p, neighbours.before_off + 1 AS off, CAST(NULL AS BIGINT) AS at_ns,
   CAST(NULL AS BIGINT) AS until_ns, neighbours.broker, neighbours.off AS next_off
 FROM (SELECT p, broker, off, COALESCE(LAG(off) OVER (
         PARTITION BY p, broker ORDER BY off), log_start - 1) AS before_off
-      FROM ({_OF_ODD}) odd_offsets) neighbours
+      FROM ({_SUSPECT_OFFSETS}) suspect_offsets) neighbours
 WHERE neighbours.off <> neighbours.before_off + 1
 UNION ALL
 SELECT 'gap', p, last_off + 1, NULL, NULL, broker, log_end
-FROM (SELECT odd_logs.p, odd_logs.broker, odd_logs.log_end,
-        COALESCE(last_offsets.last_off, odd_logs.log_start - 1) AS last_off
-      FROM {_ODD} odd_logs LEFT JOIN (SELECT p, broker, MAX(off) AS last_off
-        FROM ({_OF_ODD}) odd_offsets GROUP BY p, broker) last_offsets ON last_offsets.p = odd_logs.p
-          AND last_offsets.broker = odd_logs.broker) log_tails
+FROM (SELECT suspect_logs.p, suspect_logs.broker, suspect_logs.log_end,
+        COALESCE(last_offsets.last_off, suspect_logs.log_start - 1) AS last_off
+      FROM {_SUSPECT_LOGS} suspect_logs LEFT JOIN (SELECT p, broker, MAX(off) AS last_off
+        FROM ({_SUSPECT_OFFSETS}) suspect_offsets GROUP BY p, broker) last_offsets
+          ON last_offsets.p = suspect_logs.p
+          AND last_offsets.broker = suspect_logs.broker) log_tails
 WHERE last_off + 1 < log_end""",
     explain=lambda row: (
         f"In broker {row['broker']}'s log, {place(row)} should follow, but offset "

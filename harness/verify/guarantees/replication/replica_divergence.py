@@ -46,7 +46,7 @@ _MARKERS = f"""
 """
 """The markers of compacted logs. No cleaner may have removed `young` ones yet."""
 
-_NOTED_NS = 10 * SECOND_NS
+_CHECKPOINTED_NS = 10 * SECOND_NS
 """A checkpoint includes what was acknowledged, or healed, this long before: twice
 `replica.high.watermark.checkpoint.interval.ms`."""
 
@@ -54,8 +54,8 @@ _ACKED = f"""
 SELECT records.sent_p AS p, MAX(records.ack_off) AS off FROM records JOIN partitions
   ON partitions.p = records.sent_p
 WHERE records.sent = 1 AND records.outcome = 'ok' AND records.acks = -1
-  AND records.complete_ns < partitions.ends_ns - {_NOTED_NS}
-  AND partitions.calm_ns < partitions.ends_ns - {_NOTED_NS}
+  AND records.complete_ns < partitions.ends_ns - {_CHECKPOINTED_NS}
+  AND partitions.calm_ns < partitions.ends_ns - {_CHECKPOINTED_NS}
 GROUP BY records.sent_p
 """
 """The last offset of each partition that was acknowledged by all long before the end."""
@@ -158,8 +158,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             if log.log_end < partition.leader_log.high_watermark:
                 yield partition.violation("short", log.log_end)
             is_known = max(ends, default=0) <= partition.leader_log.log_end
-            noted = (log.high_watermark, log.recovery_point, log.log_start)
-            if is_known and any(mark is not None and mark > log.log_end for mark in noted):
+            checkpoints = (log.high_watermark, log.recovery_point, log.log_start)
+            if is_known and any(mark is not None and mark > log.log_end for mark in checkpoints):
                 yield partition.violation("beyond its end", log.log_end)
 
 

@@ -26,13 +26,13 @@ from urteil.harness.verify.reference import Partition, Row, SmallHistory, Violat
 
 _SLACK_NS = 5_000_000_000
 
-_UNTIL = """OVER (PARTITION BY partitions.p, replicas.broker ORDER BY replicas.segment_base
+_UP_TO_SEGMENT = """OVER (PARTITION BY partitions.p, replicas.broker ORDER BY replicas.segment_base
      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"""
 
 _SEGMENTS = f"""
 (SELECT partitions.p, replicas.broker, replicas.segment_base,
-   MAX(MAX(replicas.timestamp_ms)) {_UNTIL} AS newest_ms,
-   MIN(COALESCE(MAX(replicas.timestamp_ms), -1)) {_UNTIL} AS oldest_ms,
+   MAX(MAX(replicas.timestamp_ms)) {_UP_TO_SEGMENT} AS newest_ms,
+   MIN(COALESCE(MAX(replicas.timestamp_ms), -1)) {_UP_TO_SEGMENT} AS oldest_ms,
    MAX(partitions.retention_ns) AS retention_ns, MAX(partitions.late_ns) AS late_ns,
    MAX(partitions.ends_ns) AS ends_ns, MAX(partitions.calm_ns) AS calm_ns
  FROM replicas JOIN partitions ON partitions.topic_id = replicas.topic_id
@@ -136,16 +136,16 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         superseded = find_superseded(partition)
         if superseded is not None:
             yield partition.violation("superseded", superseded, None, partition.final_leader)
-        is_calm = part.calm_ns + wait_ns < part.ends_ns
+        is_undisturbed = part.calm_ns + wait_ns < part.ends_ns
         segments = {row.segment_base for row in partition.log}
-        if is_calm and not part.trimmed:
+        if is_undisturbed and not part.trimmed:
             newest_ms = 0
             for base in sorted(segments):
                 times_ms = [row.timestamp_ms for row in partition.log if row.segment_base == base]
-                own_ms = max((at_ms for at_ms in times_ms if at_ms is not None), default=-1)
-                if own_ms < 0:
+                segment_ms = max((at_ms for at_ms in times_ms if at_ms is not None), default=-1)
+                if segment_ms < 0:
                     break
-                newest_ms = max(newest_ms, own_ms)
+                newest_ms = max(newest_ms, segment_ms)
                 if base < part.active_base and _is_old(history, part, newest_ms, wait_ns):
                     yield partition.violation("too old", base, None, partition.final_leader)
             first = _outgrown_from(partition, part.ends_ns - wait_ns)

@@ -40,7 +40,7 @@ _START = (
 )
 """The log start of any replica if deletion was configured, else of the final leader."""
 
-_LEFT = """
+_LOG_SIZES = """
 LEFT JOIN (SELECT partitions.p,
              SUM(CASE WHEN replicas.offset = replicas.batch_base THEN replicas.batch_bytes
                       ELSE 0 END) AS size
@@ -59,8 +59,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     settings = f"retention.ms is {row['retention_ms']}"
     if row["retention_bytes"] is not None and row["retention_bytes"] >= 0:
-        left = f"of which {row['bytes_left'] or 0} are left"
-        settings += f", retention.bytes {row['retention_bytes']}, {left}"
+        remaining = f"of which {row['bytes_left'] or 0} are left"
+        settings += f", retention.bytes {row['retention_bytes']}, {remaining}"
     return (
         f"{row['value_id']} at {place(row)} was deleted (a log starts at {row['log_start']}) at "
         f"most {row['age_ms']} ms old; {settings}."
@@ -78,10 +78,10 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         return
     wall_ns = state.wall_ms * 1_000_000 - state.at_ns
     for partition in history.partitions:
-        own = partition.settings
+        settings = partition.settings
         highest = max(row.log_start or 0 for row in partition.logs)
-        start = highest if "retention.ms" in own or partition.is_compacted else partition.start
-        kept_ns = int(own.get("retention.ms", _WEEK_MS)) * 1_000_000
+        start = highest if "retention.ms" in settings or partition.is_compacted else partition.start
+        kept_ns = int(settings.get("retention.ms", _WEEK_MS)) * 1_000_000
         for send in partition.sends:
             offset = acknowledged_offset(send)
             if offset is None or send.acks == 0 or offset >= start:
@@ -138,7 +138,7 @@ FROM (SELECT records.p, records.ack_off AS off, records.invoke_ns AS at_ns,
       FROM records JOIN partitions ON partitions.p = records.sent_p CROSS JOIN settings
       CROSS JOIN (SELECT MAX(sends.timestamp_ms * 1000000 - sends.invoke_ns) AS wall_ns
                     FROM sends) wall_clock
-      WHERE {_JUDGED.split("WHERE")[1]} AND records.ack_off < {_START}) deletions {_LEFT}
+      WHERE {_JUDGED.split("WHERE")[1]} AND records.ack_off < {_START}) deletions {_LOG_SIZES}
 WHERE deletions.stamped_ns + deletions.retention_ns > deletions.ends_ns + {STOPPING_NS}
   AND (COALESCE(deletions.retention_bytes, -1) < 0
        OR COALESCE(log_sizes.size, 0) < deletions.retention_bytes)

@@ -30,7 +30,7 @@ WHERE limits.kind = 'read' AND records.sent = 1 AND records.invoke_ns >= limits.
 GROUP BY limits.n, records.sent_p
 """
 
-_WANTED = """
+_DEMAND = """
 SELECT limits.n, records.sent_p AS p
 FROM quota_limits limits JOIN records ON records.sent = 1
   AND records.invoke_ns >= limits.from_ns AND records.invoke_ns < limits.to_ns
@@ -103,7 +103,7 @@ GUARANTEE = Guarantee(
         "Clients other than kafka-python's, compressed records and tombstones.",
     ),
     occasion=Occasion.QUOTAS,
-    opportunities=f"SELECT COUNT(*) AS n FROM ({_WANTED}) demand",
+    opportunities=f"SELECT COUNT(*) AS n FROM ({_DEMAND}) demand",
     violations=f"""
 SELECT limits.kind AS sub_kind, traffic.p, CAST(NULL AS BIGINT) AS off, limits.from_ns AS at_ns,
   limits.to_ns AS until_ns, limits.client, limits.rate, limits.bytes,

@@ -19,17 +19,17 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, subjec
 
 _LONG_NS = 5_000_000_000
 
-_SEEN = """
-SELECT *, CASE WHEN outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS may
+_OBSERVED = """
+SELECT *, CASE WHEN outcome IN ('ok', 'shows grant') THEN 1 ELSE 0 END AS is_allowed
 FROM accesses WHERE outcome IN ('ok', 'denied', 'shows grant', 'shows none')
 """
 _BEFORE = f"""
-SELECT *, COALESCE(LAG(may) OVER (PARTITION BY client, session, node, subject
-                                      ORDER BY invoke_ns), 0) AS might
-FROM ({_SEEN}) observed_accesses
+SELECT *, COALESCE(LAG(is_allowed) OVER (PARTITION BY client, session, node, subject
+                                      ORDER BY invoke_ns), 0) AS was_allowed
+FROM ({_OBSERVED}) observed_accesses
 """
-_TURNS = f"""
-SELECT *, SUM(CASE WHEN may <> might THEN 1 ELSE 0 END)
+_CHANGES_SHOWN = f"""
+SELECT *, SUM(CASE WHEN is_allowed <> was_allowed THEN 1 ELSE 0 END)
   OVER (PARTITION BY client, session, node, subject ORDER BY invoke_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS turns
 FROM ({_BEFORE}) earlier_changes
@@ -49,7 +49,7 @@ SELECT turns.client, turns.session, turns.node, turns.subject, turns.outcome, tu
     AND turns.invoke_ns >= last_changes.last_ns + {_LONG_NS} AND turns.invoke_ns >= recovery.calm_ns
     + {_LONG_NS}
     THEN 1 ELSE 0 END) AS is_over
-FROM ({_TURNS}) turns CROSS JOIN (SELECT MAX(partitions.calm_ns) AS calm_ns
+FROM ({_CHANGES_SHOWN}) turns CROSS JOIN (SELECT MAX(partitions.calm_ns) AS calm_ns
                                     FROM partitions) recovery
 LEFT JOIN ({_LAST}) last_changes ON last_changes.subject = turns.subject LEFT JOIN admin_ops
   ON admin_ops.subject = turns.subject
@@ -88,7 +88,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if access.outcome not in ("ok", "denied"):
             continue
         turns, may = 0, False
-        for answer in _answers_until(history, access):
+        for answer in _answers_before(history, access):
             turns += answer != may
             may = answer
         acts = [
@@ -100,7 +100,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         kind = None
         if turns > changes:
             kind = "refused" if access.outcome == "denied" else "after revocation"
-        elif access.outcome == "ok" and _is_over(acts, access, healed_ns):
+        elif access.outcome == "ok" and _is_revoked(acts, access, healed_ns):
             kind = "long after"
         if kind:
             kind = "never granted" if access.outcome == "ok" and not changes else kind
@@ -108,7 +108,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             yield Violation(kind, subject=subject_text(*about))
 
 
-def _answers_until(history: SmallHistory, access: Row) -> list[bool]:
+def _answers_before(history: SmallHistory, access: Row) -> list[bool]:
     """The answers of a broker to one client about one right up to an access: whether the client has
     it."""
     same = ("client", "session", "node", "subject")
@@ -121,7 +121,7 @@ def _answers_until(history: SmallHistory, access: Row) -> list[bool]:
     return [has_right for _, has_right in sorted(answers)]
 
 
-def _is_over(acts: list[Row], access: Row, healed_ns: int) -> bool:
+def _is_revoked(acts: list[Row], access: Row, healed_ns: int) -> bool:
     """Whether the last change of a right was a revocation that every broker must know at the
     access."""
     if not acts or any(op.outcome != "ok" for op in acts):

@@ -64,7 +64,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             settled
             for settled in (rows if share else ())
             if is_settled(settled, delivery_limit)
-            and any(again.requested_ns > settled.complete_ns for again in rows)
+            and any(delivery.requested_ns > settled.complete_ns for delivery in rows)
         ]
         for kind in sorted({KINDS[row.acknowledgement] for row in settled_rows}):
             value = rows[0].value_id

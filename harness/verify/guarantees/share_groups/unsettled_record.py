@@ -32,10 +32,10 @@ LEFT JOIN (
                AND deliveries.outcome IN ('ok', 'info') THEN 1 ELSE 0 END) AS settled
   FROM deliveries JOIN partitions ON partitions.topic_id = deliveries.topic_id
     AND partitions.partition = deliveries.partition
-  GROUP BY deliveries.`group`, partitions.p, deliveries.offset) given
-  ON given.grp = share_partitions.grp AND given.p = slots.p AND given.off = slots.off
+  GROUP BY deliveries.`group`, partitions.p, deliveries.offset) delivered
+  ON delivered.grp = share_partitions.grp AND delivered.p = slots.p AND delivered.off = slots.off
 WHERE COALESCE(sends.complete_ns, sends.invoke_ns, 0) <= share_partitions.drained_ns
-  AND COALESCE(given.last_ns, 0) <= share_partitions.drained_ns
+  AND COALESCE(delivered.last_ns, 0) <= share_partitions.drained_ns
 """
 
 
@@ -106,14 +106,15 @@ GUARANTEE = Guarantee(
     occasion=Occasion.SHARE_GROUP,
     opportunities=f"SELECT COUNT(*) AS n {_DUE}",
     violations=f"""
-SELECT CASE WHEN given.times IS NULL THEN 'never delivered'
-    WHEN given.released_ns = given.last_ns THEN 'released' ELSE 'lock ran out' END AS sub_kind,
-  slots.p, slots.off, COALESCE(given.last_ns, sends.invoke_ns) AS at_ns,
+SELECT CASE WHEN delivered.times IS NULL THEN 'never delivered'
+    WHEN delivered.released_ns = delivered.last_ns THEN 'released'
+    ELSE 'lock ran out' END AS sub_kind,
+  slots.p, slots.off, COALESCE(delivered.last_ns, sends.invoke_ns) AS at_ns,
   share_partitions.drained_ns AS until_ns, share_partitions.grp, slots.value_id,
-  COALESCE(given.counted, 0) AS counted, share_partitions.delivery_limit,
+  COALESCE(delivered.counted, 0) AS counted, share_partitions.delivery_limit,
   sends.client
-{_DUE} AND COALESCE(given.settled, 0) = 0
-  AND COALESCE(given.counted, 0) + share_partitions.unseen_deliveries
+{_DUE} AND COALESCE(delivered.settled, 0) = 0
+  AND COALESCE(delivered.counted, 0) + share_partitions.unseen_deliveries
     < share_partitions.delivery_limit""",
     explain=_explain,
     tie="finding.value_id, finding.grp",

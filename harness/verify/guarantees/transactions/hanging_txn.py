@@ -47,7 +47,7 @@ WHERE answers.error IS NULL AND answers.offset >= 0
 GROUP BY answers.p, settings.txns_over_ns
 """
 
-_ASKED = f"""
+_INITIALISATIONS = f"""
 FROM admin_ops JOIN settings ON settings.txns_over_ns IS NOT NULL
 WHERE admin_ops.act = '{INITIALISE}'
   AND (admin_ops.outcome = 'ok'
@@ -74,20 +74,20 @@ WHERE records.sent = 1 AND records.outcome = 'ok' AND records.ack_off >= partiti
 delete.retention.ms has not passed."""
 
 _UNMARKED = f"""
-SELECT turns.p, MIN(turns.off) AS off, MIN(turns.begin_ns) AS at_ns,
-  MAX(turns.begin_ns) AS until_ns, MIN(turns.tid) AS tid, MAX(turns.spoiled) AS spoiled
+SELECT by_marker.p, MIN(by_marker.off) AS off, MIN(by_marker.begin_ns) AS at_ns,
+  MAX(by_marker.begin_ns) AS until_ns, MIN(by_marker.tid) AS tid, MAX(by_marker.spoiled) AS spoiled
 FROM (SELECT *, COALESCE(SUM(marker) OVER (PARTITION BY p, pid
           ORDER BY off, marker, begin_ns
-          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn,
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier_markers,
         SUM(marker) OVER (PARTITION BY p, pid) AS markers
       FROM (SELECT p, pid, off, begin_ns, tid, spoiled, 0 AS marker
               FROM ({_ANSWERED_OFFSETS}) answered_offsets
             UNION ALL
             SELECT p, pid, off, NULL, NULL, 0, 1 FROM slots
-            WHERE on_leader = 1 AND marks >= 2) events) turns
-WHERE turns.marker = 0 AND turns.markers > 0
-GROUP BY turns.p, turns.pid, turns.turn
-HAVING MIN(turns.begin_ns) < MAX(turns.begin_ns)
+            WHERE on_leader = 1 AND marks >= 2) events) by_marker
+WHERE by_marker.marker = 0 AND by_marker.markers > 0
+GROUP BY by_marker.p, by_marker.pid, by_marker.earlier_markers
+HAVING MIN(by_marker.begin_ns) < MAX(by_marker.begin_ns)
 """
 """Transactions of one producer between which the final leader has no marker, though it has other
 markers of the producer."""
@@ -127,23 +127,29 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     """When every timeout has passed, no transaction holds a last stable offset back or keeps its
     id; no transaction was ended early; a log keeps the marker between two transactions of one
     producer."""
-    over_ns = history.run_settings.txns_over_ns
+    timeouts_ns = history.run_settings.txns_over_ns
     ids = _producer_ids(history)
     for partition in history.partitions:
         yield from _unmarked_records(partition, ids)
         answers = [
             row
             for row in partition.derived_rows("answers")
-            if over_ns is not None and row.error is None and row.offset >= 0
+            if timeouts_ns is not None and row.error is None and row.offset >= 0
         ]
         stable = [row for row in answers if row.kind == "stable"]
-        ends = [row.offset for row in answers if row.kind == "latest" and row.complete_ns < over_ns]
-        if ends and any(row.invoke_ns > over_ns for row in stable):
+        ends = [
+            row.offset for row in answers if row.kind == "latest" and row.complete_ns < timeouts_ns
+        ]
+        if ends and any(row.invoke_ns > timeouts_ns for row in stable):
             offset = max(row.offset for row in stable)
             if offset < max(ends):
-                yield partition.violation("open", offset, None, over_ns)
+                yield partition.violation("open", offset, None, timeouts_ns)
     for act in history.admin_ops:
-        is_late = over_ns is not None and act.complete_ns is not None and act.complete_ns > over_ns
+        is_late = (
+            timeouts_ns is not None
+            and act.complete_ns is not None
+            and act.complete_ns > timeouts_ns
+        )
         if act.act == INITIALISE and act.outcome == "fail" and is_late:
             yield Violation("kept", subject=subject_text(act.subject, act.invoke_ns))
     for txn in history.derived_rows("txn_p"):
@@ -167,7 +173,7 @@ def _producer_ids(history: SmallHistory) -> dict[str, set[int]]:
 
 def _unmarked_records(partition: Partition, ids: dict[str, set[int]]) -> Iterator[Violation]:
     """Records of several transactions of one producer with the same number of markers before."""
-    turns: dict[tuple[int, int], list[tuple[Row, Row]]] = defaultdict(list)
+    records_by_marker: dict[tuple[int, int], list[tuple[Row, Row]]] = defaultdict(list)
     for send in partition.sends:
         txn = _txn_of(partition.history, send)
         if (
@@ -184,10 +190,10 @@ def _unmarked_records(partition: Partition, ids: dict[str, set[int]]) -> Iterato
                 for row in partition.log
                 if row.control is not None and row.producer_id == producer
             ]
-            turn = sum(offset < send.offset for offset in markers)
+            earlier_markers = sum(offset < send.offset for offset in markers)
             if markers:
-                turns[producer, turn].append((send, txn))
-    for rows in turns.values():
+                records_by_marker[producer, earlier_markers].append((send, txn))
+    for rows in records_by_marker.values():
         begins = {txn.begin_ns for _, txn in rows}
         if len(begins) > 1:
             tid = min(txn.transactional_id for _, txn in rows)
@@ -256,7 +262,7 @@ GUARANTEE = Guarantee(
 SELECT SUM(opportunities.n) AS n FROM (
   SELECT COUNT(*) AS n FROM ({_ENDS}) stable_answers
     WHERE stable_answers.stable >= stable_answers.latest OR stable_answers.over = 1
-  UNION ALL SELECT COUNT(*) AS n {_ASKED}) opportunities""",
+  UNION ALL SELECT COUNT(*) AS n {_INITIALISATIONS}) opportunities""",
     violations=f"""
 SELECT 'open' AS sub_kind, stable_answers.p, stable_answers.stable AS off,
   stable_answers.txns_over_ns AS at_ns, stable_answers.asked_ns AS until_ns, stable_answers.latest,
@@ -268,7 +274,7 @@ UNION ALL
 SELECT 'kept', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), requests.invoke_ns, requests.complete_ns,
   CAST(NULL AS BIGINT), requests.subject, {COORDINATOR}
 FROM (SELECT admin_ops.subject, admin_ops.outcome, admin_ops.invoke_ns,
-        admin_ops.complete_ns {_ASKED}) requests
+        admin_ops.complete_ns {_INITIALISATIONS}) requests
 WHERE requests.outcome = 'fail'
 UNION ALL
 SELECT CASE WHEN early_abort = {FORGOTTEN} THEN 'forgotten' ELSE 'cut short' END, NULL, NULL,

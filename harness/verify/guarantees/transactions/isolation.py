@@ -83,12 +83,12 @@ def edges(*kinds: str) -> str:
 
 def explain_cycle(row: Mapping[str, Any]) -> str:
     """The cycle of a row, edge by edge; of a long one only its transactions."""
-    way = str(row["txns"]).split(" -> ")
+    transactions = str(row["txns"]).split(" -> ")
     steps = [step.split(" ", 1) for step in str(row["edges"] or "").split(", ")]
-    if len(steps) != len(way) - 1:
+    if len(steps) != len(transactions) - 1:
         return f"{row['n']} transactions form a cycle, {row['txns']}, at {place(row)}."
     parts = [
         _MEANINGS[kind].format(left=left, right=right, place="".join(where))
-        for left, right, (kind, *where) in zip(way, way[1:], steps, strict=False)
+        for left, right, (kind, *where) in zip(transactions, transactions[1:], steps, strict=False)
     ]
     return f"{'; '.join(parts)}."

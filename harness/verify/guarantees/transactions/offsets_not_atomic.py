@@ -31,7 +31,7 @@ WHERE records.sent = 1 AND records.rc_shown = 1 AND partitions.compacted = 0
 """Records that readers of committed records see, in partitions that such a group has consumed. The
 output is one that these readers see, of a transaction that moved the group or an unknown one."""
 
-OUTPUT_GONE = """EXISTS (SELECT 1 FROM records outputs JOIN partitions
+OUTPUT_REMOVED = """EXISTS (SELECT 1 FROM records outputs JOIN partitions
   ON partitions.p = outputs.sent_p
   WHERE outputs.source = records.value_id
     AND (partitions.compacted = 1 OR COALESCE(outputs.ack_off, 0) < partitions.log_start
@@ -46,19 +46,19 @@ SPOILT_NS = """(SELECT MAX(losses_ns) FROM partitions
 
 _WRONG = f"""
 {INPUTS} AND ((records.shown_slot % {SLOT} < positions.position AND outputs.source IS NULL
-               AND NOT {OUTPUT_GONE})
+               AND NOT {OUTPUT_REMOVED})
   OR (outputs.source IS NOT NULL AND records.shown_slot % {SLOT} >= COALESCE(positions.position,
       0)))
 """
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    stands = f"{row['grp']} stands at {row['position']}"
+    position = f"{row['grp']} stands at {row['position']}"
     if row["sub_kind"] == "consumed":
-        return f"{stands}, past {row['value_id']} at {place(row)}, of which there is no output."
+        return f"{position}, past {row['value_id']} at {place(row)}, of which there is no output."
     return (
         f"{row['value_id']} at {place(row)} has its output ({row['client']}, transaction "
-        f"{row['txn']}), yet {stands} and will read it again."
+        f"{row['txn']}), yet {position} and will read it again."
     )
 
 
@@ -71,7 +71,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             kind = None
             if has_output and not is_passed:
                 kind = "not consumed"
-            elif is_passed and not has_output and not is_output_gone(history, send):
+            elif is_passed and not has_output and not is_output_removed(history, send):
                 kind = "consumed"
             if kind:
                 partition = history.partition_of(send)
@@ -103,7 +103,7 @@ def is_shown(history: SmallHistory, send: Row) -> bool:
     )
 
 
-def is_output_gone(history: SmallHistory, send: Row) -> bool:
+def is_output_removed(history: SmallHistory, send: Row) -> bool:
     """Whether an output was where no final reader of committed records can receive it."""
     for output in history.outputs_of[send.value_id]:
         part = history.partition_of(output).part

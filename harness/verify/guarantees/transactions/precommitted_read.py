@@ -46,16 +46,16 @@ WHERE answers.kind = 'stable' AND answers.error IS NULL AND answers.offset >= 0
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    whose = f"transaction {row['txn']} of {row['client']} ({row['tid']})"
+    transaction = f"transaction {row['txn']} of {row['client']} ({row['tid']})"
     if row["sub_kind"] == "end":
         broker = "A broker" if row["reader"] is None else f"Broker {row['reader']}"
         return (
             f"{broker} returned {row['told']} as the end for readers of committed "
-            f"records, beyond {place(row)} of {whose}, whose commit was requested later."
+            f"records, beyond {place(row)} of {transaction}, whose commit was requested later."
         )
     return (
         f"{row['reader']}, which reads only committed records, received {row['value_id']} at "
-        f"{place(row)} before the commit of {whose} was requested."
+        f"{place(row)} before the commit of {transaction} was requested."
     )
 
 
@@ -81,12 +81,12 @@ def _answered_ends(history: SmallHistory, txn: Row, sends: list[Row]) -> Iterato
     """Partitions for which an end beyond the first record was answered too early."""
     for where in sorted({(send.topic, chosen_partition(send)) for send in sends}):
         partition = history.partition_at[where]
-        own = [send for send in sends if (send.topic, chosen_partition(send)) == where]
-        own = [send for send in own if acknowledged_offset(send) is not None]
-        if not own:
+        sends_there = [send for send in sends if (send.topic, chosen_partition(send)) == where]
+        sends_there = [send for send in sends_there if acknowledged_offset(send) is not None]
+        if not sends_there:
             continue
-        first = min(int(send.offset) for send in own)
-        known_ns = min(send.complete_ns for send in own)
+        first = min(int(send.offset) for send in sends_there)
+        known_ns = min(send.complete_ns for send in sends_there)
         for answer in partition.offset_answers:
             is_stable = "stable" in answer.query and answer.error is None
             is_early = known_ns < answer.invoke_ns and answer.complete_ns < txn.commit_invoke_ns

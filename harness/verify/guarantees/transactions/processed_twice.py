@@ -19,7 +19,7 @@ from urteil.harness.verify.guarantees.transactions.unprocessed import (
 from urteil.harness.verify.plurals import times
 from urteil.harness.verify.reference import SmallHistory, Violation, places_of
 
-_MADE = f"""
+_TXN_COPIES = f"""
 SELECT records.source, COUNT(*) AS copies, MIN(records.shown_slot) % {SLOT} AS first_copy,
   MAX(records.shown_slot) % {SLOT} AS last_copy, MAX(transactions.late) AS late
 FROM records JOIN txn_p transactions ON transactions.client = records.client
@@ -31,7 +31,7 @@ WHERE records.source IS NOT NULL AND records.rc_shown = 1 GROUP BY records.sourc
 """Copies in transactions that readers of committed records see, by their source, their topic, and
 the group whose positions moved with them."""
 
-_ONCE = "GREATEST(1, records.n_slots)"
+_INPUT_PLACES = "GREATEST(1, records.n_slots)"
 """The number of places of the input: a producer without idempotence may have sent it twice."""
 
 
@@ -80,21 +80,21 @@ GUARANTEE = Guarantee(
     ),
     occasion=Occasion.PIPELINE,
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_MADE}) outputs) AS n {COPIED}
+SELECT COUNT(*) + (SELECT COUNT(*) FROM ({_TXN_COPIES}) outputs) AS n {COPIED}
   AND copies.seen_slots > 0""",
     violations=f"""
 SELECT 'twice' AS sub_kind, records.sent_p AS p, records.first_slot % {SLOT} AS off,
   records.invoke_ns AS at_ns, records.complete_ns AS until_ns, records.value_id, records.client,
   copies.seen_slots AS copies, copies.first_seen % {SLOT} AS first_copy,
   copies.last_seen % {SLOT} AS last_copy, {PROMISE}
-{COPIED} AND copies.seen_slots > {_ONCE}
+{COPIED} AND copies.seen_slots > {_INPUT_PLACES}
 UNION ALL
 SELECT 'twice', records.sent_p, records.shown_slot % {SLOT}, records.invoke_ns, records.complete_ns,
   records.value_id, records.client, outputs.copies, outputs.first_copy, outputs.last_copy,
   CASE WHEN outputs.late = 1 THEN 'late'
     WHEN records.invoke_ns < {SPOILT_NS} THEN 'spoiled' ELSE 'exactly-once' END
-FROM ({_MADE}) outputs JOIN records ON records.value_id = outputs.source
-  WHERE outputs.copies > {_ONCE}""",
+FROM ({_TXN_COPIES}) outputs JOIN records ON records.value_id = outputs.source
+  WHERE outputs.copies > {_INPUT_PLACES}""",
     excuses=(
         Excuse(
             when="violation.promised = 'at-least-once'",

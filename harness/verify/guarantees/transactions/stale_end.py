@@ -18,9 +18,9 @@ from urteil.harness.verify.guarantees.transactions.torn_txn import EXCUSES
 
 
 def _explain(row: Mapping[str, Any]) -> str:
-    whose = "a broker" if row["node"] is None else f"broker {row['node']}"
+    broker = "a broker" if row["node"] is None else f"broker {row['node']}"
     return (
-        f"In leader epoch {row['leader_epoch']} {whose} returned {place(row)} as the end for "
+        f"In leader epoch {row['leader_epoch']} {broker} returned {place(row)} as the end for "
         f"readers of committed records, after that record's transaction was complete: "
         f"{explain_cycle(row)}"
     )

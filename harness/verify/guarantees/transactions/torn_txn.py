@@ -53,7 +53,7 @@ COORDINATOR = """
 """
 """Whether the coordinator may have lost its state: settings of other topics do not excuse it."""
 
-_ASKED = (
+_HAS_PASSES = (
     "CASE WHEN partitions.has_log = 0 AND records.n_reads > 0 THEN records.read_asked "
     "ELSE records.rc_asked END"
 )
@@ -65,7 +65,7 @@ SELECT transactions.client, transactions.session, transactions.txn, transactions
   transactions.late, records.sent_p, {_PLACE} AS slot, records.shown_slot, records.unserved,
   records.rc_asked, records.rc_shown, partitions.has_log, records.seen_slots,
   CASE WHEN transactions.begin_ns < partitions.losses_ns THEN 1 ELSE 0 END AS spoiled,
-  CASE WHEN records.outcome = 'ok' AND {_ASKED} = 1 AND records.rc_shown = 0 THEN 1
+  CASE WHEN records.outcome = 'ok' AND {_HAS_PASSES} = 1 AND records.rc_shown = 0 THEN 1
        ELSE 0 END AS missing,
   CASE WHEN records.outcome = 'fail' THEN 0 ELSE records.rc_lacks END AS lacks,
   BIT_OR(records.given) OVER (PARTITION BY transactions.client, transactions.session,
@@ -191,15 +191,15 @@ class _Record:
         places delivered it there."""
         if self.send.outcome == "fail":
             return []
-        over = self.due_passes
+        due = self.due_passes
         if any(
-            all(self.is_in(at, final_pass) for final_pass in passes) for at, passes in over.items()
+            all(self.is_in(at, final_pass) for final_pass in passes) for at, passes in due.items()
         ):
             return []
         value = self.send.value_id
         return [
             final_pass
-            for at, passes in over.items()
+            for at, passes in due.items()
             for final_pass in passes
             if (at in self.read_places or not self.read_places)
             if not any(read.value_id == value for read in final_pass.reads)
@@ -231,7 +231,9 @@ def _find_torn(history: SmallHistory, txn: Row, records: list[_Record]) -> Viola
     torn = [
         record
         for record in records
-        if any(_delivers_another(gone, record, records) for gone in record.lacking_passes)
+        if any(
+            _delivers_another(final_pass, record, records) for final_pass in record.lacking_passes
+        )
     ]
     between = [
         record

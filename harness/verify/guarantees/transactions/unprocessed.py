@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from urteil.harness.verify.guarantees.base import RECORDS, SLOT, Excuse, Guarantee, Occasion, place
 from urteil.harness.verify.guarantees.transactions.offsets_not_atomic import (
     INPUTS,
-    OUTPUT_GONE,
+    OUTPUT_REMOVED,
     SPOILT_NS,
     inputs_of,
-    is_output_gone,
+    is_output_removed,
     is_shown,
 )
 from urteil.harness.verify.guarantees.transactions.torn_txn import LATE_END, SPOILED
@@ -80,7 +80,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
     for position in history.derived_rows("group_positions"):
         for send, offset, has_output in inputs_of(history, position):
             is_passed = offset < (position.position or 0)
-            if is_passed and not has_output and not is_output_gone(history, send):
+            if is_passed and not has_output and not is_output_removed(history, send):
                 yield history.partition_of(send).violation("missing", offset, send.value_id)
 
 
@@ -95,9 +95,9 @@ def visible_inputs(history: SmallHistory) -> Iterator[Row]:
         part = history.partition_of(send).part
         is_input = part.in_run and not part.copies and (not sources or part.p in sources)
         if is_input and not part.compacted and history.records_of[send.value_id]:
-            is_asked = bool(history.committed_passes_over(send))
+            has_passes = bool(history.committed_passes_over(send))
             is_committed = send.txn is None or history.fate_of(send) == "committed"
-            if is_shown(history, send) if is_asked else is_committed:
+            if is_shown(history, send) if has_passes else is_committed:
                 yield send
 
 
@@ -154,7 +154,7 @@ SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, r
   CASE WHEN records.invoke_ns < partitions.losses_ns OR records.invoke_ns < {SPOILT_NS}
        THEN 'spoiled'
     WHEN (SELECT MAX(late) FROM txn_p) = 1 THEN 'late' END
-{PASSED} AND outputs.source IS NULL AND NOT {OUTPUT_GONE}""",
+{PASSED} AND outputs.source IS NULL AND NOT {OUTPUT_REMOVED}""",
     excuses=(
         Excuse(
             when="violation.promised = 'at-most-once'", reason="the application promises no more"
@@ -177,6 +177,6 @@ SELECT 'missing', positions.p, records.shown_slot % {SLOT}, records.invoke_ns, r
     ),
     rests_on=(*RECORDS, "txns", "commits", "commit_reads"),
     subjects=("partitions.copies", "group_positions"),
-    needs_whole_passes=True,
+    needs_complete_passes=True,
     reference=_reference,
 )

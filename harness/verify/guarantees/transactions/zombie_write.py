@@ -32,14 +32,14 @@ _ACCEPTED = (
 )
 """The send was acknowledged, or a reader or a log has the record although its answer was lost."""
 
-_ASKED = "FROM txn_p transactions WHERE transactions.commit_ns > transactions.fenced_ns"
-_REFUSED = (
+_LATE_COMMITS = "FROM txn_p transactions WHERE transactions.commit_ns > transactions.fenced_ns"
+_FENCED = (
     "FROM txn_p transactions WHERE transactions.outcome = 'fenced' "
     "AND transactions.fenced_ns IS NOT NULL"
 )
 
 
-_GIVEN = """
+_INITIALISATIONS = """
 (SELECT *, LAG(epoch) OVER (PARTITION BY tid, pid ORDER BY init_ns) AS prev_epoch,
    LAG(init_ns) OVER (PARTITION BY tid, pid ORDER BY init_ns) AS prev_ns
  FROM (SELECT txns.transactional_id AS tid, txns.producer_id AS pid, txns.epoch,
@@ -158,8 +158,9 @@ GUARANTEE = Guarantee(
     requires=(TRANSACTIONS,),
     occasion=Occasion.SHARED_TRANSACTIONAL_ID,
     opportunities=f"""
-SELECT COUNT(*) + (SELECT COUNT(*) {_ASKED}) + (SELECT COUNT(*) {_REFUSED})
-  + (SELECT COUNT(*) FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns) AS n {_SENT}""",
+SELECT COUNT(*) + (SELECT COUNT(*) {_LATE_COMMITS}) + (SELECT COUNT(*) {_FENCED})
+  + (SELECT COUNT(*) FROM {_INITIALISATIONS} initialisations WHERE prev_ns < init_invoke_ns) AS n
+{_SENT}""",
     violations=f"""
 SELECT 'record' AS sub_kind, records.sent_p AS p,
   COALESCE(records.ack_off, records.shown_slot % {SLOT}) AS off,
@@ -172,7 +173,7 @@ UNION ALL
 SELECT 'commit', CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), transactions.commit_ns,
   transactions.end_ns, transactions.client, transactions.txn, transactions.tid, NULL, NULL, NULL,
   NULL, {COORDINATOR}
-{_ASKED} AND transactions.outcome = 'committed'
+{_LATE_COMMITS} AND transactions.outcome = 'committed'
 UNION ALL
 SELECT 'older epoch', p, off, NULL, NULL, NULL, NULL, NULL, value_id, pid, pepoch,
   prev_epoch, GREATEST(spoiled, {COORDINATOR})
@@ -187,7 +188,7 @@ WHERE pepoch < prev_epoch
 UNION ALL
 SELECT 'same epoch', NULL, NULL, init_invoke_ns, init_ns, client, txn, tid, NULL, pid,
   epoch, prev_epoch, {COORDINATOR}
-FROM {_GIVEN} initialisations WHERE prev_ns < init_invoke_ns AND epoch <= prev_epoch""",
+FROM {_INITIALISATIONS} initialisations WHERE prev_ns < init_invoke_ns AND epoch <= prev_epoch""",
     excuses=(SPOILED,),
     explain=_explain,
     tie="finding.client, finding.txn",

@@ -34,26 +34,28 @@ def until(
     poll_s: float = POLL_S,
     patience_s: float = math.inf,
     stop: Stop | None = None,
+    monotonic_s: Callable[[], float] | None = None,
 ) -> Value:
     """Read every `poll_s` until the value is `reached`. Returns the last value.
 
     Gives up when `deadline_s` have passed, when the value has not changed for `patience_s`, or when
     `stop` is set: then the returned value is not `reached`. Reads at least once, and once more
     after the pause in which the deadline passes. With `operator.not_` as `reached`, `read` returns
-    what is still wrong.
+    what is still wrong. `monotonic_s` and the pauses of `stop` may follow another time than this
+    machine's.
     """
-    stop = stop or threading.Event()
-    began = changed = time.monotonic()
+    stop, now_s = stop or threading.Event(), monotonic_s or time.monotonic
+    began = changed = now_s()
     value = read()
     while not reached(value):
-        if time.monotonic() > min(began + deadline_s, changed + patience_s):
+        if now_s() > min(began + deadline_s, changed + patience_s):
             break
         stop.wait(poll_s)
         if stop.is_set():
             break
         previous, value = value, read()
         if value != previous:
-            changed = time.monotonic()
+            changed = now_s()
     return value
 
 

@@ -17,9 +17,6 @@ from urteil.chaos.weighted_faults import RandomSchedule
 from urteil.harness.bounds import Bounds
 from urteil.harness.stopwatch import Spent
 
-RACK = "rack"
-"""The rack of broker n, and of reader n, is this and n."""
-
 FIRST_IDS = {EAST: 1, WEST: 11}
 """The first broker id and ZooKeeper id of each cluster of a run, so that names do not collide."""
 Place = Literal["east", "west"]

@@ -38,6 +38,7 @@ from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_re
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.protocol.served_versions import common_versions
+from urteil.harness.racks import rack_properties
 from urteil.harness.runtimes import open_runtime
 from urteil.harness.runtimes.disks import flush_record
 from urteil.harness.runtimes.runtime import NodeSpec
@@ -50,7 +51,6 @@ from urteil.harness.targets.target import (
     CONTROLLER_ROLE,
     USERS_PORT,
     common_properties,
-    rack_properties,
     render,
     replication_properties,
     user_properties,
@@ -388,7 +388,7 @@ class Cluster:
             "log.dirs": ",".join(map(str, homes)),
             **replication_properties(len(self.nodes)),
             **(user_properties(node) if self.spec.users else {}),
-            **(rack_properties(node) if self.spec.racks else {}),
+            **(rack_properties(node.broker_id) if self.spec.racks else {}),
             **kind.properties(node),
             **(self.access.properties(node) if node.name in self.nodes else {}),
             **self.spec.config,

@@ -39,7 +39,9 @@ def _alter_limits(brokers: Brokers, name: str) -> BrokerAnswer:
 
     def observe(value: str, setting: str, answer: str) -> str:
         alter(brokers, name, (setting, SET, value))
-        return await_value(lambda: name_of(_produce_error(brokers, leader, name, LARGE)), answer)
+        return await_value(
+            brokers, lambda: name_of(_produce_error(brokers, leader, name, LARGE)), answer
+        )
 
     results = [
         observe(value, setting, answer)

@@ -4,13 +4,10 @@ that was added after the compaction."""
 from __future__ import annotations
 
 import struct
-import threading
-import time
 from functools import partial
 
 from kafka.protocol.producer import InitProducerIdRequest
 
-from urteil.chaos.waiting import until
 from urteil.harness.conformance.question import (
     BrokerAnswer,
     Brokers,
@@ -57,14 +54,15 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
         leader, InitProducerIdRequest[0](transactional_id=None, transaction_timeout_ms=1)
     )
     check("InitProducerId", producer.error_code)
+    now_ms = brokers.environment.wall_ms
     own_batch = partial(single_record_batch, producer_id=producer.producer_id, epoch=0)
-    write_batches(brokers, leader, name, own_batch(b"k", b"mine", _now_ms(), sequence=0))
-    write_batches(brokers, leader, name, single_record_batch(b"k", b"another's", _now_ms()))
-    threading.Event().wait(2 * SEGMENT_MS / 1000)
+    write_batches(brokers, leader, name, own_batch(b"k", b"mine", now_ms(), sequence=0))
+    write_batches(brokers, leader, name, single_record_batch(b"k", b"another's", now_ms()))
+    brokers.environment.pause(2 * SEGMENT_MS / 1000)
     write_batches(
-        brokers, leader, name, single_record_batch(b"last", b"", _now_ms())
+        brokers, leader, name, single_record_batch(b"last", b"", now_ms())
     )  # in the next segment
-    counts = until(
+    counts = brokers.environment.until(
         lambda: _count_records(brokers, leader, name),
         lambda counts: not counts.get(0),
         deadline_s=CLEANED_S,
@@ -85,14 +83,10 @@ def _compact(brokers: Brokers, name: str) -> BrokerAnswer:
     results = []
     for sequence in (5, 1):
         answer = produce(
-            brokers, other, name, 0, own_batch(b"k", b"mine", _now_ms(), sequence=sequence)
+            brokers, other, name, 0, own_batch(b"k", b"mine", now_ms(), sequence=sequence)
         )
         results.append(name_of(produced_partition(answer).error_code))
     return other, f"{left} left, {', '.join(results)}"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 COMPACTION = (

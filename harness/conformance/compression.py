@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
-
-import pyarrow as pa
+from functools import partial
 
 from urteil.harness.conformance.question import BrokerAnswer, Brokers, Question
 from urteil.harness.conformance.records import fetch, fetched_partitions, make_batch, write_batches
 
-CODECS = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
+UNCOMPRESSED = "uncompressed"
+CODECS = (UNCOMPRESSED, "gzip", "snappy", "lz4", "zstd")
 """By their number in a batch's attributes."""
 LENGTH_AT, ATTRIBUTES_AT, HEADER = 8, 21, 61
 XERIAL, XERIAL_BYTES = b"\x82SNAPPY\0", 16
 
 
 def _decompress(codec: str, body: bytes) -> bytes:
-    """Decompress. ValueError (the base of pyarrow's errors) for an invalid frame."""
-    if codec == "uncompressed":
+    """Decompress. OSError or ValueError (the base of pyarrow's errors) for an invalid frame."""
+    if codec == UNCOMPRESSED:
         return body
+    if codec == "gzip":
+        return gzip.decompress(body)
+    import pyarrow as pa  # only here: the simulation has no pyarrow
+
     if codec != "snappy":
         with pa.CompressedInputStream(pa.BufferReader(body), codec) as stream:
             return bytes(stream.read())
@@ -55,34 +60,29 @@ def _decompress_batches(data: bytes) -> list[tuple[str, bytes]]:
     return results
 
 
-def _recompress(brokers: Brokers, name: str) -> BrokerAnswer:
-    """Write uncompressed records to a topic of each codec, and write what was read there to an
+def _recompress(codec: str, brokers: Brokers, name: str) -> BrokerAnswer:
+    """Write uncompressed records to a topic of the codec, and write what was read there to an
     uncompressed topic. Records without keys, with empty values, or without."""
     leader, sent = brokers.nodes[0], make_batch(b"", None, b"last" * 100)
-    plain = f"{name}-plain"
-    brokers.create(plain, [[leader]], compression_type="uncompressed")
-    results = []
-    for codec in CODECS[1:]:
-        topic = f"{name}-{codec}"
-        brokers.create(topic, [[leader]], compression_type=codec)
-        write_batches(brokers, leader, topic, sent)
+    results, data = [], sent
+    for compression in (codec, UNCOMPRESSED):
+        topic = f"{name}-{compression}"
+        brokers.create(topic, [[leader]], compression_type=compression)
+        write_batches(brokers, leader, topic, data)
         data = bytes(fetched_partitions(fetch(brokers, leader, topic, {0: 0}))[0].records or b"")
         results += _decompress_batches(data)
-        write_batches(brokers, leader, plain, data)
-    data = bytes(fetched_partitions(fetch(brokers, leader, plain, {0: 0}))[0].records or b"")
-    results += _decompress_batches(data)
     codecs = " ".join(codec for codec, _ in results)
     same = all(body == sent[HEADER:] for _, body in results)
     return leader, f"{codecs}, {'as they were' if same else 'others'}"
 
 
-REPACKED = " ".join([*CODECS[1:], *[CODECS[0]] * 4]) + ", as they were"
-
-CODED = (
+CODED = tuple(
     Question(
-        about="records in the codecs of their topics (compression.type), and "
+        about=f"records in {codec}, the codec of their topic (compression.type), and "
         "uncompressed by another topic",
-        answer=REPACKED,
-        ask=_recompress,
-    ),
+        answer=f"{codec} {UNCOMPRESSED}, as they were",
+        ask=partial(_recompress, codec),
+        unsimulated="" if codec == "gzip" else "the simulation has no pyarrow",
+    )
+    for codec in CODECS[1:]
 )

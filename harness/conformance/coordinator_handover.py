@@ -29,10 +29,12 @@ def _move_coordinator(brokers: Brokers, name: str) -> BrokerAnswer:
         raise PreconditionFailed(f"{OFFSETS} has one replica")
     check("AlterPartitionReassignments", reassign(brokers, OFFSETS, [*others, first], number))
     check("ElectLeaders", elect(brokers, OFFSETS, number))
-    if await_value(lambda: str(brokers.coordinator(name)), str(others[0])) != str(others[0]):
+    if await_value(brokers, lambda: str(brokers.coordinator(name)), str(others[0])) != str(
+        others[0]
+    ):
         raise PreconditionFailed(f"broker {others[0]} does not coordinate {name}")
     joined.node = others[0]
-    result = await_value(lambda: name_of(joined.heartbeat()), "No")
+    result = await_value(brokers, lambda: name_of(joined.heartbeat()), "No")
     known = f"{result}, {describe_group(brokers, name)}, {joined.positions()}"
     again = member(brokers, name, instance="same")
     again.join_or_fail()

@@ -16,7 +16,7 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
-from urteil.harness.conformance.question import Brokers, check, run_acts
+from urteil.harness.conformance.question import Brokers, check
 from urteil.harness.protocol.framing import encode_string
 
 SESSION_MS, REBALANCE_MS = 6_000, 2_000
@@ -158,7 +158,8 @@ def join_alone(brokers: Brokers, group: str, **more: Any) -> Member:
 
 def join_in_parallel(members: Sequence[Member]) -> list[Any]:
     """Members that join in parallel. Returns their responses, the leader's first."""
-    result = run_acts([member.join_or_fail for member in members])
+    run_all = members[0].brokers.environment.run_all
+    result = run_all([member.join_or_fail for member in members])
     if len({member.generation for member in members}) > 1:  # a member missed the first generation
-        result = run_acts([member.join_or_fail for member in members])
+        result = run_all([member.join_or_fail for member in members])
     return sorted(result, key=lambda join: join.member_id != join.leader)

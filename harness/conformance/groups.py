@@ -24,7 +24,6 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_acts,
 )
 from urteil.harness.conformance.records import create_led_topic
 from urteil.harness.conformance.required_settings import (
@@ -39,7 +38,9 @@ NOTE_BYTES = 4_096
 
 def _join_too_many(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(MOST_MEMBERS + 1)]
-    results = sorted(join.error_code for join in run_acts([member.join for member in members]))
+    results = sorted(
+        join.error_code for join in brokers.environment.run_all([member.join for member in members])
+    )
     return members[0].node, names(results)
 
 
@@ -180,7 +181,7 @@ def _leave_as_leader(brokers: Brokers, name: str) -> BrokerAnswer:
     members = [member(brokers, name) for _ in range(2)]
     (leader,) = {join.leader for join in join_in_parallel(members)}
     first, second = sorted(members, key=lambda member: member.id != leader)
-    run_acts([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
+    brokers.environment.run_all([lambda: first.sync({second.id: b"x"}), lambda: second.sync({})])
     check("LeaveGroup", first.leave()[0])
     result = name_of(second.heartbeat())
     after = second.join_or_fail()
@@ -193,11 +194,11 @@ def _notice_newcomer(brokers: Brokers, name: str) -> BrokerAnswer:
     before = joined.generation
 
     def await_rebalance() -> str:
-        text = await_value(lambda: name_of(joined.heartbeat()), "RebalanceInProgress")
+        text = await_value(brokers, lambda: name_of(joined.heartbeat()), "RebalanceInProgress")
         joined.join_or_fail()
         return text
 
-    _, result = run_acts([other.join_or_fail, await_rebalance])
+    _, result = brokers.environment.run_all([other.join_or_fail, await_rebalance])
     return joined.node, f"{result}, {joined.generation - before} later"
 
 

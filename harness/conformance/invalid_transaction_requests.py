@@ -108,7 +108,7 @@ def _take_over_id(brokers: Brokers, name: str) -> BrokerAnswer:
     producer = transactional_producer.id
     stable = [read_offset(brokers, leader, name, LATEST, committed=True).offset]
     other = make_producer(brokers, name)
-    await_value(lambda: name_of(other.init()), "No")
+    await_value(brokers, lambda: name_of(other.init()), "No")
     stable.append(read_offset(brokers, leader, name, LATEST, committed=True).offset)
     (part,) = fetched_partitions(fetch(brokers, leader, name, {0: 0}, committed=True))
     results = [

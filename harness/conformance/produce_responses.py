@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from urteil.harness.conformance.question import (
@@ -57,7 +55,7 @@ def _read_timestamps(brokers: Brokers, name: str) -> BrokerAnswer:
     for kind in (CREATED, STAMPED):
         topic = f"{name}-{kind}"
         brokers.create(topic, [[leader]], message_timestamp_type=kind, retention_ms="-1")
-        now_ms = time.time() * 1_000
+        now_ms = brokers.environment.wall_ms()
         produced_partitions = [
             produced_partition(produce(brokers, leader, topic, 0, make_batch(b"0", b"1")))
             for _ in range(2)
@@ -99,7 +97,7 @@ def _produce_without_acks(brokers: Brokers, name: str) -> BrokerAnswer:
             results.append(str(brokers.answers_after(node, request)))
         except ConnectionError:
             results.append("closed")
-    end = await_value(lambda: str(read_offset(brokers, leader, name, LATEST).offset), "1")
+    end = await_value(brokers, lambda: str(read_offset(brokers, leader, name, LATEST).offset), "1")
     return leader, f"{', '.join(results)}, {end}"
 
 

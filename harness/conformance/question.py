@@ -8,21 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from kafka.errors import for_code
 from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from urteil.chaos.parallel import run_on_all
-from urteil.chaos.waiting import until
-from urteil.harness.protocol.connection import Connection
+from urteil.harness.conformance.environment import Channel, Environment
 
 GROUP, TRANSACTIONAL_ID = 0, 1
 SPREADS_S, POLL_S = 3.0, 0.05
 """The time for a change to spread from one broker to another."""
-T = TypeVar("T")
 BrokerAnswer = tuple[int, str]
 """A broker and its answer, as text."""
 
@@ -34,8 +31,11 @@ class PreconditionFailed(Exception):
 class Brokers:
     """All brokers by id. Each request has a connection of its own."""
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float) -> None:
+    def __init__(
+        self, addresses: Sequence[str], timeout_s: float, environment: Environment
+    ) -> None:
         """Raises OSError if a broker does not respond."""
+        self.environment = environment
         self._timeout_s = timeout_s
         self._addresses: dict[int, str] = {}
         for address in addresses:
@@ -55,19 +55,19 @@ class Brokers:
         """Send a request without response and a Metadata request. Whether the first response
         belongs to the latter. OSError if the broker closes the connection."""
         frames = [_frame(request, 1), _frame(_metadata_request(), 2)]
-        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+        with closing(self._connect(self._addresses[node])) as connection:
             data = connection.call(b"".join(frames))
         return bool(struct.unpack_from(">i", data)[0] == 2)
 
     def raw(self, node: int, frame: bytes) -> bytes:
         """Send a complete frame. Returns the response without its size. OSError without one."""
-        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+        with closing(self._connect(self._addresses[node])) as connection:
             return connection.call(frame)
 
     def order(self, node: int, requests: Sequence[Any]) -> list[int]:
         """Send several requests at once. Returns their numbers in the order of the responses."""
         frames = [_frame(request, number) for number, request in enumerate(requests)]
-        with closing(Connection(self._addresses[node], self._timeout_s)) as connection:
+        with closing(self._connect(self._addresses[node])) as connection:
             return [struct.unpack_from(">i", data)[0] for data in connection.call_all(frames)]
 
     def throttled_ms(self, node: int, client_id: str) -> int:
@@ -75,9 +75,12 @@ class Brokers:
         return int(self.send(node, _metadata_request(), client_id).throttle_time_ms)
 
     def _send_to(self, address: str, request: Any, client_id: str = "examiner") -> Any:
-        with closing(Connection(address, self._timeout_s)) as connection:
+        with closing(self._connect(address)) as connection:
             data = connection.call(_frame(request, 1, client_id))
         return ResponseClassRegistry.get_response_class(request.header).decode(data, header=True)
+
+    def _connect(self, address: str) -> Channel:
+        return self.environment.connect(address, self._timeout_s)
 
     def metadata(self, node: int, topic: str, version: int = 7) -> Any:
         """The metadata of one topic at one broker."""
@@ -149,11 +152,13 @@ class Brokers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """`ask` gets an unused name, and returns a broker and its answer; `answer` is the right one. It
-    may be repeated with another name."""
+    may be repeated with another name. `unsimulated` is the reason why suites/simulation cannot put
+    it, or empty."""
 
     about: str
     answer: str
     ask: Callable[[Brokers, str], tuple[int, str]]
+    unsimulated: str = ""
 
 
 def name_of(code: int) -> str:
@@ -172,25 +177,27 @@ def names(codes: Iterable[int]) -> str:
 
 
 def await_value(
-    read: Callable[[], str], answer: str, *, deadline_s: float = SPREADS_S, poll_s: float = POLL_S
+    brokers: Brokers,
+    read: Callable[[], str],
+    answer: str,
+    *,
+    deadline_s: float = SPREADS_S,
+    poll_s: float = POLL_S,
 ) -> str:
     """Read until the value is `answer` or the time is over. Returns the last value."""
-    return until(read, lambda value: value == answer, deadline_s=deadline_s, poll_s=poll_s)
+    return brokers.environment.until(
+        read, lambda value: value == answer, deadline_s=deadline_s, poll_s=poll_s
+    )
 
 
 def by_all(brokers: Brokers, read: Callable[[int], str], answer: str) -> tuple[int, str]:
     """Read from every broker. Returns the first broker whose value stays different, else the last
     one."""
     for node in brokers.nodes:
-        result = await_value(partial(read, node), answer)
+        result = await_value(brokers, partial(read, node), answer)
         if result != answer:
             break
     return node, result
-
-
-def run_acts(acts: Sequence[Callable[[], T]]) -> list[T]:
-    """Run several actions in parallel and return their results."""
-    return run_on_all(lambda act: act(), acts)
 
 
 def _frame(request: Any, correlation: int, client_id: str = "examiner") -> bytes:

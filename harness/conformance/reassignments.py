@@ -134,14 +134,14 @@ def _move_replica(brokers: Brokers, name: str) -> BrokerAnswer:
     node, result = by_all(brokers, check_placement, expected)
     if result != expected:
         return node, f"{result} instead of {expected}"
-    ended = await_value(lambda: str(_is_in_progress(brokers, name)), "False")
+    ended = await_value(brokers, lambda: str(_is_in_progress(brokers, name)), "False")
 
     def sizes() -> str:
         return str(
             [_bytes_on_disk(brokers, node, name) > 1_000 for node in (leader, other, follower)]
         )
 
-    return brokers.controller, f"{ended}, {await_value(sizes, ON_DISK)}"
+    return brokers.controller, f"{ended}, {await_value(brokers, sizes, ON_DISK)}"
 
 
 ON_DISK = str([True, True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
@@ -21,16 +20,15 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_acts,
 )
 
 LATE_S, POLL_S = REBALANCE_MS / 1000 + 4, 0.2
 """By this time after its begin, a rebalance has removed every absent member."""
 
 
-def _await_value(read: Callable[[], str], answer: str) -> str:
+def _await_value(brokers: Brokers, read: Callable[[], str], answer: str) -> str:
     """As `await_value`, for the time of a rebalance."""
-    return await_value(read, answer, deadline_s=LATE_S, poll_s=POLL_S)
+    return await_value(brokers, read, answer, deadline_s=LATE_S, poll_s=POLL_S)
 
 
 def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
@@ -45,7 +43,7 @@ def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
         second.heartbeat()
         return name_of(first.heartbeat())
 
-    result = _await_value(send_heartbeats, "RebalanceInProgress")
+    result = _await_value(brokers, send_heartbeats, "RebalanceInProgress")
     first.join_or_fail()
     return first.node, f"{result}, then {name_of(second.heartbeat())}"
 
@@ -53,17 +51,17 @@ def _omit_sync(brokers: Brokers, name: str) -> BrokerAnswer:
 def _omit_rejoin(brokers: Brokers, name: str) -> BrokerAnswer:
     """A member that heartbeats but does not rejoin is waited for until its rebalance timeout."""
     joined, other = join_alone(brokers, name), member(brokers, name)
-    began = time.monotonic()
+    began = brokers.environment.monotonic_s()
 
     def join() -> str:
         other.join_or_fail()
-        early = time.monotonic() - began < REBALANCE_MS / 1000 - 0.5
+        early = brokers.environment.monotonic_s() - began < REBALANCE_MS / 1000 - 0.5
         return "at once" if early else "waited for"
 
     def heartbeat_error() -> str:
-        return _await_value(lambda: name_of(joined.heartbeat()), "UnknownMemberId")
+        return _await_value(brokers, lambda: name_of(joined.heartbeat()), "UnknownMemberId")
 
-    return joined.node, ", then ".join(run_acts([join, heartbeat_error]))
+    return joined.node, ", then ".join(brokers.environment.run_all([join, heartbeat_error]))
 
 
 def _commit_before_sync(brokers: Brokers, name: str) -> BrokerAnswer:

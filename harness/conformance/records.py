@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from urteil.harness.conformance.question import (
     check,
     name_of,
     names,
-    run_acts,
 )
 
 LATEST, EARLIEST, NEWEST = -1, -2, -3
@@ -224,21 +222,21 @@ def _format_partitions(answer: Any) -> str:
 def _wait_in_fetch(brokers: Brokers, name: str) -> BrokerAnswer:
     """A fetch without records waits its maximal time; with new records it returns at once."""
     leader, _ = create_led_topic(brokers, name)
-    began = time.monotonic()
+    began = brokers.environment.monotonic_s()
     fetch(brokers, leader, name, {0: 0}, wait_ms=WAIT_MS)
-    waited_ms = (time.monotonic() - began) * 1_000
-    began = time.monotonic()
+    waited_ms = (brokers.environment.monotonic_s() - began) * 1_000
+    began = brokers.environment.monotonic_s()
 
     def write() -> Any:
-        while time.monotonic() < began + 0.2:  # the fetch is there by then
+        while brokers.environment.monotonic_s() < began + 0.2:  # the fetch is there by then
             brokers.metadata(leader, name)
         write_batches(brokers, leader, name, make_batch(b"0"))
 
     def wait() -> tuple[str, float]:
         value = _format_partitions(fetch(brokers, leader, name, {0: 0}, wait_ms=LONG_MS))
-        return value, (time.monotonic() - began) * 1_000
+        return value, (brokers.environment.monotonic_s() - began) * 1_000
 
-    result, took_ms = run_acts([wait, write])[0]
+    result, took_ms = brokers.environment.run_all([wait, write])[0]
     patient = "waited" if waited_ms >= WAIT_MS - 50 else f"{waited_ms:.0f} ms"
     return leader, f"{patient}, {result} {'at once' if took_ms < LONG_MS else 'late'}"
 

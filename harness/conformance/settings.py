@@ -101,9 +101,9 @@ def _compare_precedence(brokers: Brokers, name: str) -> BrokerAnswer:
         alter(brokers, "", (OF_ONE, SET, "5000"), kind=OF_BROKER)
         error = _alter_error(brokers, node, OF_BROKER, str(node), OF_ONE, "6000")
         check("IncrementalAlterConfigs", error)
-        own = await_value(observe, f"6000 by {BY_ONE}")
+        own = await_value(brokers, observe, f"6000 by {BY_ONE}")
         _delete_own(brokers, node)
-        of_all = await_value(observe, f"5000 by {BY_ALL}")
+        of_all = await_value(brokers, observe, f"5000 by {BY_ALL}")
     finally:
         alter(brokers, "", (OF_ONE, DELETE, None), kind=OF_BROKER)
     return node, f"{own}, {of_all}"
@@ -178,9 +178,9 @@ def _throttle_mutations(brokers: Brokers, name: str) -> BrokerAnswer:
         return name_of(brokers.send(node, request, name).topics[0].error_code)
 
     limit(remove=False)
-    refused = await_value(create, OVER_QUOTA)
+    refused = await_value(brokers, create, OVER_QUOTA)
     limit(remove=True)
-    return node, f"{refused}, {await_value(create, 'No')}"
+    return node, f"{refused}, {await_value(brokers, create, 'No')}"
 
 
 SETTINGS = (

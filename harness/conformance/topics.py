@@ -202,9 +202,11 @@ def _recreate_topic(brokers: Brokers, name: str) -> BrokerAnswer:
     check("OffsetCommit", group.commit(name, {0: 17})[0])
     request = DeleteTopicsRequest[4](topic_names=[name], timeout_ms=5_000)
     check("DeleteTopics", brokers.send(brokers.controller, request).responses[0].error_code)
-    if await_value(group.positions, NO_POSITIONS) != NO_POSITIONS:
+    if await_value(brokers, group.positions, NO_POSITIONS) != NO_POSITIONS:
         return group.node, group.positions()
-    await_value(lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No")
+    await_value(
+        brokers, lambda: names(brokers.create_errors(name, partitions=1, validate=True)), "No"
+    )
     brokers.create(name, [brokers.nodes])
     return by_all(
         brokers,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -151,7 +149,7 @@ class TransactionalProducer:
 
     def await_state(self, state: str) -> str:
         """The state of the transaction when its markers are written."""
-        return await_value(self.list_state, state)
+        return await_value(self.brokers, self.list_state, state)
 
 
 def make_producer(brokers: Brokers, name: str) -> TransactionalProducer:
@@ -182,13 +180,13 @@ def _exceed_timeout(brokers: Brokers, name: str) -> BrokerAnswer:
     create_led_topic(brokers, name, LONG_PARTITIONS)
     producer = start_producer(brokers, name)
     check("InitProducerId", producer.init(LONG_MS))
-    began_s, errors = time.monotonic(), []
+    began_s, errors = brokers.environment.monotonic_s(), []
     for p in range(LONG_PARTITIONS):
         errors = producer.add({name: [p]})
         if max(errors) not in (0, BEING_ENDED):
             break
-        threading.Event().wait(LONG_EVERY_S)
-    early = time.monotonic() - began_s < LONG_MS / 1000
+        brokers.environment.pause(LONG_EVERY_S)
+    early = brokers.environment.monotonic_s() - began_s < LONG_MS / 1000
     return producer.node, f"{names(errors)}{', too early' if early else ''}"
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.scenario import RACK, ClusterSpec
+from urteil.harness.scenario import ClusterSpec
 
-RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
 TEMPORARY = "tmp"
@@ -277,11 +276,6 @@ def _quorum_properties(node: BrokerNode) -> dict[str, str]:
         return {"controller.quorum.voters": node.quorum_voters}
     addresses = [voter.partition("@")[2] for voter in node.quorum_voters.split(",")]
     return {"controller.quorum.bootstrap.servers": ",".join(addresses)}
-
-
-def rack_properties(node: BrokerNode) -> dict[str, str]:
-    """A rack for each broker. Consumers fetch from the replica in their rack."""
-    return {"broker.rack": f"{RACK}{node.broker_id}", "replica.selector.class": RACK_AWARE}
 
 
 def required_settings(spec: ClusterSpec) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from urteil.broker.wire.batches import parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
+from urteil.harness.verify.guarantees.metadata.wrong_answer import access_subject
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
 from urteil.suites.simulation import administration_checks
 from urteil.suites.simulation.evidence import Evidence, Glimpse, Place, leaderless
@@ -54,6 +55,7 @@ REFERENCES = (
     *("latest_value_lost", "stale_value_visible", "tombstone_too_early", "resurrected_key"),
     *("compacted_too_early", "offset_renumbered"),
     *("retained_too_short", "kept_too_long", "segment_not_rolled"),
+    "wrong_answer",
 )
 """The guarantees whose reference checks a simulation can feed. `ack_below_min_isr` needs to know
 which faults hid an ISR from its leader; here the leader's own memory is known instead."""
@@ -80,7 +82,7 @@ def judge(evidence: Evidence) -> Judgement:
             except Exception as error:
                 errors.append(check_error(name, error))
             else:
-                findings += [Finding(name, _sentence(violation)) for violation in violations]
+                findings += [Finding(name, _sentence(each, history)) for each in violations]
     for name, check in LOCAL:
         try:
             findings += [Finding(name, sentence) for sentence in check(evidence)]
@@ -109,7 +111,10 @@ def _reference(name: str) -> Reference:
     return check
 
 
-def _sentence(violation: Violation) -> str:
+def _sentence(violation: Violation, history: SmallHistory) -> str:
+    errors = {access_subject(row): row.error for row in history.accesses}
+    if violation.subject in errors:
+        return f"{violation.subject}: {errors[violation.subject]}"
     at = "" if violation.offset is None else f" at offset {violation.offset}"
     value = "" if violation.value_id is None else f"{violation.value_id}, "
     return f"{value}{violation.topic}-{violation.partition}{at}: {violation.sub_kind or 'violated'}"

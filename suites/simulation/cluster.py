@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from urteil.broker.broker import Broker
 from urteil.broker.config.broker_config import load_config
 from urteil.broker.environment import Environment
 from urteil.broker.zookeeper.znodes import decode_state
+from urteil.harness.racks import rack_properties
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.session import SimulatedSession
 from urteil.suites.simulation.storage import Disk, DiskStorage
@@ -127,8 +128,10 @@ class Cluster:
 
     loop: SimulatedLoop
     rng: random.Random
-    properties: dict[str, str] = field(default_factory=dict)
-    """In addition to `PROPERTIES`."""
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    """In addition to `PROPERTIES`; None is the default of a setting that is there."""
+    has_racks: bool = False
+    """Each broker is in a rack of its own."""
     ensemble: Ensemble = field(init=False)
     disks: dict[str, Disk] = field(default_factory=dict)
     clocks: dict[int, Clock] = field(default_factory=dict)
@@ -147,14 +150,14 @@ class Cluster:
         name = process(broker_id)
         host = self.loop.network.born(name)
         machine = SimulatedMachine(self, name, host)
-        properties = (
-            PROPERTIES
-            | self.properties
-            | {
-                "broker.id": str(broker_id),
-                "listeners": f"PLAINTEXT://{name}:{PORT}",
-            }
-        )
+        given: dict[str, str | None] = {
+            **PROPERTIES,
+            **self.properties,
+            **(rack_properties(broker_id) if self.has_racks else {}),
+            "broker.id": str(broker_id),
+            "listeners": f"PLAINTEXT://{name}:{PORT}",
+        }
+        properties = {key: value for key, value in given.items() if value is not None}
         token = _current_host.set(host)
         try:
             broker = Broker(

@@ -119,6 +119,19 @@ class Act(NamedTuple):
     outcome: str
 
 
+class Questioned(NamedTuple):
+    """A question with a known answer at its end: `right`, or `wrong` with an error. `node` is the
+    broker that answered; -1 for none."""
+
+    client: str
+    invoke_ns: int
+    complete_ns: int
+    node: int
+    subject: str
+    outcome: str
+    error: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One record as a reader got it."""
@@ -149,6 +162,7 @@ class History:
     commits: list[Commit] = field(default_factory=list)
     commit_reads: list[CommitRead] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)
+    questioned: list[Questioned] = field(default_factory=list)
 
 
 def sent_ms(send: Send) -> int:

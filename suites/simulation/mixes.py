@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from urteil.harness.conformance.required_settings import LIMITS
 from urteil.suites.simulation.administration import Administrator
 from urteil.suites.simulation.client import Client
 from urteil.suites.simulation.evidence import COMMITTED, Evidence
@@ -24,6 +25,7 @@ WRITERS = ("x1", "x2", "shared", "shared")
 INSTANCES = (None, None, None, "static", "static")
 REPLICATION, TRANSACTIONS, GROUPS = "replication", "transactions", "groups"
 COMPACTION, RETENTION, ADMINISTRATION = "compaction", "retention", "administration"
+QUESTIONS = "questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,15 @@ class Scale:
 class Mix:
     """The clients of a run, under way. `final_readers` are new ones."""
 
-    properties: ClassVar[dict[str, str]] = {}
+    properties: ClassVar[Mapping[str, str | None]] = {}
     configs: ClassVar[dict[str, str]] = {}
     """Of the topic."""
     scale: ClassVar[Scale] = Scale()
     moves_clocks: ClassVar[bool] = True
     late_s: ClassVar[float] = 0.0
     """How long brokers may keep what has to go."""
+    has_racks: ClassVar[bool] = False
+    """Each broker is in a rack of its own."""
 
     def __init__(
         self, loop: SimulatedLoop, history: History, rng: random.Random, scale: Scale
@@ -109,7 +113,7 @@ class Limited(Replication):
     scale = Scale(sends=500, faults_s=30.0)
     moves_clocks = False
     late_s = 1.0
-    properties: ClassVar[dict[str, str]] = {
+    properties: ClassVar[Mapping[str, str | None]] = {
         "log.cleaner.backoff.ms": "1000",
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",
@@ -148,7 +152,7 @@ class Transactions(Mix):
     client that asks for the ends of partitions."""
 
     scale = Scale(sends=500, faults_s=30.0)
-    properties: ClassVar[dict[str, str]] = {
+    properties: ClassVar[Mapping[str, str | None]] = {
         "transaction.state.log.num.partitions": "2",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(CLEANUP_MS),
         "log.segment.bytes": "5000",
@@ -191,7 +195,7 @@ class Administration(Replication):
     """The clients of `Replication`, with fewer records, and an administrator."""
 
     scale = Scale(sends=300, faults_s=40.0)
-    properties: ClassVar[dict[str, str]] = {
+    properties: ClassVar[Mapping[str, str | None]] = {
         "leader.imbalance.check.interval.seconds": "5",
         "log.segment.delete.delay.ms": "1000",
     }
@@ -213,7 +217,7 @@ class Groups(Mix):
     committed offsets."""
 
     scale = Scale(sends=0, faults_s=40.0)
-    properties: ClassVar[dict[str, str]] = {
+    properties: ClassVar[Mapping[str, str | None]] = {
         "offsets.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "500",
         "offsets.commit.timeout.ms": "2500",
@@ -229,6 +233,32 @@ class Groups(Mix):
         self.names.append(asker.name)
 
 
+class Questions(Mix):
+    """An examiner, which puts so many questions with known answers. No fault disturbs it, as in the
+    lab's scenario `known-answers`."""
+
+    scale = Scale(faults_s=0.0, recovery_s=400.0)
+    has_racks = True
+    properties: ClassVar[Mapping[str, str | None]] = {
+        **LIMITS,
+        "auto.create.topics.enable": "true",
+        "auto.leader.rebalance.enable": "false",
+        "group.initial.rebalance.delay.ms": "300",
+        "offsets.topic.num.partitions": "5",
+        "transaction.state.log.num.partitions": "5",
+        "log.segment.bytes": None,
+        "log.retention.ms": None,
+        "log.cleaner.dedupe.buffer.size": "2097152",
+    }
+
+    def _begin(self, scale: Scale) -> None:
+        # imported here, for the questions import every message of kafka-python
+        from urteil.suites.simulation.questions import QuestionClient
+
+        examiner = QuestionClient(self._loop, "examiner", self._history, self._seed())
+        self._produce(examiner, examiner.run(scale.sends))
+
+
 SETTLING_S = 10.0
 MIXES: dict[str, type[Mix]] = {
     REPLICATION: Replication,
@@ -237,4 +267,5 @@ MIXES: dict[str, type[Mix]] = {
     COMPACTION: Compaction,
     RETENTION: Retention,
     ADMINISTRATION: Administration,
+    QUESTIONS: Questions,
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from urteil.chaos import capabilities
 from urteil.harness.verify.guarantees import GUARANTEES, SUBJECTS
+from urteil.harness.verify.guarantees.base import Occasion
 from urteil.suites.mutants import MUTANTS, patching
 from urteil.suites.mutants.patching import Mark
-from urteil.suites.simulation.mixes import MIXES, REPLICATION, TRANSACTIONS
+from urteil.suites.simulation.mixes import MIXES, QUESTIONS, REPLICATION, TRANSACTIONS
 from urteil.suites.simulation.scenario import Run, simulate
 
 
@@ -26,6 +27,8 @@ def mix_of(name: str) -> str:
     mutant = MUTANTS[name]
     if mutant.mix:
         return mutant.mix
+    if GUARANTEES[mutant.guarantee].occasion is Occasion.KNOWN_ANSWERS:
+        return QUESTIONS
     needs = GUARANTEES[mutant.guarantee].requires
     if capabilities.TRANSACTIONS in needs:
         return TRANSACTIONS

@@ -27,6 +27,7 @@ from urteil.suites.simulation.history import (
     Assignment,
     Commit,
     CommitRead,
+    Questioned,
     Read,
     Send,
     Txn,
@@ -39,7 +40,7 @@ _MARKERS = ("abort", "commit")
 _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
 _WEEK_MS = 7 * 86_400_000
-_UNPLACED = ("txns", "clients")
+_UNPLACED = ("txns", "clients", "accesses")
 OFFSETS_STATE = "/brokers/topics/__consumer_offsets/partitions/0/state"
 
 
@@ -102,6 +103,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
         ],
         "offset_answers": [_answer(answer) for answer in evidence.history.answers],
         "states": [*_states(evidence)],
+        "accesses": [_access(row) for row in evidence.history.questioned],
     }
     for name in ("passes", "logs", "replicas"):
         tables[name] = []
@@ -284,6 +286,14 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "partition": answer.partition, "query": answer.query, "offset": answer.offset,
         "node": answer.node, "invoke_ns": _ns(answer.invoke_s),
         "complete_ns": _ns(answer.complete_s), "error": None,
+    }  # fmt: skip
+
+
+def _access(row: Questioned) -> dict[str, Any]:
+    return {
+        "client": row.client, "session": 0, "node": row.node, "subject": row.subject,
+        "outcome": row.outcome, "error": row.error, "invoke_ns": row.invoke_ns,
+        "complete_ns": row.complete_ns,
     }  # fmt: skip
 
 

@@ -156,7 +156,7 @@ async def _play(
     faults: Sequence[Fault] | None,
 ) -> Evidence:
     mix, scale, rng = MIXES[run.mix], run.scale, random.Random(f"{run.seed}:scenario")
-    cluster, history = Cluster(loop, rng, mix.properties), History()
+    cluster, history = Cluster(loop, rng, mix.properties, mix.has_racks), History()
     evidence = Evidence(history, cluster.ensemble.history, {}, {}, [], int(
         PROPERTIES["min.insync.replicas"]))  # fmt: skip
     for broker_id in BROKERS:
@@ -191,6 +191,7 @@ async def _play(
     run.outcomes = Counter(send.outcome for send in history.sends)
     run.outcomes.update(commit.outcome for commit in history.commits)
     run.outcomes.update(f"{act.kind} {act.outcome}" for act in history.acts)
+    run.outcomes.update(question.outcome for question in history.questioned)
     return evidence
 
 
@@ -234,7 +235,7 @@ async def _recover(
 ) -> None:
     """Health again, and every send settled, within `recovery_s`."""
     has_recovered = await holds_within(
-        lambda: cluster.is_healthy(scale.partitions) and all(task.done() for task in producing),
+        lambda: all(task.done() for task in producing) and cluster.is_healthy(scale.partitions),
         scale.recovery_s,
         poll_s=0.2,
     )

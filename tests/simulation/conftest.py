@@ -22,6 +22,7 @@ IN_DEFAULT = {
     "compaction": (1,),
     "retention": (1,),
     "administration": (),
+    "questions": (1,),
 }
 """The seeds of each mix that the default tests play, those of replication with mutants as well. The
 others are thorough."""

@@ -27,6 +27,7 @@ from urteil.suites.simulation.history import (
     Commit,
     CommitRead,
     History,
+    Questioned,
     Read,
     Send,
     Txn,
@@ -38,6 +39,7 @@ from urteil.suites.simulation.zookeeper import Change
 
 PLACE = ("t", 0)
 PRODUCER = 7
+SECOND_NS = 1_000_000_000
 
 
 def send(n: int, **other: object) -> Send:
@@ -362,7 +364,14 @@ def never_roll(evidence: Evidence) -> None:
     limit(evidence, ends_s=5.0, segment_bytes="100")
 
 
+def answer_wrong(evidence: Evidence) -> None:
+    """A question is answered wrong for ten seconds."""
+    wrong = Questioned("examiner", 0, 10 * SECOND_NS, 2, "heartbeats", "wrong", "No, not Fenced")
+    evidence.history.questioned.append(wrong)
+
+
 DAMAGE: dict[Callable[[Evidence], None], str] = {
+    answer_wrong: "wrong_answer",
     lose: "lost_write",
     take_back: "vanished_read",
     invent: "phantom",

@@ -14,6 +14,7 @@ from urteil.suites.simulation.mixes import (
     ADMINISTRATION,
     COMPACTION,
     GROUPS,
+    QUESTIONS,
     REPLICATION,
     RETENTION,
     TRANSACTIONS,
@@ -26,8 +27,8 @@ import hashlib, sys
 from urteil.suites.simulation.draws import Draws
 from urteil.suites.simulation.mixes import Scale
 from urteil.suites.simulation.scenario import simulate
-mix, seed = sys.argv[1], int(sys.argv[2])
-run = simulate(seed, Scale(sends=300, faults_s=20.0), Draws(seed), mix)
+mix, seed, faults_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+run = simulate(seed, Scale(sends=300, faults_s=faults_s), Draws(seed), mix)
 evidence = hashlib.sha256(repr((run.rows, run.faults, run.outcomes)).encode()).hexdigest()
 print(run.trace, run.events, evidence, min(map(len, run.rows.values())))
 """
@@ -40,8 +41,9 @@ LEAST_OK = {
     COMPACTION: 250,
     RETENTION: 250,
     ADMINISTRATION: 150,
+    QUESTIONS: 100,
 }
-"""Sends, and in groups commits."""
+"""Sends, in groups commits, and right answers of questions."""
 
 
 def test_a_seed_keeps_every_guarantee(
@@ -52,7 +54,7 @@ def test_a_seed_keeps_every_guarantee(
 ) -> None:
     run = runs[mix, seed].result()
     keep(run)
-    assert run.outcomes["ok"] > LEAST_OK[mix], run
+    assert run.outcomes["right" if mix == QUESTIONS else "ok"] > LEAST_OK[mix], run
     assert not run.findings, run
     assert not run.errors, run
 
@@ -64,15 +66,16 @@ def test_a_seed_keeps_every_guarantee(
         (GROUPS, 3),
         *(
             pytest.param(mix, 4, marks=pytest.mark.thorough)
-            for mix in (REPLICATION, TRANSACTIONS, COMPACTION, RETENTION, ADMINISTRATION)
+            for mix in (REPLICATION, TRANSACTIONS, COMPACTION, RETENTION, ADMINISTRATION, QUESTIONS)
         ),
     ],
 )
 def test_the_same_seed_is_the_same_run(mix: str, which: int) -> None:
     """In two processes whose sets of strings have different orders: events and evidence."""
+    faults_s = 0.0 if mix == QUESTIONS else 20.0
     playing = [
         subprocess.Popen(
-            [sys.executable, "-c", ONCE, mix, str(which)],
+            [sys.executable, "-c", ONCE, mix, str(which), str(faults_s)],
             env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
             stdout=subprocess.PIPE,
             text=True,

@@ -22,7 +22,8 @@ from urteil.harness.clients.options import FetchOptions, LibraryOptions, Workloa
 from urteil.harness.clients.spec import ClientSpec, consumer_config, fetch_limits
 from urteil.harness.clients.stop import Stop
 from urteil.harness.evidence.journal import JournalWriter
-from urteil.harness.scenario import RACK, Scenario
+from urteil.harness.racks import RACK
+from urteil.harness.scenario import Scenario
 
 RETRY_S = 0.1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from urteil.harness.verify.guarantees.base import Guarantee, Occasion
-from urteil.harness.verify.reference import SmallHistory, Violation, subject_text
+from urteil.harness.verify.reference import Row, SmallHistory, Violation, subject_text
 
 _LONG_NS = 5_000_000_000
 
@@ -35,7 +35,12 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
             for fault in history.derived_rows("windows")
         )
         if row.outcome == "wrong" and not is_disturbed:
-            yield Violation("answer", subject=subject_text(row.node, row.subject, row.invoke_ns))
+            yield Violation("answer", subject=access_subject(row))
+
+
+def access_subject(row: Row) -> str:
+    """The subject of the violation that a wrong answer is."""
+    return subject_text(row.node, row.subject, row.invoke_ns)
 
 
 GUARANTEE = Guarantee(

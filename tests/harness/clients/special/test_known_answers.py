@@ -10,50 +10,49 @@ import msgspec
 import pytest
 
 from tests.harness.clients.specs import spec_of
-from urteil.harness.clients.special import known_answers
-from urteil.harness.clients.special.known_answers import (
-    LONG_NS,
-    PATIENCE_NS,
-    KnownAnswers,
-    Subject,
-    questions,
-)
+from urteil.harness.clients.special.known_answers import Subject, ask_questions, questions
 from urteil.harness.clients.stop import Stop
 from urteil.harness.cluster import Cluster
+from urteil.harness.conformance.environment import Environment
+from urteil.harness.conformance.examiner import LONG_NS, PATIENCE_NS, Answered, Examiner
 from urteil.harness.conformance.question import PreconditionFailed, Question
-from urteil.harness.evidence.journal import Access
 from urteil.harness.scenarios.administration import KNOWN_ANSWERS
 from urteil.harness.targets import UrteilTarget
 
 S = 1_000_000_000
 
 
-class _Clock(Stop):
-    """Each question takes a second; the stop is requested at `ends_at_ns`."""
+class _EndedRun(Stop):
+    """The stop of a run that ends when the client has nothing more to do."""
+
+    def wait_until_set(self) -> None:
+        pass
+
+
+class _Clock(Environment):
+    """The time of questions that take a second each; as a stop, it is set at `ends_at_ns`."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.now_ns, self.ends_at_ns = 0, 1 << 62
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
 
     def is_set(self) -> bool:
         return self.now_ns >= self.ends_at_ns
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, /) -> None:
         pass
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
-    own_clock = _Clock()
-    monkeypatch.setattr(known_answers.time, "monotonic_ns", lambda: own_clock.now_ns)
-    monkeypatch.setattr(known_answers, "Brokers", lambda *_: None)
-    return own_clock
+def clock() -> _Clock:
+    return _Clock()
 
 
-def _ask(clock: _Clock, *results: Any) -> tuple[list[Access], list[str]]:
-    """The journal entries and names of a question with these answers; the last one repeats."""
+def _ask(clock: _Clock, *results: Any) -> tuple[Answered | None, list[str]]:
+    """How a question with these answers ends, and its names; the last answer repeats."""
     answers, names = list(results), []
-    written: list[Any] = []
 
     def ask(_: Any, name: str) -> tuple[int, str]:
         names.append(name)
@@ -63,16 +62,13 @@ def _ask(clock: _Clock, *results: Any) -> tuple[list[Access], list[str]]:
             raise answer
         return 2, answer
 
-    journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
     question = Question(about="what", answer="yes", ask=ask)
-    KnownAnswers(spec_of("examiner1", "examiner", questions="1"), journal, clock).ask_until_right(
-        question
-    )
-    return written, names
+    return Examiner(clock, [], 1.0, "examiner1", clock).ask_until_right(question), names
 
 
 def test_right_answer_may_come_late(clock: _Clock) -> None:
-    (entry,), names = _ask(clock, "no", OSError(), "yes")
+    entry, names = _ask(clock, "no", OSError(), "yes")
+    assert entry is not None
     assert (entry.node, entry.outcome, entry.error, entry.complete_ns) == (2, "right", None, 3 * S)
     assert len(set(names)) == 3
 
@@ -91,18 +87,19 @@ def test_right_answer_may_come_late(clock: _Clock) -> None:
         (IndexError("0"), LONG_NS, -1, "an answer that lacks something (IndexError: 0)"),
     ],
 )
-def test_lasting_wrong_answer_is_journaled(
+def test_lasting_wrong_answer_is_wrong(
     result: Any, patience_ns: int, node: int, message: str, clock: _Clock
 ) -> None:
-    (entry,), _ = _ask(clock, result)
+    entry, _ = _ask(clock, result)
+    assert entry is not None
     assert (entry.node, entry.outcome) == (node, "wrong")
     assert str(entry.error).startswith(message)
     assert entry.complete_ns == patience_ns + S
 
 
-def test_open_question_at_the_end_is_not_journaled(clock: _Clock) -> None:
+def test_open_question_at_the_end_has_no_outcome(clock: _Clock) -> None:
     clock.ends_at_ns = 3 * S
-    assert _ask(clock, "no")[0] == []
+    assert _ask(clock, "no")[0] is None
 
 
 def test_questions_are_unique() -> None:
@@ -125,11 +122,17 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.mark.thorough
 def test_our_brokers_answer_all_questions(cluster: Cluster) -> None:
+    examiner = Examiner(Environment(), cluster.bootstrap, 3.0, "examiner1", Stop())
+    answered = [examiner.ask_until_right(question) for question in questions()]
+    assert [each for each in answered if each is None or each.outcome != "right"] == []
+
+
+@pytest.mark.thorough
+def test_client_journals_every_question(cluster: Cluster) -> None:
     written: list[Any] = []
     journal: Any = type("Journal", (), {"write": staticmethod(written.append)})
-    spec = spec_of("examiner1", "examiner", questions="1")
+    spec = spec_of("examiner1", "examiner", questions="1", question_subject="settings")
     spec = msgspec.structs.replace(spec, bootstrap=tuple(cluster.bootstrap))
-    asking = KnownAnswers(spec, journal, Stop())
-    for question in questions():
-        asking.ask_until_right(question)
-    assert [entry for entry in written if entry.outcome != "right"] == []
+    ask_questions(spec, journal, _EndedRun())
+    assert {entry.subject for entry in written} == {each.about for each in questions("settings")}
+    assert {entry.outcome for entry in written} == {"right"}

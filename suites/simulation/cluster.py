@@ -25,6 +25,7 @@ from urteil.suites.simulation.zookeeper import HOST, Ensemble
 BROKERS = (1, 2, 3)
 PORT = 9092
 STOP_S = 60.0
+READING_S = 1e-9
 EPOCH_MS = 1_700_000_000_000
 PROPERTIES = {
     "zookeeper.connect": f"{HOST}:2181",
@@ -62,7 +63,9 @@ class Clock:
         return EPOCH_MS + self.skew_ms + int(self._loop.time() * 1000)
 
     def monotonic_ms(self) -> float:
-        return self._loop.time() * 1000.0
+        """A nanosecond later than the loop's time: a timer for `due_ms / 1000` finds its time over,
+        however the division was rounded, and is not set again for the same moment, for ever."""
+        return (self._loop.time() + READING_S) * 1000.0
 
 
 class Background:

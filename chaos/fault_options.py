@@ -84,10 +84,10 @@ class FaultOption:
         """The value as text. A whole number has no point: a file's `versions = 9` is read as
         9.0."""
         is_whole = isinstance(value, float) and value.is_integer()
-        given = f"{value:.0f}" if is_whole else str(value)
-        if self.choices and given not in (*self.choices, self.default):
-            raise ValueError(f"{self.name} is {given!r}: give {' or '.join(self.choices)}")
-        return given
+        text = f"{value:.0f}" if is_whole else str(value)
+        if self.choices and text not in (*self.choices, self.default):
+            raise ValueError(f"{self.name} is {text!r}: give {' or '.join(self.choices)}")
+        return text
 
 
 def number(

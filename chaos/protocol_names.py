@@ -76,9 +76,9 @@ ERRORS = {name: code for code, name in enumerate(_ERRORS.split(), start=1)} | {
 }
 
 
-def find_name(kind: str, names: Iterable[str], given: str) -> str:
+def find_name(kind: str, names: Iterable[str], name: str) -> str:
     """The name as Kafka writes it, in any case of letters. ValueError with similar names."""
     by_letters = {name.lower(): name for name in names}
-    if given.lower() in by_letters:
-        return by_letters[given.lower()]
-    raise ValueError(f"there is no {kind} {given}; {suggest(given, by_letters.values())}")
+    if name.lower() in by_letters:
+        return by_letters[name.lower()]
+    raise ValueError(f"there is no {kind} {name}; {suggest(name, by_letters.values())}")

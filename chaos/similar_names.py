@@ -15,13 +15,13 @@ MOST_SHOWN = 3
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
     """The known names that are similar to a name or begin with it, in any case; the most similar
     first. An empty name is similar to none."""
-    given = name.lower()
-    if not given:
+    prefix = name.lower()
+    if not prefix:
         return []
 
     def similarity(candidate: str) -> float:
-        spellings = (candidate.lower(), candidate.lower()[: len(given)])
-        return max(difflib.SequenceMatcher(None, given, text).ratio() for text in spellings)
+        spellings = (candidate.lower(), candidate.lower()[: len(prefix)])
+        return max(difflib.SequenceMatcher(None, prefix, text).ratio() for text in spellings)
 
     ranked = sorted((-similarity(candidate), candidate) for candidate in known)
     return [candidate for ratio, candidate in ranked[:MOST_SHOWN] if -ratio >= SIMILAR]

@@ -383,7 +383,7 @@ class Cluster:
         reads those of new topics and of elections."""
         directory, kind = self.node_dir(node.name), self.kinds[node.name]
         homes = [node.home / log_dir.relative_to(directory) for log_dir in self.log_dirs(node.name)]
-        given = {
+        settings = {
             **common_properties(node),
             "log.dirs": ",".join(map(str, homes)),
             **replication_properties(len(self.nodes)),
@@ -394,7 +394,7 @@ class Cluster:
             **self.spec.config,
             **self.releases.properties(node.name),
         }
-        known = {name: value for name, value in given.items() if kind.knows_setting(name)}
+        known = {name: value for name, value in settings.items() if kind.knows_setting(name)}
         return {name: kind.translate_class(value) for name, value in known.items()}
 
     def _write_broker(self, node: BrokerNode) -> None:

@@ -44,7 +44,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     reason for which outputs may differ."""
 
     line: str
-    given: str = ""
+    stdin: str = ""
     release: str = NEW
     user: str = ""
     exit_code: int = 0

@@ -119,14 +119,14 @@ class LearnerPlace:
         return kafka_tool(call.main_class, tool_arguments(call, args, address), step.release)
 
     def _play_tool(self, step: Tool) -> Output:
-        argv, given = self._argv(step.line, step), self._fill_in(step.given)
+        argv, stdin = self._argv(step.line, step), self._fill_in(step.stdin)
         if not step.until:
-            return _run(argv, given)
+            return _run(argv, stdin)
 
         def is_as_expected(output: Output) -> bool:
             return not list(problems(step, output))
 
-        return until(lambda: _run(argv, given), is_as_expected, deadline_s=UNTIL_S, poll_s=POLL_S)
+        return until(lambda: _run(argv, stdin), is_as_expected, deadline_s=UNTIL_S, poll_s=POLL_S)
 
     def _python(self, code: str) -> Output:
         address = next(iter(self._addresses.values()))
@@ -274,10 +274,10 @@ def one_rack_alone(described: str) -> Iterator[str]:
             yield f"replicas {replicas} are in one rack"
 
 
-def _run(argv: list[str], given: str) -> Output:
+def _run(argv: list[str], stdin: str) -> Output:
     done = subprocess.run(
         argv,
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=TOOL_S,

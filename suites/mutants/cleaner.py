@@ -259,8 +259,8 @@ def tombstones_not_removed(mark: Mark) -> None:
     """Reports no delete horizon as passed."""
 
     def make(original: Function) -> Function:
-        def is_over(*asked: Any) -> bool:
-            if original(*asked):
+        def is_over(*args: Any) -> bool:
+            if original(*args):
                 mark.hit()
             return False
 
@@ -326,12 +326,12 @@ def cleaner_drops_producer_id(mark: Mark) -> None:
     """Rewrites shortened batches as those of a producer without idempotence."""
 
     def make(original: Function) -> Function:
-        def rebuild_batch(header: Any, *given: Any, **more: Any) -> Any:
+        def rebuild_batch(header: Any, *args: Any, **kwargs: Any) -> Any:
             if header.producer_id < 0 or header.is_transactional or header.is_control:
-                return original(header, *given, **more)
+                return original(header, *args, **kwargs)
             mark.hit()
             without_producer = header._replace(producer_id=-1, producer_epoch=-1, base_sequence=-1)
-            return original(without_producer, *given, **more)
+            return original(without_producer, *args, **kwargs)
 
         return rebuild_batch
 

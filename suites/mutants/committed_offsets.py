@@ -32,10 +32,10 @@ def offsets_acked_before_replication(mark: Mark) -> None:
     """Appends commits with acks=1."""
 
     def make(original: Function) -> Function:
-        async def append(coordinator: Any, *args: Any, **more: Any) -> Any:
+        async def append(coordinator: Any, *args: Any, **kwargs: Any) -> Any:
             hasty = copy.copy(coordinator)
             hasty._replicas = Hasty(coordinator._replicas, mark)
-            return await original(hasty, *args, **more)
+            return await original(hasty, *args, **kwargs)
 
         return append
 
@@ -122,10 +122,10 @@ def failed_commit_is_success(mark: Mark) -> None:
     """Ignores errors of the append to __consumer_offsets."""
 
     def make(original: Function) -> Function:
-        async def commit(coordinator: Any, *given: Any, **more: Any) -> Any:
+        async def commit(coordinator: Any, *args: Any, **kwargs: Any) -> Any:
             from urteil.broker.wire.errors import ErrorCode
 
-            error = await original(coordinator, *given, **more)
+            error = await original(coordinator, *args, **kwargs)
             if error in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE):
                 mark.hit()
                 return ErrorCode.NONE
@@ -171,12 +171,12 @@ def positions_not_deleted(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         async def forget(
-            administration: Any, shard: Any, group: Any, places: Any, *, whole: bool, **how: Any
+            administration: Any, shard: Any, group: Any, places: Any, *, whole: bool, **kwargs: Any
         ) -> Any:
             if not whole:
                 mark.hit()
                 return ErrorCode.NONE
-            return await original(administration, shard, group, places, whole=whole, **how)
+            return await original(administration, shard, group, places, whole=whole, **kwargs)
 
         return forget
 
@@ -195,9 +195,9 @@ def offset_deletion_not_logged(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        async def append(coordinator: Any, *args: Any, **how: Any) -> Any:
-            if how.get("acks") != 0:
-                return await original(coordinator, *args, **how)
+        async def append(coordinator: Any, *args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("acks") != 0:
+                return await original(coordinator, *args, **kwargs)
             mark.hit()
             shard, entries = args
             for key, _ in entries:
@@ -297,12 +297,12 @@ def last_txn_offset_dropped(mark: Mark) -> None:
     """Drops the last offset of a TxnOffsetCommit request that has two or more."""
 
     def make(original: Function) -> Function:
-        async def commit(coordinator: Any, *asked: Any) -> Any:
-            *who, positions = asked
+        async def commit(coordinator: Any, *args: Any) -> Any:
+            *others, positions = args
             if len(positions) > 1:
                 mark.hit()
                 positions = dict(list(positions.items())[:-1])
-            return await original(coordinator, *who, positions)
+            return await original(coordinator, *others, positions)
 
         return commit
 
@@ -324,20 +324,20 @@ def active_positions_expire(mark: Mark) -> None:
         def expire(
             administration: Any, shard: Any, group: Any, now_ms: int, retention_ms: int
         ) -> Any:
-            gone = original(administration, shard, group, now_ms, retention_ms)
+            expired = original(administration, shard, group, now_ms, retention_ms)
             if group.state.name == "STABLE":
                 known = shard.offsets.get(group.group_id, {})
                 more = [
                     place
                     for place, committed in known.items()
-                    if place not in gone
+                    if place not in expired
                     and committed.value.expires
                     and committed.value.expire_timestamp <= now_ms
                 ]
                 if more:
                     mark.hit()
-                gone = [*gone, *more]
-            return gone
+                expired = [*expired, *more]
+            return expired
 
         return expire
 
@@ -354,15 +354,15 @@ def commits_always_loading(mark: Mark) -> None:
     """Answers each OffsetCommit after the thirtieth with COORDINATOR_LOAD_IN_PROGRESS."""
     from urteil.broker.wire.errors import ErrorCode
 
-    asked: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
 
     def make(original: Function) -> Function:
-        async def commit(coordinator: Any, group_id: str = "", *given: Any, **more: Any) -> Any:
-            asked[group_id] += 1
-            if asked[group_id] > BEFORE:
+        async def commit(coordinator: Any, group_id: str = "", *args: Any, **kwargs: Any) -> Any:
+            requests[group_id] += 1
+            if requests[group_id] > BEFORE:
                 mark.hit()
                 return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return await original(coordinator, group_id, *given, **more)
+            return await original(coordinator, group_id, *args, **kwargs)
 
         return commit
 

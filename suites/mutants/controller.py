@@ -177,12 +177,12 @@ def cancellation_ignored(mark: Mark) -> None:
     """Replaces the cancellation by the target of the reassignment under way."""
 
     def make(original: Function) -> Function:
-        def judge(reassignments: Any, tp: Any, target: Any, **how: Any) -> Any:
+        def judge(reassignments: Any, tp: Any, target: Any, **kwargs: Any) -> Any:
             now = reassignments._services.context.assignment(tp)
             if target is None and now.is_under_way:
                 mark.hit()
                 return now
-            return original(reassignments, tp, target, **how)
+            return original(reassignments, tp, target, **kwargs)
 
         return judge
 
@@ -284,11 +284,11 @@ def isr_changes_not_broadcast(mark: Mark) -> None:
     """Omits partitions whose ISR changed from UpdateMetadata."""
 
     def make(original: Function) -> Function:
-        async def alter(term: Any, *given: Any, **more: Any) -> Any:
+        async def alter(term: Any, *args: Any, **kwargs: Any) -> Any:
             services = term._services
             term._services = _Silent(services, mark)
             try:
-                return await original(term, *given, **more)
+                return await original(term, *args, **kwargs)
             finally:
                 term._services = services
 

@@ -16,10 +16,10 @@ class Hasty:
         self._mark = mark
 
     async def append(
-        self, timeout_ms: int, acks: int, batches: Mapping[Any, Any], **more: Any
+        self, timeout_ms: int, acks: int, batches: Mapping[Any, Any], **kwargs: Any
     ) -> Any:
         self._mark.hit()
-        return await self._replicas.append(timeout_ms, 1, batches, **more)
+        return await self._replicas.append(timeout_ms, 1, batches, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._replicas, name)

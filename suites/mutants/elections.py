@@ -20,9 +20,9 @@ def elect_any_replica(mark: Mark) -> None:
     """Elects as if unclean election were enabled."""
 
     def make(original: Function) -> Function:
-        def after_failure(state: Any, replicas: Any, **given: Any) -> Any:
-            clean = original(state, replicas, **given)
-            dirty = original(state, replicas, **(given | {"unclean": True}))
+        def after_failure(state: Any, replicas: Any, **kwargs: Any) -> Any:
+            clean = original(state, replicas, **kwargs)
+            dirty = original(state, replicas, **(kwargs | {"unclean": True}))
             if clean != dirty:
                 mark.hit()
             return dirty
@@ -164,8 +164,8 @@ def dead_replica_kept_in_isr(mark: Mark) -> None:
     """Keeps the previous ISR when an election follows a broker's end."""
 
     def make(original: Function) -> Function:
-        def keep_isr(state: Any, replicas: Any, **more: Any) -> Any:
-            chosen = original(state, replicas, **more)
+        def keep_isr(state: Any, replicas: Any, **kwargs: Any) -> Any:
+            chosen = original(state, replicas, **kwargs)
             if chosen is None or chosen.leader not in state.isr or chosen.isr == state.isr:
                 return chosen
             mark.hit()

@@ -164,13 +164,13 @@ def session_omits_watermarks(mark: Mark) -> None:
     """Omits partitions whose high watermark alone has changed."""
 
     def make(original: Function) -> Function:
-        def still(cached: Any) -> Any:
+        def unchanged(cached: Any) -> Any:
             result = original(cached)
             if result is not None:
                 mark.hit()
             return None
 
-        return still
+        return unchanged
 
     replace("urteil.broker.replication.fetch_sessions:_Cached.idle_read", make)
 

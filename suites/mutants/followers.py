@@ -45,10 +45,10 @@ def no_truncation_on_new_epoch(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def request(following: Any, max_bytes: int) -> Any:
-            asked = original(following, max_bytes)
-            if asked.last_fetched_epoch not in (-1, asked.current_leader_epoch):
+            request = original(following, max_bytes)
+            if request.last_fetched_epoch not in (-1, request.current_leader_epoch):
                 mark.hit()
-            return dataclasses.replace(asked, last_fetched_epoch=-1)
+            return dataclasses.replace(request, last_fetched_epoch=-1)
 
         return request
 

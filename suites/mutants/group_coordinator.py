@@ -62,11 +62,11 @@ def generation_not_replicated(mark: Mark) -> None:
     """Writes group metadata with acks=1."""
 
     def make(original: Function) -> Function:
-        async def append(groups: Any, *args: Any, **more: Any) -> Any:
+        async def append(groups: Any, *args: Any, **kwargs: Any) -> Any:
             if any(type(key).__name__ == "GroupMetadataKey" for key, _ in args[1]):
                 mark.hit()
-                more["acks"] = 1
-            return await original(groups, *args, **more)
+                kwargs["acks"] = 1
+            return await original(groups, *args, **kwargs)
 
         return append
 
@@ -128,12 +128,12 @@ def groups_not_deleted(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         async def forget(
-            administration: Any, *given: Any, ordered: bool = False, **more: Any
+            administration: Any, *args: Any, ordered: bool = False, **kwargs: Any
         ) -> Any:
             from urteil.broker.wire.errors import ErrorCode
 
             if not ordered:
-                return await original(administration, *given, **more)
+                return await original(administration, *args, **kwargs)
             mark.hit()
             return ErrorCode.NONE
 
@@ -153,8 +153,8 @@ def static_members_not_loaded(mark: Mark) -> None:
     """Clears the instance ids of loaded members."""
 
     def make(original: Function) -> Function:
-        def finish(shard: Any, *given: Any, **more: Any) -> Any:
-            result = original(shard, *given, **more)
+        def finish(shard: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(shard, *args, **kwargs)
             for group in shard.groups.values():
                 for member in group.members.values():
                     if member.instance_id is not None:

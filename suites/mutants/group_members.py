@@ -300,8 +300,8 @@ def rebalance_not_reported(mark: Mark) -> None:
     """Removes REBALANCE_IN_PROGRESS from heartbeat answers."""
 
     def make(original: Function) -> Function:
-        def heartbeat(group: Any, *asked: Any) -> Any:
-            error = original(group, *asked)
+        def heartbeat(group: Any, *args: Any) -> Any:
+            error = original(group, *args)
             if error.name != "REBALANCE_IN_PROGRESS":
                 return error
             mark.hit()
@@ -324,9 +324,9 @@ def static_rejoin_rebalances(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def rebalance_again(
-            group: Any, request: Any, now_ms: float, *given: Any, **more: Any
+            group: Any, request: Any, now_ms: float, *args: Any, **kwargs: Any
         ) -> bool:
-            if original(group, request, now_ms, *given, **more):
+            if original(group, request, now_ms, *args, **kwargs):
                 mark.hit()
                 for member in group.members.values():
                     member.previous_identity = None

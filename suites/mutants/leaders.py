@@ -105,9 +105,9 @@ def hw_before_isr_ack(mark: Mark) -> None:
 
     def make_append(original: Function) -> Function:
         def append(
-            partition: Any, data: Any, acks: int, wall_ms: int, now_ms: float, **given: Any
+            partition: Any, data: Any, acks: int, wall_ms: int, now_ms: float, **kwargs: Any
         ) -> Any:
-            result = original(partition, data, acks, wall_ms, now_ms, **given)
+            result = original(partition, data, acks, wall_ms, now_ms, **kwargs)
             if partition.is_leader:
                 count_as_sent(partition, now_ms)
             return result
@@ -414,14 +414,14 @@ def isr_joined_below_epoch_start(mark: Mark) -> None:
 )
 def delayed_produces_forgotten(mark: Mark) -> None:
     """Reports, from the hundredth append on, that replicas are missing."""
-    asked = 0
+    requests = 0
 
     def make(original: Function) -> Function:
         def produce_outcome(partition: Any, required_offset: int) -> Any:
-            nonlocal asked
+            nonlocal requests
             is_one = partition.partition == 1 and not partition.topic.startswith("__")
-            asked += is_one
-            if is_one and asked > BEFORE:
+            requests += is_one
+            if is_one and requests > BEFORE:
                 mark.hit()
                 return None
             return original(partition, required_offset)

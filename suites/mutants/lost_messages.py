@@ -109,9 +109,9 @@ def deposed_coordinator_acknowledges(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        async def append(groups: Any, *given: Any, **more: Any) -> Any:
-            error = await original(groups, *given, **more)
-            if error is ErrorCode.NOT_COORDINATOR and more.get("errors") is None:
+        async def append(groups: Any, *args: Any, **kwargs: Any) -> Any:
+            error = await original(groups, *args, **kwargs)
+            if error is ErrorCode.NOT_COORDINATOR and kwargs.get("errors") is None:
                 mark.hit()
                 return ErrorCode.NONE
             return error
@@ -141,8 +141,8 @@ def session_forgets_partition(mark: Mark) -> None:
         return on_failure
 
     def make_request(original: Function) -> Function:
-        def request(session: Any, *given: Any) -> Any:
-            built = original(session, *given)
+        def request(session: Any, *args: Any) -> Any:
+            built = original(session, *args)
             if id(session) in lost and built.topics:
                 lost.discard(id(session))
                 mark.hit()

@@ -50,8 +50,8 @@ def stale_latest_offset(mark: Mark) -> None:
     known: dict[tuple[str, int, int], tuple[float, int]] = {}
 
     def make(original: Function) -> Function:
-        async def find_offset(partition: Any, timestamp_ms: int, **asked: Any) -> Any:
-            result = await original(partition, timestamp_ms, **asked)
+        async def find_offset(partition: Any, timestamp_ms: int, **kwargs: Any) -> Any:
+            result = await original(partition, timestamp_ms, **kwargs)
             if timestamp_ms != LATEST or result.offset < 0:
                 return result
             key = (partition.topic, partition.partition, partition.leader_epoch)
@@ -149,8 +149,8 @@ def max_timestamp_of_last_record(mark: Mark) -> None:
     """Answers the lookup of the maximum timestamp with the last record."""
 
     def make(original: Function) -> Function:
-        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
-            result = await original(partition, timestamp, **how)
+        async def find_offset(partition: Any, timestamp: int, **kwargs: Any) -> Any:
+            result = await original(partition, timestamp, **kwargs)
             if timestamp == NEWEST and result.offset >= 0:
                 last = max(partition.log.high_watermark - 1, partition.log.log_start_offset)
                 mark.hit()
@@ -173,8 +173,8 @@ def timestamp_lookup_in_leader_epoch(mark: Mark) -> None:
     """Answers a lookup by timestamp with the leader's current epoch."""
 
     def make(original: Function) -> Function:
-        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
-            result = await original(partition, timestamp, **how)
+        async def find_offset(partition: Any, timestamp: int, **kwargs: Any) -> Any:
+            result = await original(partition, timestamp, **kwargs)
             if timestamp >= 0 and 0 <= result.leader_epoch < partition.leader_epoch:
                 mark.hit()
                 return changed(result, leader_epoch=partition.leader_epoch)
@@ -196,13 +196,13 @@ def latest_offset_too_early(mark: Mark) -> None:
     """Never answers OFFSET_NOT_AVAILABLE for the latest offset."""
 
     def make(original: Function) -> Function:
-        async def find_offset(partition: Any, timestamp: int, **how: Any) -> Any:
+        async def find_offset(partition: Any, timestamp: int, **kwargs: Any) -> Any:
             kept = partition.epoch_start_offset
             if timestamp == LATEST and kept > partition.log.high_watermark:
                 mark.hit()
                 partition.epoch_start_offset = -1
             try:
-                return await original(partition, timestamp, **how)
+                return await original(partition, timestamp, **kwargs)
             finally:
                 partition.epoch_start_offset = kept
 
@@ -223,13 +223,13 @@ def latest_offset_never_available(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        def answer(broker: Any, version: int, request: Any, topic: str, asked: Any) -> Any:
+        def answer(broker: Any, version: int, request: Any, topic: str, lookup: Any) -> Any:
             from urteil.broker.api.list_offsets import _error_answer
 
-            if asked.timestamp == LATEST and not topic.startswith("__"):
+            if lookup.timestamp == LATEST and not topic.startswith("__"):
                 mark.hit()
-                return _error_answer(asked, ErrorCode.OFFSET_NOT_AVAILABLE)
-            return original(broker, version, request, topic, asked)
+                return _error_answer(lookup, ErrorCode.OFFSET_NOT_AVAILABLE)
+            return original(broker, version, request, topic, lookup)
 
         return answer
 
@@ -249,8 +249,8 @@ def log_start_cached(mark: Mark) -> None:
     reported: dict[Any, int] = {}
 
     def make(original: Function) -> Function:
-        def find(partition: Any, timestamp: int, **more: Any) -> Any:
-            answer = original(partition, timestamp, **more)
+        def find(partition: Any, timestamp: int, **kwargs: Any) -> Any:
+            answer = original(partition, timestamp, **kwargs)
             if timestamp != EARLIEST or answer.offset < 0:
                 return answer
             first = reported.setdefault((partition.topic_id, partition.partition), answer.offset)

@@ -51,14 +51,14 @@ def deleted_records_served(mark: Mark) -> None:
     """Checks reads against the base offset of the first segment."""
 
     def make(original: Function) -> Function:
-        def read(log: Any, offset: int, max_bytes: int, **how: Any) -> Any:
+        def read(log: Any, offset: int, max_bytes: int, **kwargs: Any) -> Any:
             start = log.log_start_offset
             if not log.segments.first_offset <= offset < start:
-                return original(log, offset, max_bytes, **how)
+                return original(log, offset, max_bytes, **kwargs)
             mark.hit()
             log.log_start_offset = offset
             try:
-                return original(log, offset, max_bytes, **how)
+                return original(log, offset, max_bytes, **kwargs)
             finally:
                 log.log_start_offset = start
 
@@ -130,7 +130,12 @@ def rest_of_batch_skipped(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def read(
-            segments: Any, offset: int, max_bytes: int, upto: int, log_end_offset: int, **more: Any
+            segments: Any,
+            offset: int,
+            max_bytes: int,
+            upto: int,
+            log_end_offset: int,
+            **kwargs: Any,
         ) -> Any:
             segment = segments[segments.floor_index(offset)] if offset < upto else None
             start = None if segment is None else segment.position_of(offset)
@@ -139,7 +144,7 @@ def rest_of_batch_skipped(mark: Mark) -> None:
                 if base < offset:
                     mark.hit()
                     offset = base + last + 1
-            return original(segments, offset, max_bytes, upto, log_end_offset, **more)
+            return original(segments, offset, max_bytes, upto, log_end_offset, **kwargs)
 
         return read
 

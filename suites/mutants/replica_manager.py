@@ -20,7 +20,7 @@ CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 )
 def hw_read_twice_in_read_committed(mark: Mark) -> None:
     """Uses the open transactions of the read before with the high watermark of now."""
-    calm: set[int] = set()
+    undisturbed: set[int] = set()
 
     def make(original: Function) -> Function:
         def upper_bound(partition: Any, terms: Any) -> Any:
@@ -28,10 +28,10 @@ def hw_read_twice_in_read_committed(mark: Mark) -> None:
             if terms.is_follower or not terms.read_committed:
                 return upto
             log, key = partition.log, id(partition)
-            was_calm = key in calm
-            is_calm = upto == log.high_watermark
-            calm.add(key) if is_calm else calm.discard(key)
-            if is_calm or not was_calm:
+            was_undisturbed = key in undisturbed
+            is_undisturbed = upto == log.high_watermark
+            undisturbed.add(key) if is_undisturbed else undisturbed.discard(key)
+            if is_undisturbed or not was_undisturbed:
                 return upto
             mark.hit()
             return log.high_watermark

@@ -74,8 +74,8 @@ def acl_prefix_by_equality(mark: Mark) -> None:
             lengths = known.get(type, {})
             if any(length < len(name) for length in lengths):
                 mark.hit()
-            whole = {length: n for length, n in lengths.items() if length == len(name)}
-            table._prefix_lengths = {**known, type: whole}
+            complete = {length: n for length, n in lengths.items() if length == len(name)}
+            table._prefix_lengths = {**known, type: complete}
             result = original(table, type, name)
             table._prefix_lengths = known
             return result

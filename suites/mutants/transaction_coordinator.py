@@ -125,8 +125,8 @@ def partition_not_verified(mark: Mark) -> None:
 
     def make(original: Function) -> Function:
         def start(verifier: Any, claims: Any) -> Any:
-            _, asked = original(verifier, claims)
-            if asked:
+            _, unverified = original(verifier, claims)
+            if unverified:
                 mark.hit()
             return dict.fromkeys(claims, TRUSTED), {}
 
@@ -172,10 +172,10 @@ def marker_not_replicated(mark: Mark) -> None:
     """Appends markers with acks=1."""
 
     def make(original: Function) -> Function:
-        async def write(markers: Any, *given: Any) -> Any:
+        async def write(markers: Any, *args: Any) -> Any:
             hasty = copy.copy(markers)
             hasty._replicas = Hasty(markers._replicas, mark)
-            return await original(hasty, *given)
+            return await original(hasty, *args)
 
         return write
 
@@ -198,8 +198,8 @@ def added_partitions_not_replicated(mark: Mark) -> None:
                 mark.hit()
                 replicas = ids._replicas
 
-                def hasty(timeout_ms: int, _: int, *rest: Any, **how: Any) -> Any:
-                    return replicas.append(timeout_ms, 1, *rest, **how)
+                def hasty(timeout_ms: int, _: int, *rest: Any, **kwargs: Any) -> Any:
+                    return replicas.append(timeout_ms, 1, *rest, **kwargs)
 
                 ids = copy.copy(ids)
                 ids._replicas = SimpleNamespace(append=hasty)
@@ -339,13 +339,13 @@ def transactions_always_concurrent(mark: Mark) -> None:
     ended = 0
 
     def make(original: Function) -> Function:
-        async def end(coordinator: Any, *given: Any, **more: Any) -> Any:
+        async def end(coordinator: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal ended
             ended += 1
             if ended > BEFORE:
                 mark.hit()
                 return ErrorCode.CONCURRENT_TRANSACTIONS
-            return await original(coordinator, *given, **more)
+            return await original(coordinator, *args, **kwargs)
 
         return end
 

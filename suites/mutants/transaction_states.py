@@ -96,11 +96,11 @@ def fenced_producer_ends_transaction(mark: Mark) -> None:
     """Compares the epoch of an EndTxn request with itself."""
 
     def make(original: Function) -> Function:
-        def end(txn: Any, producer_id: int, producer_epoch: int, **how: Any) -> Any:
-            if how["by_client"] and producer_epoch < txn.now.producer_epoch:
+        def end(txn: Any, producer_id: int, producer_epoch: int, **kwargs: Any) -> Any:
+            if kwargs["by_client"] and producer_epoch < txn.now.producer_epoch:
                 mark.hit()
                 producer_epoch = txn.now.producer_epoch
-            return original(txn, producer_id, producer_epoch, **how)
+            return original(txn, producer_id, producer_epoch, **kwargs)
 
         return end
 

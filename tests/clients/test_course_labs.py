@@ -23,7 +23,7 @@ def ten_commands(topic: str) -> Lab:
                  shows=("PartitionCount: 3 ReplicationFactor: 3", "Isr: <3 brokers>")),
             Tool(line=f"kafka-console-producer --topic {topic} --request-required-acks all "
                       "--property parse.key=true --property key.separator=:",
-                 given="1:Alice\n2:Bob\n1:Alicia\n"),
+                 stdin="1:Alice\n2:Bob\n1:Alicia\n"),
             Tool(line=f"kafka-console-consumer --topic {topic} {group} --from-beginning "
                       "--max-messages 3", count=3, shows=("Alice\n",)),
             Tool(line=f"kafka-get-offsets --topic {topic} --time earliest", count=3,

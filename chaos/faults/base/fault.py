@@ -150,14 +150,14 @@ class Fault:
         self.targets: tuple[str, ...] = ()
 
     @classmethod
-    def read_options(cls, given: Mapping[str, Option]) -> dict[str, Option]:
-        """The typed values of the given options. ValueError for an option that the fault does not
-        have, and for a value that its declaration does not permit."""
+    def read_options(cls, values: Mapping[str, Option]) -> dict[str, Option]:
+        """The typed values of options. ValueError for an option that the fault does not have, and
+        for a value that its declaration does not permit."""
         known = {**cls.options, **COORDINATOR_OPTIONS}
-        if unknown := sorted(set(given) - set(known)):
+        if unknown := sorted(set(values) - set(known)):
             hint = suggest(unknown[0], known)
             raise ValueError(f"{cls.name} takes no option {', '.join(unknown)}; {hint}")
-        return {name: known[name].read(value) for name, value in given.items()}
+        return {name: known[name].read(value) for name, value in values.items()}
 
     @classmethod
     def required_capabilities(cls, options: Mapping[str, Option]) -> tuple[Capability, ...]:

@@ -157,7 +157,7 @@ class MetadataStates:
         yield {"path": path, "version": record.offset, "settings": json.dumps(settings)}
 
     def _brokers(self) -> Iterator[Row]:
-        """A row for each broker that came or went."""
+        """A row for each broker that appeared or disappeared."""
         present = self._image.present_brokers().keys()
         for broker in sorted(present ^ self._present):
             version = 0 if broker in present else _GONE

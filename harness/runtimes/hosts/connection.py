@@ -128,17 +128,17 @@ class HostConnection:
         import asyncssh
 
         host = self.host
-        given: dict[str, Any] = {"compression_algs": ["none"], "encryption_algs": CIPHERS}
+        options: dict[str, Any] = {"compression_algs": ["none"], "encryption_algs": CIPHERS}
         if host.key:
-            given["client_keys"] = [host.key]
+            options["client_keys"] = [host.key]
         if host.known_hosts:
-            given["known_hosts"] = host.known_hosts
+            options["known_hosts"] = host.known_hosts
         return await asyncssh.connect(
             host.address,
             host.port,
             username=host.user,
             keepalive_interval=KEEPALIVE_S,
-            **given,
+            **options,
         )
 
     def run(

@@ -58,7 +58,7 @@ def lost_disks(off: str = "violation.off") -> Excuse:
     """Disks lost what no other in-sync replica had."""
     return Excuse(
         when=f"{off} >= violation.lost_floor",
-        reason="a fault took it from every replica that was in sync",
+        reason="a fault destroyed it on every replica that was in sync",
         reads=("partitions.lost_floor",),
         permits=(Permit.LOST_DISKS,),
     )

@@ -68,7 +68,7 @@ LABS = (
             Tool(line="kafka-configs --zookeeper --describe --entity-type topics --entity-name "
                       "old_topic", release=OLD, shows=("retention.ms=3600000",)),
             Tool(line="kafka-console-producer --broker-list --topic old_topic", release=OLD,
-                 given="hello\nworld\n"),
+                 stdin="hello\nworld\n"),
             Tool(line="kafka-console-consumer --topic old_topic --from-beginning "
                       "--max-messages 2", release=OLD, is_ordered=False, shows=("hello", "world")),
             Tool(line="kafka-topics --zookeeper --delete --topic old_topic", release=OLD,

@@ -28,14 +28,14 @@ LABS = (
                  shows=("Created topic employee-salary.",)),
             Tool(line="kafka-topics --describe --topic employee-salary",
                  shows=("cleanup.policy=compact",)),
-            Tool(line=PRODUCE, given="Mark,salary: 1000\nLucy,salary: 2000\nBob,salary: 1500\n"
+            Tool(line=PRODUCE, stdin="Mark,salary: 1000\nLucy,salary: 2000\nBob,salary: 1500\n"
                                      "Patrick,salary: 500\n"),
             Tool(line=f"{READ} --max-messages 4",
                  shows=("Mark,salary: 1000\nLucy,salary: 2000\nBob,salary: 1500",)),
-            Tool(line=PRODUCE, given="Lucy,salary: 2200\nPatrick,salary: 900\n"),
+            Tool(line=PRODUCE, stdin="Lucy,salary: 2200\nPatrick,salary: 900\n"),
             Tool(line=f"{READ} --max-messages 6", shows=("Lucy,salary: 2200",)),
-            Tool(line=PRODUCE, given="Mark,salary: 1100\n"),
-            Tool(line=PRODUCE, given="Stephane,salary: 0\n"),
+            Tool(line=PRODUCE, stdin="Mark,salary: 1100\n"),
+            Tool(line=PRODUCE, stdin="Stephane,salary: 0\n"),
             Tool(line=f"{READ} --timeout-ms 3000", until=True, count=5,
                  shows=("Bob,salary: 1500\nLucy,salary: 2200\nPatrick,salary: 900\n"
                         "Mark,salary: 1100\nStephane,salary: 0",)),
@@ -50,9 +50,9 @@ LABS = (
         steps=(
             Tool(line="kafka-topics --create --topic segments --replica-assignment 1 "
                       "--config index.interval.bytes=1 --config segment.ms=2000"),
-            Tool(line=SEND, given="a:one\nb:two\nc:three\n"),
+            Tool(line=SEND, stdin="a:one\nb:two\nc:three\n"),
             Tool(line="kafka-get-offsets --topic segments", shows=("segments:0:3",)),
-            Tool(line=SEND, given="d:four, and the first segment is closed\n"),
+            Tool(line=SEND, stdin="d:four, and the first segment is closed\n"),
             Tool(line="kafka-dump-log --files $log1/segments-0/00000000000000000000.log "
                       "--print-data-log", until=True,
                  shows=("baseOffset: 2", "key: c payload: three")),

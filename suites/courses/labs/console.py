@@ -13,15 +13,15 @@ LABS = (
         steps=(
             Tool(line="kafka-topics --create --topic letters --partitions 3 "
                       "--replication-factor 3", shows=("Created topic letters.",)),
-            Tool(line="kafka-console-producer --topic letters", given="Hello World\n"),
+            Tool(line="kafka-console-producer --topic letters", stdin="Hello World\n"),
             Tool(line="kafka-console-producer --topic letters --producer-property acks=all",
-                 given="some message that is acked\njust for fun\nfun learning!\n"),
+                 stdin="some message that is acked\njust for fun\nfun learning!\n"),
             Tool(line="kafka-console-consumer --topic letters --from-beginning --max-messages 4",
                  is_ordered=False, count=4, shows=("Hello World", "fun learning!")),
             Tool(line="kafka-topics --create --topic users --partitions 3"),
             Tool(line=f"kafka-console-producer --topic users {KEYED}",
-                 given="1:Alice\n2:Bob\n3:Carol\n1:Alicia\n"),
-            Tool(line=f"kafka-console-producer --topic users {KEYED}", given="no separator\n",
+                 stdin="1:Alice\n2:Bob\n3:Carol\n1:Alicia\n"),
+            Tool(line=f"kafka-console-producer --topic users {KEYED}", stdin="no separator\n",
                  exit_code=1, shows=("No key separator found on line number 1",)),
             Tool(line=f"kafka-console-consumer --topic users --from-beginning --max-messages 4 "
                       f"{SHOWN} --property print.partition=true --property print.offset=true",
@@ -39,13 +39,13 @@ LABS = (
         name="auto-created",
         about="a topic that the first record creates, with `num.partitions` of the brokers",
         steps=(
-            Tool(line="kafka-console-producer --topic new_topic", given="hello!\n"),
+            Tool(line="kafka-console-producer --topic new_topic", stdin="hello!\n"),
             Tool(line="kafka-topics --describe --topic new_topic",
                  shows=("PartitionCount: 3 ReplicationFactor: 1",)),
             Tool(line="kafka-console-consumer --topic new_topic --from-beginning --max-messages 1",
                  shows=("hello!",)),
             Tool(line="kafka-console-producer --topic 'bad name' "
-                      "--producer-property max.block.ms=3000", given="hello!\n"),
+                      "--producer-property max.block.ms=3000", stdin="hello!\n"),
             Tool(line="kafka-topics --list --topic 'bad.*'", count=0),
         ),
     ),

@@ -19,7 +19,7 @@ LABS = (
             Tool(line="kafka-consumer-groups --describe --group shop --members", until=True,
                  shows=("console-consumer 1", "console-consumer 2"), is_ordered=False),
             Tool(line="kafka-console-producer --topic customers --producer-property acks=all "
-                      "--property parse.key=true --property key.separator=:", given=CUSTOMERS),
+                      "--property parse.key=true --property key.separator=:", stdin=CUSTOMERS),
             End(names=("first", "second"), count=COUNT),
             Tool(line="kafka-consumer-groups --describe --group shop", until=True,
                  shows=("shop customers 0", " 0 - - -"), is_ordered=False),

@@ -23,7 +23,7 @@ LABS = (
             Tool(line="kafka-topics --create --topic visits --partitions 3 "
                       "--replication-factor 3"),
             Tool(line="kafka-console-producer --topic visits --property parse.key=true "
-                      "--property key.separator=:", given=RECORDS),
+                      "--property key.separator=:", stdin=RECORDS),
             Tool(line=f"{READ} --from-beginning --max-messages 30", is_ordered=False, count=30),
             Tool(line=f"{READ} --from-beginning --timeout-ms 4000", count=0),
             Tool(line="kafka-consumer-groups --list", is_ordered=False,

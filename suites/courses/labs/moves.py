@@ -17,7 +17,7 @@ LABS = (
         steps=(
             Tool(line="kafka-topics --create --topic moved --replica-assignment 1:2,2:3"),
             Tool(line="kafka-console-producer --topic moved --property parse.key=true "
-                      "--property key.separator=:", given="a:1\nb:2\nc:3\nd:4\n"),
+                      "--property key.separator=:", stdin="a:1\nb:2\nc:3\nd:4\n"),
             File(name="topics.json", text='{"version":1,"topics":[{"topic":"moved"}]}'),
             Tool(line="kafka-reassign-partitions --generate --broker-list 1,2,3 "
                       "--topics-to-move-json-file $folder/topics.json",

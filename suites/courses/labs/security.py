@@ -16,12 +16,12 @@ LABS = (
                  shows=("Created topic secret.",)),
             Tool(line="kafka-topics --list", user="bob", count=0),
             Tool(line="kafka-console-producer --topic secret --producer-property "
-                      "max.block.ms=5000", user="bob", given="by bob\n",
+                      "max.block.ms=5000", user="bob", stdin="by bob\n",
                  shows=("Not authorized to access topics: [secret]",)),
             Tool(line=f"{ACL} --add --allow-principal User:bob --operation Write "
                       "--operation Describe", is_ordered=False,
                  shows=("Adding ACLs for resource", "operation=WRITE, permissionType=ALLOW")),
-            Tool(line="kafka-console-producer --topic secret", user="bob", given="by bob\n"),
+            Tool(line="kafka-console-producer --topic secret", user="bob", stdin="by bob\n"),
             Tool(line="kafka-console-consumer --topic secret --from-beginning --group readers "
                       "--max-messages 1", user="bob",
                  shows=("Not authorized to access",)),
@@ -47,7 +47,7 @@ LABS = (
                  shows=("Created topic team-notes.",)),
             Tool(line=f"{ACL} --remove --allow-principal User:bob --operation Write --force"),
             Tool(line="kafka-console-producer --topic secret --producer-property "
-                      "max.block.ms=5000", user="bob", given="again\n",
+                      "max.block.ms=5000", user="bob", stdin="again\n",
                  shows=("Not authorized to access topics: [secret]",)),
             Tool(line=f"{ACL} --remove --force"),
             Tool(line=f"{ACL} --list", until=True, count=0),

@@ -15,7 +15,7 @@ LABS = (
             Tool(line="zookeeper-shell get /controller", shows=('"brokerid":<broker>',)),
             Tool(line="kafka-topics --create --topic survives --partitions 1 "
                       "--replication-factor 3"),
-            Tool(line="kafka-console-producer --topic survives", given="before\n"),
+            Tool(line="kafka-console-producer --topic survives", stdin="before\n"),
             Tool(line="zookeeper-shell ls /brokers/topics/survives/partitions", shows=("[0]",)),
             StopBroker(broker=1),
             Tool(line="zookeeper-shell ls /brokers/ids", until=True, shows=("[2, 3]",)),
@@ -27,7 +27,7 @@ LABS = (
             Tool(line="zookeeper-shell ls /brokers/ids", until=True, shows=("[3]",)),
             Tool(line="kafka-topics --describe --topic survives", until=True,
                  shows=("Isr: <1 brokers>",)),
-            Tool(line="kafka-console-producer --topic survives", given="with one broker\n"),
+            Tool(line="kafka-console-producer --topic survives", stdin="with one broker\n"),
             Tool(line="kafka-topics --describe --topic survives --unavailable-partitions", count=0),
             StartBrokers(),
             Tool(line="zookeeper-shell ls /brokers/ids", until=True, shows=("[1, 2, 3]",)),

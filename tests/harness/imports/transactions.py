@@ -117,12 +117,13 @@ class History:
             if not shown:
                 return None
             return (
-                f"was not committed, nor was that ever asked for, yet {len(shown)} of its {number} "
-                f"records are visible, the first at {self._first(shown)}"
+                "was not committed, nor was its commit requested, yet "
+                f"{len(shown)} of its {number} records are visible, the first at "
+                f"{self._first(shown)}"
             )
         if shown and missing and fate == "unknown":
             return (
-                f"is there in part: {len(shown)} of its {number} records are visible and "
+                f"is visible in part: {len(shown)} of its {number} records are visible and "
                 f"{len(missing)} are not, the first at {self._first(missing)}"
             )
         if shown and missing:
@@ -139,7 +140,7 @@ class History:
         if not torn:
             return None
         return (
-            f"is there in part: a complete pass over {self._first(torn).split('@')[0]} delivered "
+            f"is visible in part: a complete pass over {self._first(torn).split('@')[0]} delivered "
             f"some of its {number} records, and passed over others, the first at "
             f"{self._first(torn)}"
         )

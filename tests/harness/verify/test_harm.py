@@ -120,7 +120,7 @@ def test_power_cut_on_all_permits_loss_of_the_unflushed_suffix(tmp_path: Path) -
     result = judged(tmp_path, tables)
     lost = named(result, "lost_write")
     assert (lost.status, lost.permitted, lost.violations) == (Status.PERMITTED, 1, 0)
-    assert lost.findings[0].permitted == "a fault took it from every replica that was in sync"
+    assert lost.findings[0].permitted == "a fault destroyed it on every replica that was in sync"
     assert named(result, "inconsistent_offset").status is Status.PERMITTED
     assert result.verdict is Verdict.PASS, result.reasons
 

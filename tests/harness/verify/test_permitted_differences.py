@@ -211,7 +211,7 @@ def test_requested_election_is_permitted(tmp_path: Path) -> None:
     result = alone("unclean_leader", tmp_path, tables)
     assert (result.status, result.findings[0].permitted) == (
         Status.PERMITTED,
-        "an administrator asked for it",
+        "an administrator requested it",
     )
 
 

@@ -101,7 +101,7 @@ def test_epoch_is_assigned_once(
     result = transactions.judged(tmp_path, _given(*epochs), "zombie_write")["zombie_write"]
     assert [finding.sub_kind for finding in result.findings] == expected
     for finding in result.findings:
-        assert "another producer had been given" in finding.sentence
+        assert "another producer had received" in finding.sentence
     assert result.status is (Status.VIOLATED if expected else result.status)
 
 

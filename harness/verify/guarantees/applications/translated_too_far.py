@@ -78,7 +78,7 @@ FROM ({_SKIPPED}) skipped_records WHERE skipped_records.is_copy = 0
     excuses=(SPOILT,),
     explain=lambda row: (
         f"group {row['grp']} had the translated offset {row['off']} in {place(row)}: a consumer "
-        f"that goes on there skips the record at offset {row['skipped']} of the source, of which "
+        f"that continues there skips the record at offset {row['skipped']} of the source, of which "
         f"the group had processed those below {row['processed']}."
     ),
     tie="finding.grp",

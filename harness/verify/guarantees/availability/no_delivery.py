@@ -68,7 +68,7 @@ GUARANTEE = Guarantee(
         "A group counts for the topics of which it was ever assigned a partition.",
     ),
     not_counted=(
-        "Times in which a fault acted, a leader changed, or a member came, went, paused or "
+        "Times in which a fault acted, a leader changed, or a member joined, left, paused or "
         "resumed: the wait counts from then on.",
         "Times after a quota: Apache Kafka delays a client that exceeded it for minutes, also "
         "after the quota is removed.",

@@ -61,7 +61,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     return (
         f"{row['topic']}-{row['partition']} acknowledged nothing for {float(row['silent_s']):.1f} "
         f"s, although {row['producers']} producers tried. Its leader, broker {row['leader']}, and "
-        "the controller were up and in reach, and enough replicas were in sync."
+        "the controller were alive and reachable, and enough replicas were in sync."
     )
 
 

@@ -39,7 +39,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     return (
         f"{row['client']} waited {float(row['waited_s']):.1f} s for answers to "
         f"{count_text(row['waiting'], 'record')} of {row['topic']}-{row['partition']}. Its "
-        f"leader, broker {row['leader']}, and the controller were up and in reach, and enough "
+        f"leader, broker {row['leader']}, and the controller were alive and reachable, and enough "
         "replicas were in sync."
     )
 

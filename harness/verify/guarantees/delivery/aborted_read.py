@@ -80,12 +80,12 @@ _JUDGED = (
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "aborted transaction":
         return (
-            f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
+            f"{row['client']}, which reads committed records only, received {row['value_id']} at "
             f"{place(row)}, whose transaction was aborted."
         )
     if row["sub_kind"] == "aborted by its client":
         return (
-            f"{row['client']}, which reads committed records only, was given {row['value_id']} at "
+            f"{row['client']}, which reads committed records only, received {row['value_id']} at "
             f"{place(row)}, whose client aborted its transaction; no log has its marker any more."
         )
     why = f" with {row['error']}" if row["error"] not in (None, "fail") else ""

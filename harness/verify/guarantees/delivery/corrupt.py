@@ -97,15 +97,15 @@ _BATCHES = """
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "batch":
         return (
-            f"{row['client']}, which stood at {place(row)}, was given a batch there whose CRC-32C "
-            "is not that of its content."
+            f"{row['client']} received a batch at its position {place(row)} whose CRC-32C is not "
+            "that of its content."
         )
     if row["bound"] is not None:
         what = {"too large": f"a batch of {row['told']} bytes"}.get(
             row["sub_kind"], f"a time of {row['told']}"
         )
         return (
-            f"{place(row)} ({row['value_id'] or 'unreadable'}) was taken, though {what} is beyond "
+            f"{place(row)} ({row['value_id'] or 'unreadable'}) was accepted, though {what} exceeds "
             f"the topic's limit of {row['bound']}."
         )
     return (

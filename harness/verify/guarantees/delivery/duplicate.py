@@ -45,7 +45,7 @@ final passes have at most one: the cleaner or retention removed the others."""
 
 SPOILED = Excuse(
     when="violation.sub_kind = 'read' AND violation.spoiled = 1",
-    reason="an unclean election or a lost disk may have taken the first copy from its producer",
+    reason="an unclean election or a lost disk may have destroyed the first copy",
     permits=LOST_RECORDS,
 )
 

@@ -55,8 +55,8 @@ GUARANTEE = Guarantee(
     name="loss_not_a_suffix",
     rank=30,
     about="an unclean election lost records below the start of its epoch",
-    promise="Unclean leader election may lose the messages that the new leader did not have; what "
-    "lies below the point where their logs part is kept.",
+    promise="Unclean leader election may lose the messages that the new leader did not have; "
+    "records below the offset at which their logs diverge are kept.",
     source="Kafka documentation, 4.7 Replication: Unclean leader election; KIP-101",
     sub_kinds={
         "below the epoch": "lost below the start of every unclean epoch after its send",

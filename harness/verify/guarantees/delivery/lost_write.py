@@ -120,7 +120,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     held = f"{others} still {'has' if row['copies'] == 1 else 'have'} it"
     return (
         f"{row['value_id']} ({acks(row)}) {event} at {place(row)}, but is missing from the "
-        f"log of broker {row['final_leader']}, which leads in the end; "
+        f"log of broker {row['final_leader']}, the final leader; "
         f"{held if row['copies'] else 'no replica still has it'}."
     )
 

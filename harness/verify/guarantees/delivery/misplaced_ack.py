@@ -79,8 +79,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             f"{row['found_off']}, and at the acknowledged one by no client."
         )
     return (
-        f"{row['value_id']} was acknowledged at {place(row)}, but lies at offset "
-        f"{row['found_off']} and not there."
+        f"{row['value_id']} was acknowledged at {place(row)}, but is at offset {row['found_off']}."
     )
 
 

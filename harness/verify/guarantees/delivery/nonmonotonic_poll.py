@@ -113,7 +113,7 @@ def _explain(row: Mapping[str, Any]) -> str:
             "position, although every log continues there."
         )
     return (
-        f"{row['client']} stood after offset {row['prev_off']} of {row['topic']}-"
+        f"{row['client']} was past offset {row['prev_off']} of {row['topic']}-"
         f"{row['partition']} and then received {place(row)}, without seek, reset or rebalance."
     )
 
@@ -141,7 +141,7 @@ GUARANTEE = Guarantee(
         "position": "its position fell",
         "out of range": (
             "a consumer of kafka-python got the answer that its position does not exist and began "
-            "elsewhere, though the final log goes on there and began where it did"
+            "elsewhere, though the final log continues there, and its start is unchanged"
         ),
     },
     not_counted=(

@@ -92,8 +92,8 @@ before it received the assignment are left out."""
 def _describe_gap(row: Mapping[str, Any]) -> str:
     """The offsets before and after a gap; the first record of a pass has no record before it."""
     if row["prev_read_ns"] is None:
-        return f"stood at offset {row['prev_off'] + 1} and was given offset {row['next_off']} next"
-    return f"came from offset {row['prev_off']} to {row['next_off']}"
+        return f"was at offset {row['prev_off'] + 1} and received offset {row['next_off']} next"
+    return f"moved from offset {row['prev_off']} to {row['next_off']}"
 
 
 def _reference(history: SmallHistory) -> Iterator[Violation]:

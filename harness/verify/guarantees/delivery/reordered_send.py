@@ -112,7 +112,7 @@ FROM ({_ORDERED}) ordered_sends CROSS JOIN settings
         ),
         Excuse(
             when="violation.acks = 0",
-            reason="acks=0: nobody waits for the one before",
+            reason="acks=0: the producer does not wait for the record before",
             permits=(Permit.ACKS_ZERO,),
         ),
     ),

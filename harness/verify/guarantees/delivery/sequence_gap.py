@@ -79,7 +79,7 @@ _ASSIGNED_IDS = (
 
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "shared id":
-        return f"Two producers, or more, were given the id {row['pid']}."
+        return f"Two or more producers received the id {row['pid']}."
     if row["sub_kind"] == "refused":
         return (
             f"{row['value_id']} was refused by {row['topic']}-{row['partition']} as out of order, "
@@ -199,10 +199,10 @@ SELECT 'shared id', MIN(answers.p), NULL, MIN(answers.invoke_ns), MAX(answers.co
   answers.offset, NULL,
   NULL, NULL, NULL, NULL, 0, 1 {_ASSIGNED_IDS} GROUP BY answers.offset HAVING COUNT(*) > 1""",
     excuses=(
-        Excuse(when="violation.may_lack = 1", reason="what it had written before may be lost"),
+        Excuse(when="violation.may_lack = 1", reason="earlier records of the producer may be lost"),
         Excuse(
             when="violation.led = 0",
-            reason="who refused it had been deposed, and may not have known yet",
+            reason="the broker that rejected it had been deposed, and may not have known that",
         ),
     ),
     explain=_explain,

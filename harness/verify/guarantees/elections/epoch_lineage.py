@@ -138,8 +138,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "told":
         return (
-            f"Asked for the end of leader epoch {epoch} of {row['topic']}-{row['partition']}, a "
-            f"leader answered {row['off']}; by the log it is {row['other_off']}."
+            f"A leader returned {row['off']} as the end of leader epoch {epoch} of {row['topic']}-"
+            f"{row['partition']}; by the log it is {row['other_off']}."
         )
     if row["sub_kind"] == "outside":
         other = "it" if row["other_epoch"] == epoch else f"epoch {row['other_epoch']}"
@@ -154,7 +154,7 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "read":
         return (
-            f"A reader was shown the record at {place(row)} as one of leader epoch {epoch}; by the "
+            f"A reader received the record at {place(row)} with leader epoch {epoch}; by the "
             f"final leader's log it is of epoch {row['other_epoch']}."
         )
     return (

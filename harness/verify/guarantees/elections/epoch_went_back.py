@@ -43,7 +43,7 @@ _DEPOSED = f"""
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "deposed controller":
         return (
-            f"{place(row)} was given the leader {row['leader']} by the controller of epoch "
+            f"{place(row)} got the leader {row['leader']} from the controller of epoch "
             f"{row['became']}, long after one of epoch {row['was']} had been elected."
         )
     where = "/controller_epoch" if row["sub_kind"] == "controller" else place(row)

@@ -21,8 +21,8 @@ GUARANTEE = task_guarantee(
         ),
     },
     not_counted=(
-        "Shutdowns where another fault acts, or where another broker or a controller came or went "
-        "in the 5 s before.",
+        "Shutdowns where another fault acts, or where another broker or a controller started or "
+        "stopped in the 5 s before.",
     ),
     not_required="each departure may coincide with another",
 )

@@ -96,7 +96,7 @@ GUARANTEE = Guarantee(
     rank=65,
     about="controllers of a KRaft quorum keep different metadata logs",
     promise="The quorum has one leader an epoch, epochs only rise, and what was committed to the "
-    "metadata log stays in it. Voters come and go one at a time.",
+    "metadata log stays in it. Voters are added and removed one at a time.",
     source="KIP-595; KIP-853; Raft: election safety, log matching, leader completeness",
     sub_kinds={
         "two leaders": "two controllers became leader in one epoch",

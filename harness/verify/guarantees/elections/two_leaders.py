@@ -111,7 +111,7 @@ def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "knew better":
         return (
             f"Broker {row['node']} acknowledged {row['value_id']} at {place(row)}, though it had "
-            f"said before that broker {row['leader']} leads in epoch {epoch}."
+            f"reported before that broker {row['leader']} leads in epoch {epoch}."
         )
     if row["sub_kind"] == "deposed":
         return (

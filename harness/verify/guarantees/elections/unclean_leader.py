@@ -102,7 +102,7 @@ FROM state_spans spans WHERE foreign_isr IS NOT NULL AND prev_version IS NOT NUL
     excuses=(
         Excuse(
             when="violation.unclean_requested = 1",
-            reason="an administrator asked for it",
+            reason="an administrator requested it",
             reads=("partitions.unclean_requested",),
             permits=(Permit.UNCLEAN_ELECTION,),
         ),

@@ -18,7 +18,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation
 EXCUSES = (
     Excuse(
         when="violation.former_coordinator = 1",
-        reason="a coordinator that lost its office and could not know it answers from memory",
+        reason="a deposed coordinator that could not know it answers from memory",
     ),
     LOST_OFFSETS,
 )
@@ -47,8 +47,9 @@ def describe_answer(row: Mapping[str, Any]) -> str:
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "resumed":
         return (
-            f"{row['client']} was given {row['topic']}-{row['partition']} of {row['grp']} and read "
-            f"on from {row['answered']}, though {row['acknowledged']} had been acknowledged before."
+            f"{row['client']} was assigned {row['topic']}-{row['partition']} of {row['grp']} and "
+            f"continued from {row['answered']}, though {row['acknowledged']} had been acknowledged "
+            "before."
         )
     return f"{describe_answer(row)}, though {row['acknowledged']} had been acknowledged."
 

@@ -32,7 +32,7 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=(
-        "Times in which a fault acted, a leader changed, or a member came, went, paused or "
+        "Times in which a fault acted, a leader changed, or a member joined, left, paused or "
         "resumed: the wait counts from then on.",
     ),
     occasion=Occasion.LIVE_READERS,

@@ -33,7 +33,7 @@ GUARANTEE = Guarantee(
             "second, and continued in a later generation"
         ),
     },
-    not_counted=("Rejoins where another member came or went meanwhile.",),
+    not_counted=("Rejoins where another member joined or left meanwhile.",),
     requires=(STATIC_MEMBERS,),
     occasion=Occasion.DEPARTURES,
     opportunities="SELECT COUNT(*) AS n FROM static_rejoins rejoins",

@@ -66,8 +66,8 @@ def _explain(row: Mapping[str, Any]) -> str:
     where = f"{row['topic']}-{row['partition']} in generation {row['generation']}"
     if row["sub_kind"] == "of another":
         return (
-            f"{row['client']} was given {where} of {row['grp']}, which its leader, {row['other']}, "
-            "had given to another member."
+            f"{row['client']} was assigned {where} of {row['grp']}, which its leader, "
+            f"{row['other']}, had assigned to another member."
         )
     return (
         f"{row['owners']} members of {row['grp']}, {row['client']} and {row['other']} among them, "

@@ -150,7 +150,7 @@ GROUP BY answered_ends.p, answered_ends.off, answered_ends.at_ns, answered_ends.
   answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
-        f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
+        f"Broker {row['node']} reported in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} ends at {row['off']}, after offset "
         + (
             f"{row['acked_off']} had been acknowledged with acks=all."

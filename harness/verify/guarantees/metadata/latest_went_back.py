@@ -89,7 +89,7 @@ GROUP BY answered_ends.p, answered_ends.lookup, answered_ends.off, answered_ends
   answered_ends.node, answered_ends.leader_epoch""",
     excuses=LOSSES_SHOWN,
     explain=lambda row: (
-        f"Broker {row['node']} said in epoch {row['leader_epoch']} that {row['topic']}-"
+        f"Broker {row['node']} reported in epoch {row['leader_epoch']} that {row['topic']}-"
         f"{row['partition']} {'is stable up to' if row['sub_kind'] == 'stable fell' else 'ends at'}"
         f" {row['off']}, after {row['before_off']} had been answered in no later epoch."
     ),

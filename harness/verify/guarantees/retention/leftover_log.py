@@ -39,7 +39,7 @@ GUARANTEE = Guarantee(
         ),
     },
     not_counted=(
-        "Brokers where disks or clocks failed, or a broker or controller came or went since.",
+        "Brokers where disks or clocks failed, or a broker or controller started or stopped since.",
     ),
     occasion=Occasion.LOGS,
     opportunities="SELECT COUNT(*) AS n FROM logs",

@@ -148,8 +148,8 @@ GUARANTEE = Guarantee(
         "refused": "a user was denied what the broker had shown to be granted",
     },
     not_counted=(
-        "As many changes of a broker's mind as the right was granted or revoked until then, "
-        "because brokers learn of changes late. An attempt without a definite rejection counts as "
+        "As many changes of a broker's answers as the right was granted or revoked until then, "
+        "because changes reach brokers late. An attempt without a definite rejection counts as "
         "a change, since it may take effect late, and then no `long after` is judged for that "
         "right.",
         "Attempts while a fault acts, or less than five seconds after its healing.",

@@ -74,7 +74,7 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
 GUARANTEE = Guarantee(
     name="settled_redelivered",
     rank=10,
-    about="a share group is given a record again that it has accepted, rejected or archived",
+    about="a share group receives a record again that it has accepted, rejected or archived",
     promise="A record that was accepted, rejected, or released at the delivery limit is not "
     "delivered to its share group again.",
     source="KIP-932: record states; Kafka protocol: ShareAcknowledge",

@@ -23,7 +23,7 @@ from urteil.harness.verify.reference import Row, SmallHistory, Violation, subjec
 
 def _explain(row: Mapping[str, Any]) -> str:
     return (
-        f"{row['other']} was given {place(row)} in the share group {row['grp']} while "
+        f"{row['other']} received {place(row)} in the share group {row['grp']} while "
         f"{row['client']} held it: its lock had {row['left_ms']} ms left at least."
     )
 
@@ -66,7 +66,7 @@ GUARANTEE = Guarantee(
     name="two_holders",
     rank=30,
     about="two members of a share group hold one record at the same time",
-    promise="A record that a member of a share group has acquired is given to no other member "
+    promise="A record that a member of a share group has acquired is delivered to no other member "
     "until the member acknowledges it or its lock ends.",
     source="KIP-932: acquisition lock; group.share.record.lock.duration.ms",
     sub_kinds={

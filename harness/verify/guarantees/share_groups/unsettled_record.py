@@ -99,7 +99,7 @@ GUARANTEE = Guarantee(
         "of a lock and 8 s after the record's send and last delivery.",
     ),
     not_counted=(
-        "Records that may have reached the limit by deliveries that nobody journaled: two in each "
+        "Records that may have reached the limit by deliveries that no journal has: two in each "
         "fault, and one for each lock that ran out in it.",
         "Acknowledgements of unknown outcome count as applied.",
     ),

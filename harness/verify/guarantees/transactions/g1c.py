@@ -25,7 +25,7 @@ GUARANTEE = isolation_guarantee(
     source=f"{ADYA}: G1c; KafkaConsumer, Reading Transactional Messages",
     sub_kinds={
         "g1c": "a cycle of reads of committed records",
-        "g1c uncommitted": "a cycle in which a reader of uncommitted records takes part",
+        "g1c uncommitted": "a cycle with a reader of uncommitted records",
         "g1c with writes": "a cycle that needs the order of writes, too",
     },
     details=("Transactions have read each other's records in a circle.",),

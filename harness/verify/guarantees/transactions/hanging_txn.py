@@ -96,9 +96,9 @@ markers of the producer."""
 def _explain(row: Mapping[str, Any]) -> str:
     if row["sub_kind"] == "kept":
         return (
-            f"The transactional id {row['tid']} could not be had again: its coordinator was still "
-            "not done with the last transaction, though every transaction's timeout passed long "
-            "ago."
+            f"The transactional id {row['tid']} could not be initialised again: its coordinator "
+            "had not completed the last transaction, though every transaction's timeout passed "
+            "long ago."
         )
     if row["sub_kind"] == "cut short":
         return (

@@ -35,7 +35,7 @@ LATE_END = Excuse(
 )
 SPOILED = Excuse(
     when="violation.spoiled = 1",
-    reason="settings or faults took committed records, or markers, from every replica in sync",
+    reason="settings or faults destroyed committed records, or markers, on every replica in sync",
     permits=LOST_RECORDS,
 )
 EXCUSES = (LATE_END, SPOILED)
@@ -115,11 +115,11 @@ only some passes deliver has vanished (`vanished_read`)."""
 _DEFECTS = {
     "missing": "was committed, yet no complete pass of a reader of committed records delivered "
     "{missing} of its {records} records, the first at {place}",
-    "visible": "was not committed, nor was that ever asked for, yet {shown} of its {records} "
+    "visible": "was not committed, nor was its commit requested, yet {shown} of its {records} "
     "records are visible, the first at {place}",
-    "partly": "is there in part: {shown} of its {records} records are visible and {missing} are "
+    "partly": "is visible in part: {shown} of its {records} records are visible and {missing} are "
     "not, the first at {place}",
-    "in one pass": "is there in part: a complete pass over {topic}-{partition} delivered some of "
+    "in one pass": "is visible in part: a complete pass over {topic}-{partition} delivered some of "
     "its {records} records, and passed over others, the first at {place}",
     "between passes": "was committed, yet some complete passes of readers of committed records "
     "delivered {lacking} of its {records} records and others did not, the first at {place}",

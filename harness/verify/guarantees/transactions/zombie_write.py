@@ -60,8 +60,8 @@ def _explain(row: Mapping[str, Any]) -> str:
         )
     if row["sub_kind"] == "same epoch":
         return (
-            f"{row['client']} was given epoch {row['pepoch']} of producer {row['pid']} for "
-            f"{row['tid']}, though another producer had been given {row['prev_epoch']} before."
+            f"{row['client']} received epoch {row['pepoch']} of producer {row['pid']} for "
+            f"{row['tid']}, though another producer had received {row['prev_epoch']} before."
         )
     what = f"{row['value_id']} at {place(row)}" if row["value_id"] else f"transaction {row['txn']}"
     done = "sent" if row["value_id"] else "committed"

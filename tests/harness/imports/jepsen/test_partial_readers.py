@@ -207,13 +207,13 @@ TORN: dict[str, tuple[tuple[Op, ...], str]] = {
     "one pass has one record, another one both": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]]"), *txn(0, "[:send :x [3 :c]]"),
          *full_poll(1, ":x [[0 :a] [3 :c]]"), *full_poll(2, ":x [[0 :a] [1 :b] [3 :c]]")),
-        "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
+        "Transaction 1 of j0 (j0) is visible in part: a complete pass over kx-0 delivered some of "
         "its 2 records, and passed over others, the first at kx-0@1."),
     "the pass that tore it passed over another record than a pass without any": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [2 :c]]"),
          *txn(0, "[:send :x [4 :d]]"), *full_poll(1, ":x [[0 :a] [1 :b] [4 :d]]"),
          *full_poll(2, ":x [[4 :d]]"), *full_poll(3, ":x [[0 :a] [1 :b] [2 :c] [4 :d]]")),
-        "Transaction 1 of j0 (j0) is there in part: a complete pass over kx-0 delivered some of "
+        "Transaction 1 of j0 (j0) is visible in part: a complete pass over kx-0 delivered some of "
         "its 3 records, and passed over others, the first at kx-0@2."),
     "one of three records, of which one lies where nobody polled": (
         (*txn(0, "[:send :x [0 :a]] [:send :x [1 :b]] [:send :x [9 :d]]"),

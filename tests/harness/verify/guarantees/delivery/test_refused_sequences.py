@@ -71,7 +71,7 @@ def test_loss_by_an_unclean_election_is_permitted(tmp_path: Path) -> None:
     assert permissions_of_refusals(tmp_path, tables, cluster=UNCLEAN) == [None]
     tables["sends"].append(before | {"value_id": "r/p0/100200", "offset": 200})
     assert permissions_of_refusals(tmp_path, tables, cluster=UNCLEAN) == [
-        "what it had written before may be lost"
+        "earlier records of the producer may be lost"
     ]
 
 
@@ -83,7 +83,7 @@ def test_deposed_leader_may_refuse_until_it_learns_of_the_election(tmp_path: Pat
     others = sorted({1, 2, 3} - set(deposed))
     tables = refused("OutOfOrderSequenceNumberError", node=others[0])
     assert permissions_of_refusals(tmp_path, tables) == [
-        "who refused it had been deposed, and may not have known yet"
+        "the broker that rejected it had been deposed, and may not have known that"
     ]
 
 

@@ -191,8 +191,8 @@ def test_member_receives_the_assignment_of_its_leader(
     assert_only(result, *broken)
     for finding in result["two_owners"].findings:
         assert finding.sub_kind == "of another"
-        assert "g1 was given" in finding.sentence
-        assert "which its leader, leader0, had given" in finding.sentence
+        assert "g1 was assigned" in finding.sentence
+        assert "which its leader, leader0, had assigned" in finding.sentence
 
 
 def test_static_member_may_return_with_another_member_id(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_member_that_resumes_below_its_commit_is_found(excuse: str | None, tmp_p
     assert_only(result, *(["commit_went_back"] if excuse in (None, "sought before") else []))
     for finding in result["commit_went_back"].findings:
         assert (finding.sub_kind, finding.offset) == ("resumed", HALF)
-        assert f"read on from {HALF}, though {ONE.records} had been" in finding.sentence
+        assert f"continued from {HALF}, though {ONE.records} had been" in finding.sentence
 
 
 def test_uncommitted_position_violates_the_register_alone(tmp_path: Path) -> None:

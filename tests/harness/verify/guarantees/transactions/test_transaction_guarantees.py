@@ -70,7 +70,7 @@ def test_client_killed_before_its_commit_committed_nothing(tmp_path: Path) -> No
     assert judged(tmp_path / "hidden", tables, "torn_txn")["torn_txn"].violations == 0
     show_records(tables, txn, 4)
     (finding,) = judged(tmp_path / "shown", tables, "torn_txn")["torn_txn"].findings
-    assert "nor was that ever asked for" in finding.sentence
+    assert "nor was its commit requested" in finding.sentence
 
 
 def test_transaction_torn_by_a_late_end_is_permitted_and_shown(tmp_path: Path) -> None:

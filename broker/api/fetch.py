@@ -99,7 +99,8 @@ class _FetchInProgress:
 
     async def in_full(self, *, begins_session: bool) -> FetchResponse:
         """All partitions that the request lists, and a session of them if there is room."""
-        requested = dict(requested_partitions(self._request, by_id=self.by_id))
+        partitions = requested_partitions(self._request, by_id=self.by_id)
+        requested = {key: partition async for key, partition in yield_items(partitions)}
         keys = list(requested)
         targets = [
             self.resolve(key[0], partition)
@@ -119,7 +120,8 @@ class _FetchInProgress:
                 uses_ids=self.by_id,
             )
         if session is not None:
-            session.begin(keys, targets, reads)
+            async for key, target, read in yield_items(zip(keys, targets, reads, strict=True)):
+                session.add(key, target, read)
         topics = [topic for topic, _ in keys]
         return await self._answer(
             NO_SESSION if session is None else session.id,

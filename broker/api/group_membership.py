@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from urteil.broker.api.authorization import may
 from urteil.broker.api.registry import RequestContext, handler
+from urteil.broker.base.offload import yield_items
 from urteil.broker.groups.member import JoinRequest
 from urteil.broker.security.acls.acl_model import Operation, ResourceType
 from urteil.broker.wire.api_keys import ApiKey
@@ -137,10 +138,10 @@ async def leave_group(
         error_code=error,
         members=[
             LeaveGroupResponse.MemberResponse(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                error_code=one_error,
+                member_id=member_id, group_instance_id=instance, error_code=one_error
             )
-            for member, one_error in zip(request.members, errors, strict=False)
+            async for (member_id, instance), one_error in yield_items(
+                zip(members, errors, strict=False)
+            )
         ],
     )

@@ -160,7 +160,10 @@ async def _create(
     take: Take,
 ) -> dict[str, Result]:
     """Create topics, a window at a time. Once ZooKeeper does not answer, the rest is not tried."""
-    results = {topic.name: _error(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in topics}
+    results = {
+        topic.name: _error(topic.name, ErrorCode.REQUEST_TIMED_OUT)
+        async for topic in yield_items(topics)
+    }
     if not topics:
         return results
     new = [_new_topic(topic) async for topic in yield_items(topics)]

@@ -8,7 +8,7 @@ with news. Session id 0 in a response makes the reader continue with full fetche
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
 from urteil.broker.replication.fetch_target import FetchTarget
@@ -92,16 +92,10 @@ class FetchSession:
     def __len__(self) -> int:
         return len(self._cached)
 
-    def begin(
-        self,
-        keys: Sequence[Key],
-        fetch_targets: Sequence[FetchTarget],
-        reads: Iterable[PartitionRead],
-    ) -> None:
-        """Store the partitions of a full fetch and the state that its response contains."""
-        for key, fetch_target, read in zip(keys, fetch_targets, reads, strict=True):
-            cached = self._cached[key] = _Cached(fetch_target)
-            cached.note(read)
+    def add(self, key: Key, fetch_target: FetchTarget, read: PartitionRead) -> None:
+        """Store a partition of a full fetch and the state that its response contains."""
+        cached = self._cached[key] = _Cached(fetch_target)
+        cached.note(read)
 
     def update(self, request: FetchRequest, resolve: Resolve) -> None:
         """Apply the partitions that the request adds, changes and forgets."""

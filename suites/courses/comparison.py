@@ -1,15 +1,16 @@
 """Rules of comparison: the permitted differences between outputs of two clusters.
 
 Times, generated ids, addresses and placement are replaced by words. Log lines of the tool are
-removed: its warnings depend on timing.
+removed: its warnings depend on timing. So are the events of zookeeper-shell's session, which another
+of its threads prints.
 """
 
 from __future__ import annotations
 
 import re
 
-LOG_LINE = re.compile(
-    r"^(\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]? |SLF4J: |\tat |\s*\.\.\. \d+ more)"
+UNTIMED_LINE = re.compile(
+    r"^(WATCHER::$|WatchedEvent state:|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]? |SLF4J: |\tat |\s*\.\.\. \d+ more)"
 )
 RULES = [
     (re.compile(pattern), word)
@@ -48,8 +49,9 @@ BROKERS = re.compile(r"\b(Replicas|Isr): ?(\d+(?:,\d+)*)?")
 
 
 def comparable_lines(output: str) -> list[str]:
-    """The lines of an output with the words of `RULES`, without log lines and empty ones."""
-    lines = (_comparable(line) for line in output.splitlines() if not LOG_LINE.match(line))
+    """The lines of an output with the words of `RULES`, without log lines, session events and
+    empty lines."""
+    lines = (_comparable(line) for line in output.splitlines() if not UNTIMED_LINE.match(line))
     return [row for line in lines for row in _rows(line) if row]
 
 

@@ -49,7 +49,8 @@ class Leader:
             opened = self.sessions.open(len(asked), 0.0, is_privileged=True, uses_ids=True)
             assert opened is not None
             session = opened
-            session.begin(list(asked), partitions, reads)
+            for key, target, read in zip(asked, partitions, reads, strict=True):
+                session.add(key, target, read)
             news = [(key[0], *rest) for key, *rest in zip(asked, partitions, reads, strict=True)]
         return FetchResponse(
             session_id=session.id,

@@ -37,6 +37,12 @@ from urteil.suites.courses.comparison import comparable_lines, difference
          "magic: 2"),
         ("INTERNAL://b6:21827", "INTERNAL://b6:30044"),
         ("hi\n2026-11-27 17:10:55,828 WARN NetworkClient lost", "hi\n\n"),
+        (
+            "Connecting to 127.0.0.1:9095\n[1, 2, 3]\nWATCHER::\n"
+            "WatchedEvent state:SyncConnected type:None path:null",
+            "Connecting to 127.0.0.1:9095\nWATCHER::\n"
+            "WatchedEvent state:SyncConnected type:None path:null\n[1, 2, 3]",
+        ),
         ("hi\n[2026-11-27 17:10:55,828] WARN lost\n\tat a.b(C.java)", "hi"),
     ],
 )  # fmt: skip

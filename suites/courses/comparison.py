@@ -1,8 +1,8 @@
 """Rules of comparison: the permitted differences between outputs of two clusters.
 
 Times, generated ids, addresses and placement are replaced by words. Log lines of the tool are
-removed: its warnings depend on timing. So are the events of zookeeper-shell's session, which another
-of its threads prints.
+removed: its warnings depend on timing. So are the session events of zookeeper-shell, which another
+thread prints.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 UNTIMED_LINE = re.compile(
-    r"^(WATCHER::$|WatchedEvent state:|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]? |SLF4J: |\tat |\s*\.\.\. \d+ more)"
+    r"^(WATCHER::$|WatchedEvent state:"
+    r"|\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]? |SLF4J: |\tat |\s*\.\.\. \d+ more)"
 )
 RULES = [
     (re.compile(pattern), word)

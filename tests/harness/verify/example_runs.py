@@ -82,8 +82,8 @@ def judged(
     canary: bool = False,
 ) -> Result:
     """The result of a run with these tables."""
-    asked = scenario or synthetic.scenario(shape)
-    synthetic.write_run(run_dir, tables, asked, facts or synthetic.facts(shape))
+    played = scenario or synthetic.scenario(shape)
+    synthetic.write_run(run_dir, tables, played, facts or synthetic.facts(shape))
     return judge_run(run_dir, engine=engine, master=None, session=session, canary=canary)
 
 

@@ -93,8 +93,8 @@ def _plain(tree: exp.Expression) -> str:
 @pytest.mark.thorough
 def test_every_query_is_translated_as_sqlglot_does() -> None:
     for query in _queries():
-        mine = sqlglot.parse_one(to_duckdb(query), read="duckdb")
-        assert _plain(mine) == _plain(_by_sqlglot(query)), query
+        translated = sqlglot.parse_one(to_duckdb(query), read="duckdb")
+        assert _plain(translated) == _plain(_by_sqlglot(query)), query
 
 
 def test_dialect_keeps_literals_and_casts_sums_to_bigint() -> None:

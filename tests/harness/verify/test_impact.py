@@ -129,7 +129,7 @@ def test_two_waiting_plain_producers_are_required(client: dict[str, Any], tmp_pa
     assert "not resumed" not in {finding.sub_kind for finding in result.findings}
 
 
-def _silent_calm(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
+def _silent_without_faults(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
     """Nothing is acknowledged from then on, in a run without faults."""
     tables = healthy()
     tables["faults"] = []
@@ -144,25 +144,25 @@ def _silent_calm(since_ns: int = BEGIN_NS + 10 * S, **client: Any) -> Tables:
 
 
 def test_undisturbed_partition_makes_progress(tmp_path: Path) -> None:
-    (finding,) = alone("no_progress", tmp_path, _silent_calm()).findings
+    (finding,) = alone("no_progress", tmp_path, _silent_without_faults()).findings
     assert finding.sub_kind == "stopped"
     assert "acknowledged nothing for 20.0 s, in which no fault acted" in finding.sentence
     assert finding.sentence.endswith("although 2 producers waited for it.")
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "changes",
     [{"since_ns": END_NS - 8 * S}, {"session": 9}, {"end_ns": None}, {"transactional_id": "t"}],
     ids=["not for long", "one alone", "it may have died", "in transactions"],
 )
-def test_partition_may_be_idle_for_a_while(asked: dict[str, Any], tmp_path: Path) -> None:
-    assert not alone("no_progress", tmp_path, _silent_calm(**asked)).violations
+def test_partition_may_be_idle_for_a_while(changes: dict[str, Any], tmp_path: Path) -> None:
+    assert not alone("no_progress", tmp_path, _silent_without_faults(**changes)).violations
 
 
 def _transactions(*outcomes: str, clients: int = 2, first: str = "t") -> Tables:
     """A run without faults, in whose last seconds transactions had these outcomes; `refused` is
     the outcome of an aborted transaction with a failed send."""
-    tables = _silent_calm(END_NS)
+    tables = _silent_without_faults(END_NS)
     tables["txns"] = []
     for n, outcome in enumerate(outcomes):
         ends_ns = END_NS - (n + 1) * S

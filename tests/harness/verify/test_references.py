@@ -83,12 +83,12 @@ def played(topics: Sequence[Topic]) -> tuple[list[History], Tables]:
 
 def judged(histories: Sequence[History], rows: Tables) -> tuple[Tables, Tables]:
     """Guarantee to the rows that its query selects, and the derived tables."""
-    asked, run_facts = scenario(histories), facts(histories)
+    run_scenario, run_facts = scenario(histories), facts(histories)
     with tempfile.TemporaryDirectory() as folder:
         run, work = Path(folder) / "run", Path(folder) / "work"
         work.mkdir()
-        synthetic.write_run(run, rows, asked, run_facts)
-        derived = judgement.prepare(run, asked, run_facts)
+        synthetic.write_run(run, rows, run_scenario, run_facts)
+        derived = judgement.prepare(run, run_scenario, run_facts)
         engine = open_engine("duckdb", run, work, master=None, session=None)
         try:
             open_views(engine, run, derived)

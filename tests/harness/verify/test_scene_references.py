@@ -139,10 +139,10 @@ def test_acknowledgements_of_one_millisecond_count_each_from_its_own_time(judge:
     for offset, done_ns in ((5, 2 * S), (4, 2 * S + 900_000)):
         scene.send(0, offset, f"v{offset}", S, complete_ns=done_ns)
         scene.lie(0, f"v{offset}", offset, share=1)
-    asked = {"node": 1, "invoke_ns": 2 * S + 500_000, "complete_ns": 3 * S, "api_version": 7,
+    lookup = {"node": 1, "invoke_ns": 2 * S + 500_000, "complete_ns": 3 * S, "api_version": 7,
              "query": "latest", "offset": 5, "leader_epoch": 0, "error": None}  # fmt: skip
-    scene.add("offset_answers", **scene.place(), **asked)
-    scene.add("answers", p=0, kind="latest", **asked)
+    scene.add("offset_answers", **scene.place(), **lookup)
+    scene.add("answers", p=0, kind="latest", **lookup)
     outcome = compare(judge, scene.tables, ["end_below_ack"])
     assert outcome == ([], Counter({("end_below_ack", "behind"): 1}))
 

@@ -30,10 +30,10 @@ def test_deleted_records_of_one_topic_excuse_no_other(
     tables = healthy()
     for row in tables["logs"]:
         row["log_start"] = START
-    asked = {"offsets": {"0": START}, "low_watermarks": {"0": START}}
+    offsets = {"offsets": {"0": START}, "low_watermarks": {"0": START}}
     tables.setdefault("admin_ops", []).append(
         {"run": "r", "act": "delete records", "subject": subject, "outcome": "ok", "before": "{}"}
-        | {"after": json.dumps(asked), "invoke_ns": END_NS, "complete_ns": END_NS + S}
+        | {"after": json.dumps(offsets), "invoke_ns": END_NS, "complete_ns": END_NS + S}
     )
     result = alone("retained_too_short", tmp_path, tables)
     assert result.violations == (0 if is_ours else START)

@@ -155,7 +155,7 @@ class History:
             lambda: self._begin_anew(reader, at_ns): 1,
             lambda: self._kill(producer, at_ns): 1,
             lambda: self._rebalance(at_ns): 2,
-            lambda: self._ask(log, at_ns): 4,
+            lambda: self._look_up(log, at_ns): 4,
             lambda: self._end(producer, at_ns): 6,
             lambda: self._delete(log): 4,
             lambda: self._skip(log): 2,
@@ -289,9 +289,9 @@ class History:
             producer.end(self._later(), commit=self.random.random() < 0.6)
 
     def _kill(self, producer: Producer, at_ns: int) -> None:
-        mine = [waiting for waiting in self.pending if waiting[0] is producer]
+        pending = [waiting for waiting in self.pending if waiting[0] is producer]
         self.pending = [waiting for waiting in self.pending if waiting[0] is not producer]
-        for _, _, rows, _ in mine:
+        for _, _, rows, _ in pending:
             for row in rows:
                 row |= {"complete_ns": None, "error": None}
         self.ids += 1
@@ -299,7 +299,7 @@ class History:
 
     # -- the rest -------------------------------------------------------------------------------
 
-    def _ask(self, log: Log, at_ns: int) -> None:
+    def _look_up(self, log: Log, at_ns: int) -> None:
         """ListOffsets of the leader: the end, or a time."""
         answer = log.place | {"node": log.leader, "invoke_ns": at_ns, "complete_ns": at_ns + MS}
         answer |= {"api_version": 7, "leader_epoch": log.epoch, "query": "latest"}

@@ -8,13 +8,13 @@ from random import Random
 from tests.harness.verify.histories.log import MS, Entry, Log, Row
 
 
-def read(entry: Entry, log: Log, at_ns: int, **who: object) -> Row:
+def read(entry: Entry, log: Log, at_ns: int, **session: object) -> Row:
     """A row of `reads`."""
     return (
         log.place
         | {"offset": entry.offset, "key": entry.key, "value_id": entry.value_id, "intact": True}
         | {"leader_epoch": entry.epoch, "timestamp_ms": entry.timestamp_ms, "read_ns": at_ns}
-        | who
+        | session
     )
 
 
@@ -41,14 +41,14 @@ class Reader:
         if self.position < log.start:
             self.jump(at_ns, log.start, "reset")
         high = log.stable() if self.committed else log.high
-        given = log.shown(self.position, high, committed=self.committed)[:most]
+        delivered = log.shown(self.position, high, committed=self.committed)[:most]
         self.polled += 1
-        for n, entry in enumerate(given):
-            who = {"client": self.name, "session": self.session, "pass": self.number}
+        for n, entry in enumerate(delivered):
+            session = {"client": self.name, "session": self.session, "pass": self.number}
             where = {"poll": self.polled, "position_in_poll": n}
-            self.reads.append(read(entry, log, at_ns, **who, **where))
-        if given:
-            after = given[-1].offset + 1
+            self.reads.append(read(entry, log, at_ns, **session, **where))
+        if delivered:
+            after = delivered[-1].offset + 1
             self._record(at_ns, self.position, after, None)
             self.position = after
 
@@ -109,7 +109,7 @@ class Group:
     commits: list[Row] = field(default_factory=list)
     commit_reads: list[Row] = field(default_factory=list)
 
-    def _who(self, member: str, generation: int) -> Row:
+    def _member(self, member: str, generation: int) -> Row:
         fields = {"client": member, "session": 0, "group": self.name, "generation": generation}
         return fields | {"member_id": f"{member}-id"}
 
@@ -124,19 +124,21 @@ class Group:
             member = self.owner[log.partition] = self.random.choice(self.members)
             self.turns[member] = self.turns.get(member, 0) + 1
             self._assign(log, at_ns + MS, "assigned")
-            self._ask(log, at_ns + 2 * MS, self._who(member, self.generation))
+            self._fetch_position(log, at_ns + 2 * MS, self._member(member, self.generation))
             self.position[log.partition] = self.kept.get(log.partition, log.start)
 
     def _assign(self, log: Log, at_ns: int, event: str) -> None:
-        who = self._who(self.owner[log.partition], self.generation)
-        self.assignments.append(who | log.place | {"event": event, "at_ns": at_ns})
+        session = self._member(self.owner[log.partition], self.generation)
+        self.assignments.append(session | log.place | {"event": event, "at_ns": at_ns})
 
-    def _ask(self, log: Log, at_ns: int, who: Row) -> None:
+    def _fetch_position(self, log: Log, at_ns: int, session: Row) -> None:
         times = {"invoke_ns": at_ns, "complete_ns": at_ns + MS, "outcome": "ok"}
-        self.commit_reads.append(who | log.place | times | {"offset": self.kept.get(log.partition)})
+        self.commit_reads.append(
+            session | log.place | times | {"offset": self.kept.get(log.partition)}
+        )
 
     def ask_from_outside(self, log: Log, at_ns: int, client: str) -> None:
-        self._ask(log, at_ns, {"client": client, "session": 0, "group": self.name})
+        self._fetch_position(log, at_ns, {"client": client, "session": 0, "group": self.name})
 
     def poll(self, log: Log, at_ns: int) -> None:
         """The owner processes the next records."""
@@ -144,13 +146,13 @@ class Group:
         if position < log.start:
             position = log.start
             self._record(log, member, at_ns, "reset")
-        given = log.shown(position, log.high)[:7]
+        delivered = log.shown(position, log.high)[:7]
         poll = self.polled[member] = self.polled.get(member, 0) + 1
-        for n, entry in enumerate(given):
-            who = {"client": member, "session": 0, "pass": self.turns[member], "poll": poll}
-            who |= {"position_in_poll": n, "generation": self.generation}
-            self.reads.append(read(entry, log, at_ns, **who))
-        self.position[log.partition] = given[-1].offset + 1 if given else position
+        for n, entry in enumerate(delivered):
+            session = {"client": member, "session": 0, "pass": self.turns[member], "poll": poll}
+            session |= {"position_in_poll": n, "generation": self.generation}
+            self.reads.append(read(entry, log, at_ns, **session))
+        self.position[log.partition] = delivered[-1].offset + 1 if delivered else position
 
     def _record(self, log: Log, member: str, at_ns: int, event: str) -> None:
         poll = self.polled[member] = self.polled.get(member, 0) + 1
@@ -166,19 +168,19 @@ class Group:
         outcome = self.random.choices(("ok", "took", "lost"), (8, 1, 1))[0]
         if outcome != "lost":
             self.kept[log.partition] = offset
-        self._commit(log, self._who(self.owner[log.partition], self.generation), at_ns, offset,
+        self._commit(log, self._member(self.owner[log.partition], self.generation), at_ns, offset,
                      "ok" if outcome == "ok" else "info")  # fmt: skip
 
     def commit_late(self, log: Log, at_ns: int) -> None:
         """A former member is refused."""
         if self.generation > 1:
-            who = self._who(self.random.choice(self.members), self.generation - 1)
-            self._commit(log, who, at_ns, self.position[log.partition] + 3, "fail")
+            session = self._member(self.random.choice(self.members), self.generation - 1)
+            self._commit(log, session, at_ns, self.position[log.partition] + 3, "fail")
 
-    def _commit(self, log: Log, who: Row, at_ns: int, offset: int, outcome: str) -> None:
+    def _commit(self, log: Log, session: Row, at_ns: int, offset: int, outcome: str) -> None:
         done_ns = None if outcome == "info" and self.random.random() < 0.5 else at_ns + MS
         self.commits.append(
-            who
+            session
             | log.place
             | {"invoke_ns": at_ns, "complete_ns": done_ns, "outcome": outcome, "offset": offset}
             | {"processed_to": offset, "error": None if outcome == "ok" else "made up"}

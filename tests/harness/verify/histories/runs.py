@@ -44,11 +44,11 @@ def correct(seeds: Iterable[int]) -> tuple[list[History], Tables]:
 
 def damaged(seeds: Iterable[int]) -> tuple[list[History], Tables, list[Damaged]]:
     """Every damage done to a history of its own, `seeds` times, as one run."""
-    asked = [(kind, apply, s) for s in seeds for kind in KINDS for apply in OF_KIND[kind]]
+    tasks = [(kind, apply, s) for s in seeds for kind in KINDS for apply in OF_KIND[kind]]
     played: list[History] = []
     damaged_histories: list[Damaged] = []
     tables: Tables = defaultdict(list)
-    for number, (kind, apply, seed) in enumerate(asked):
+    for number, (kind, apply, seed) in enumerate(tasks):
         history, piece, trace = _damaged(number, kind, apply, seed)
         played.append(history)
         damaged_histories.append(Damaged(history.topic, apply.__name__, trace))

@@ -229,16 +229,16 @@ def _pass(
     committed: bool,
 ) -> None:
     isolation = "read_committed" if committed else "read_uncommitted"
-    who = {"client": f"{history.topic}-final-{isolation}", "session": 0}
-    who["pass"] = log.partition * 10 + number
+    session = {"client": f"{history.topic}-final-{isolation}", "session": 0}
+    session["pass"] = log.partition * 10 + number
     shown = {entry.offset for entry in log.shown(led[1], log.high, committed=committed)}
-    given = [entry for entry in held if entry.offset in shown]
-    for n, entry in enumerate(given):
-        where = {"poll": 1000 * who["pass"] + n // 50, "position_in_poll": n % 50}
-        tables["reads"].append(read(entry, log, at_ns + n, **who, **where))
+    delivered = [entry for entry in held if entry.offset in shown]
+    for n, entry in enumerate(delivered):
+        where = {"poll": 1000 * session["pass"] + n // 50, "position_in_poll": n % 50}
+        tables["reads"].append(read(entry, log, at_ns + n, **session, **where))
     tables["passes"].append(
         log.place
-        | who
+        | session
         | {"isolation": isolation, "final": True, "complete": True, "leader": led[0]}
         | {"from_offset": led[1], "to_offset": log.stable() if committed else log.high}
         | {"begin_ns": at_ns, "end_ns": at_ns + 2 * S}

@@ -43,10 +43,10 @@ def draw_log_starts(scene: Scene) -> None:
     """A final reader that fetches at the log start it received, again and again."""
     pick = scene.random.choice
     scene.part(gone=int(scene.chance(0.1)))
-    who = {"client": scene.name("final"), "session": 0}
+    session = {"client": scene.name("final"), "session": 0}
     start, begin_ns = pick((5, 6)), pick((0, 10)) * S
     scene.add(
-        "passes", **scene.place(), **who, from_offset=start, to_offset=9, begin_ns=begin_ns,
+        "passes", **scene.place(), **session, from_offset=start, to_offset=9, begin_ns=begin_ns,
         final=scene.chance(0.9), complete=scene.chance(0.1), **{"pass": 0},
     )  # fmt: skip
     step_ns = pick((9, 10, 11)) * S // 10
@@ -54,7 +54,7 @@ def draw_log_starts(scene: Scene) -> None:
         is_out = scene.chance(0.97)
         at_ns = 8 * S + poll * step_ns
         scene.add(
-            "polls", **scene.place(), **who, poll=poll, invoke_ns=at_ns - 1, complete_ns=at_ns,
+            "polls", **scene.place(), **session, poll=poll, invoke_ns=at_ns - 1, complete_ns=at_ns,
             outcome="fail" if is_out else "ok", error="OffsetOutOfRangeError" if is_out else None,
         )  # fmt: skip
     moves = scene.chance(0.2)

@@ -44,12 +44,12 @@ def draw_pipeline(scene: Scene) -> None:
 def _txn(scene: Scene, number: int, grp: str | None = None) -> int:
     """A transaction of its own, in both tables."""
     fate = scene.random.choice(("committed", "committed", "committed", "aborted", "unknown"))
-    who = {"client": scene.name("a"), "session": 0, "txn": number}
+    session = {"client": scene.name("a"), "session": 0, "txn": number}
     asked_ns = None if fate == "aborted" else S
     is_late = scene.chance(0.1)
-    scene.add("txns", **who, outcome=fate, begin_ns=0, commit_invoke_ns=asked_ns, end_ns=2 * S,
+    scene.add("txns", **session, outcome=fate, begin_ns=0, commit_invoke_ns=asked_ns, end_ns=2 * S,
               late_end_ns=S if is_late else None, transactional_id=scene.name("t"))  # fmt: skip
-    scene.add("txn_p", **who, fate=fate, outcome=fate, begin_ns=0, end_ns=2 * S,
+    scene.add("txn_p", **session, fate=fate, outcome=fate, begin_ns=0, end_ns=2 * S,
               late=int(is_late), grp=grp, early_abort=0, tid=scene.name("t"))  # fmt: skip
     return number
 

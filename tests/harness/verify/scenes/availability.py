@@ -70,7 +70,7 @@ def draw_reader(scene: Scene) -> None:
     """A reader that gets records of two partitions sooner or later after their
     acknowledgements."""
     pick = scene.random.choice
-    who = {"client": scene.name("c"), "session": 0}
+    session = {"client": scene.name("c"), "session": 0}
     for n in (0, 1):
         scene.part(n)
         for number, at_ns in enumerate(scene.times(6, 5, 20)):
@@ -81,29 +81,29 @@ def draw_reader(scene: Scene) -> None:
             )  # fmt: skip
             delay_ns = pick((0, 0, 0, 1, 2, 9)) * S // 10 + 1
             scene.add(
-                "polls", **scene.place(n), **who, poll=2 * number + pick((0, n)),
+                "polls", **scene.place(n), **session, poll=2 * number + pick((0, n)),
                 invoke_ns=at_ns, complete_ns=at_ns + delay_ns, outcome=pick(("ok", "ok", "fail")),
                 position_before=number, position_after=number + 1,
                 event=pick((None, None, None, "reset")),
             )  # fmt: skip
-        scene.add("prompt_reads", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+        scene.add("prompt_reads", **session, p=scene.p(n), from_ns=pick((5, 8)) * S,
                   to_ns=pick((12, 20)) * S, late_ns=2 * S // 10, min_count=3)  # fmt: skip
 
 
 def draw_producer(scene: Scene) -> None:
     """A producer whose sends to two partitions are acknowledged sooner or later."""
     pick = scene.random.choice
-    who = {"client": scene.name("c"), "session": 0}
+    session = {"client": scene.name("c"), "session": 0}
     for n in (0, 1):
         scene.part(n)
         for number, at_ns in enumerate(scene.times(7, 5, 20)):
             scene.send(
-                n, number, f"{scene.name('v')}/{n}/{number}", at_ns, **who,
+                n, number, f"{scene.name('v')}/{n}/{number}", at_ns, **session,
                 acks=pick((-1, -1, -1, 1)), outcome=pick(("ok", "ok", "ok", "info")),
                 complete_ns=at_ns + pick((1, 1, 1, 2, 12, 40)) * S // 10,
                 txn=pick((None, None, None, 1)),
             )  # fmt: skip
-        scene.add("prompt_sends", **who, p=scene.p(n), from_ns=pick((5, 8)) * S,
+        scene.add("prompt_sends", **session, p=scene.p(n), from_ns=pick((5, 8)) * S,
                   to_ns=pick((12, 20)) * S, late_ns=S // 2, min_count=3)  # fmt: skip
 
 

@@ -88,11 +88,11 @@ def draw_ends(scene: Scene) -> None:
         scene.log(broker, 30)
     tid, offset = scene.name("t"), 0
     for txn, begin_ns in enumerate(scene.times(4, 0, 40)):
-        who = {"client": scene.name("a"), "session": 0, "txn": txn}
+        session = {"client": scene.name("a"), "session": 0, "txn": txn}
         is_late, fate = scene.chance(0.1), pick(("committed", "aborted"))
-        scene.add("txns", **who, outcome=fate, begin_ns=begin_ns, transactional_id=tid,
+        scene.add("txns", **session, outcome=fate, begin_ns=begin_ns, transactional_id=tid,
                   commit_invoke_ns=None, late_end_ns=1 if is_late else None)  # fmt: skip
-        scene.add("txn_p", **who, tid=tid, fate=fate, outcome=fate, begin_ns=begin_ns,
+        scene.add("txn_p", **session, tid=tid, fate=fate, outcome=fate, begin_ns=begin_ns,
                   end_ns=begin_ns + S, late=int(is_late),
                   early_abort=pick((*[0] * 9, 1, 2)))  # fmt: skip
         for _ in range(pick((1, 2))):

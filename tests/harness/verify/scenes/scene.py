@@ -111,17 +111,17 @@ class Scene:
         delivered."""
         passes = []
         for number, isolation in enumerate(isolations):
-            who = {"client": self.name(isolation), "session": 0, "pass": 10 * n + number}
+            session = {"client": self.name(isolation), "session": 0, "pass": 10 * n + number}
             end = to_offset if number else 30
-            self.add("clients", client=who["client"], session=0, isolation=isolation)
-            row = self.add("passes", **self.place(n), **who, from_offset=0, to_offset=end,
+            self.add("clients", client=session["client"], session=0, isolation=isolation)
+            row = self.add("passes", **self.place(n), **session, from_offset=0, to_offset=end,
                            isolation=isolation, final=True, complete=True)  # fmt: skip
             passes.append((1 << number, row))
             for record in list(self.tables["replicas"]):
                 is_its = record["broker"] == 1 and record["partition"] == n
                 if is_its and record["offset"] < end and self.chance(0.9):
                     names = ("offset", "value_id")
-                    self.add("reads", **self.place(n), **who, poll=0, read_ns=30 * S,
+                    self.add("reads", **self.place(n), **session, poll=0, read_ns=30 * S,
                              position_in_poll=record["offset"],
                              **{name: record[name] for name in names})  # fmt: skip
         self.cover(n, passes)
@@ -131,8 +131,8 @@ class Scene:
         logs = [row for row in self.tables["logs"] if row["partition"] == n]
         self.tables["cover"] += cover_rows(self.p(n), logs, passes)
         for bit, row in passes:
-            who = {name: row[name] for name in ("client", "session", "pass")}
-            self.add("pass_bits", **who, p=self.p(n), bit=bit)
+            session = {name: row[name] for name in ("client", "session", "pass")}
+            self.add("pass_bits", **session, p=self.p(n), bit=bit)
 
     def times(self, count: int, least_s: int, most_s: int) -> list[int]:
         """Different times in order, multiples of 0.1 s."""

@@ -92,12 +92,12 @@ def test_accepted_act_must_be_completed(reported: str, expected: list[str], tmp_
     assert [finding.sub_kind for finding in result.findings] == expected
 
 
-@pytest.mark.parametrize("asked", [("b2", "b3", "b1"), (2, 3, 1)])
+@pytest.mark.parametrize("requested", [("b2", "b3", "b1"), (2, 3, 1)])
 @pytest.mark.parametrize("replicas", [(1, 2, 3), (2, 3, 1, 4)])
 def test_requested_reassignment_must_complete(
-    replicas: tuple[int, ...], asked: tuple[str | int, ...], tmp_path: Path
+    replicas: tuple[int, ...], requested: tuple[str | int, ...], tmp_path: Path
 ) -> None:
-    result = _judged(tmp_path, BROKER, _on(*replicas), ops=(_reassign(*asked),))
+    result = _judged(tmp_path, BROKER, _on(*replicas), ops=(_reassign(*requested),))
     (finding,) = result.findings
     assert finding.sub_kind == "not moved"
     assert f"be on [2, 3, 1], but it is on {list(replicas)}" in finding.sentence

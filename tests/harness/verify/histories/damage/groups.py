@@ -34,33 +34,33 @@ def _unprocessed(piece: Piece, victim: Row) -> Trace:
 
 
 def own_twice(piece: Piece) -> Trace:
-    given = piece.pick(r for r in piece.rows("assignments") if r["event"] == "assigned")
+    assignment = piece.pick(r for r in piece.rows("assignments") if r["event"] == "assigned")
     other = next(
         row["client"]
         for row in piece.rows("clients")
-        if row["kind"] == "group" and row["client"] != given["client"]
+        if row["kind"] == "group" and row["client"] != assignment["client"]
     )
-    piece.rows("assignments").append(given | {"client": other, "member_id": "another"})
+    piece.rows("assignments").append(assignment | {"client": other, "member_id": "another"})
     return Trace("two_owners", "one generation", None)
 
 
 def own_at_once(piece: Piece) -> Trace:
     """Another member is assigned a partition, and both commit in it, within 40 ns."""
-    given = piece.pick(r for r in piece.rows("assignments") if r["event"] == "assigned")
+    assignment = piece.pick(r for r in piece.rows("assignments") if r["event"] == "assigned")
     heir = next(
         row
         for row in piece.rows("clients")
-        if row["kind"] == "group" and row["client"] != given["client"]
+        if row["kind"] == "group" and row["client"] != assignment["client"]
     )
     commit = piece.pick(piece.rows("commits"))
-    given |= {"generation": None, "member_epoch": 5, "member_id": "owner"}
-    other = given | {"client": heir["client"], "session": heir["session"], "member_id": "heir"}
-    other |= {"member_epoch": 6, "at_ns": given["at_ns"] + 10}
+    assignment |= {"generation": None, "member_epoch": 5, "member_id": "owner"}
+    other = assignment | {"client": heir["client"], "session": heir["session"], "member_id": "heir"}
+    other |= {"member_epoch": 6, "at_ns": assignment["at_ns"] + 10}
     piece.rows("assignments").append(other)
-    for owner, after_ns in ((other, 20), (given, 40)):
+    for owner, after_ns in ((other, 20), (assignment, 40)):
         columns = ("topic_id", "topic", "partition", "group", "client", "session", "member_id")
         own = {name: owner[name] for name in columns} | {"member_epoch": owner["member_epoch"]}
-        at_ns = given["at_ns"] + after_ns
+        at_ns = assignment["at_ns"] + after_ns
         times = {"invoke_ns": at_ns, "complete_ns": at_ns + 1, "outcome": "ok", "error": None}
         piece.rows("commits").append(commit | own | times | {"generation": None, "offset": 0})
     return Trace("overlapping_owners", "at once", None)
@@ -71,10 +71,10 @@ def commit_in_an_old_epoch(piece: Piece) -> Trace:
     commit = piece.pick(r for r in piece.rows("commits") if r["outcome"] == "ok")
     commit |= {"generation": None, "member_epoch": 5, "member_id": "stale"}
     kept = ("run", "topic_id", "topic", "partition", "group", "client", "session", "member_id")
-    given = {name: commit.get(name) for name in kept} | {"event": "assigned"}
+    assignment = {name: commit.get(name) for name in kept} | {"event": "assigned"}
     for epoch in (5, 6):
         at_ns = commit["invoke_ns"] - 20 + epoch
-        piece.rows("assignments").append(given | {"member_epoch": epoch, "at_ns": at_ns})
+        piece.rows("assignments").append(assignment | {"member_epoch": epoch, "at_ns": at_ns})
     return Trace("zombie_commit", "stale epoch", commit["offset"])
 
 

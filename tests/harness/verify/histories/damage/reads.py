@@ -79,8 +79,8 @@ def show_an_aborted_record(piece: Piece) -> Trace:
         row for row in piece.rows("reads") if row["value_id"] in sends and piece.is_final(row)
     )
     client = f"{piece.topic}-final-read_committed"
-    mine = [row for row in piece.rows("reads") if row["client"] == client]
-    other = piece.pick(row for row in mine if row["partition"] == read["partition"])
+    reads = [row for row in piece.rows("reads") if row["client"] == client]
+    other = piece.pick(row for row in reads if row["partition"] == read["partition"])
     where = {name: other[name] for name in ("client", "pass", "poll", "read_ns")}
     piece.rows("reads").append(read | where | {"position_in_poll": 10_000})
     return Trace("aborted_read", "aborted transaction", read["offset"])

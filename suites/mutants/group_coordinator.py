@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import EXPELLED_MEMBERS, KNOWN_ANSWERS
+from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS
 
 
 @mutant(
@@ -35,7 +35,6 @@ def groups_not_loaded(mark: Mark) -> None:
     models="loadGroup that omits the assignments of GroupMetadataValue",
     scenario="lost-generations",
     guarantee="generation_went_back",
-    unsimulated="no member compares its assignment with what it had assigned",
 )
 def assignments_not_loaded(mark: Mark) -> None:
     """Clears the members' assignments of each group that is loaded."""
@@ -100,7 +99,6 @@ def only_first_member_leaves(mark: Mark) -> None:
     models="session timers that do not restart when a group is loaded",
     scenario="coordinator-crash",
     guarantee="member_expelled",
-    unsimulated=EXPELLED_MEMBERS,
 )
 def members_expired_at_takeover(mark: Mark) -> None:
     """Sets the deadlines of loaded members to the past."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from dataclasses import replace as changed
 from typing import Any
 
@@ -55,9 +55,10 @@ def stale_latest_offset(mark: Mark) -> None:
             if timestamp_ms != LATEST or result.offset < 0:
                 return result
             key = (partition.topic, partition.partition, partition.leader_epoch)
-            at_s, offset = known.setdefault(key, (time.monotonic(), result.offset))
-            if time.monotonic() - at_s > KEPT_S:
-                known[key] = (time.monotonic(), result.offset)
+            now_s = asyncio.get_running_loop().time()
+            at_s, offset = known.setdefault(key, (now_s, result.offset))
+            if now_s - at_s > KEPT_S:
+                known[key] = (now_s, result.offset)
                 return result
             if offset < result.offset:
                 mark.hit()
@@ -223,13 +224,13 @@ def latest_offset_never_available(mark: Mark) -> None:
     from urteil.broker.wire.errors import ErrorCode
 
     def make(original: Function) -> Function:
-        def answer(broker: Any, version: int, request: Any, topic: str, lookup: Any) -> Any:
+        async def answer(broker: Any, version: int, request: Any, topic: str, lookup: Any) -> Any:
             from urteil.broker.api.list_offsets import _error_answer
 
             if lookup.timestamp == LATEST and not topic.startswith("__"):
                 mark.hit()
                 return _error_answer(lookup, ErrorCode.OFFSET_NOT_AVAILABLE)
-            return original(broker, version, request, topic, lookup)
+            return await original(broker, version, request, topic, lookup)
 
         return answer
 
@@ -249,8 +250,8 @@ def log_start_cached(mark: Mark) -> None:
     reported: dict[Any, int] = {}
 
     def make(original: Function) -> Function:
-        def find(partition: Any, timestamp: int, **kwargs: Any) -> Any:
-            answer = original(partition, timestamp, **kwargs)
+        async def find(partition: Any, timestamp: int, **kwargs: Any) -> Any:
+            answer = await original(partition, timestamp, **kwargs)
             if timestamp != EARLIEST or answer.offset < 0:
                 return answer
             first = reported.setdefault((partition.topic_id, partition.partition), answer.offset)

@@ -54,7 +54,10 @@ def replace(where: str, make: Callable[[Function], Function]) -> None:
 
 
 def _check(where: str, function: FunctionType, mutated: Function) -> None:
-    """Raise NoSuchFunction unless `mutated` accepts the original's arguments."""
+    """Raise NoSuchFunction unless `mutated` accepts the original's arguments, and is awaited if the
+    original is."""
+    if inspect.iscoroutinefunction(function) != inspect.iscoroutinefunction(mutated):
+        raise NoSuchFunction(f"{where} is a coroutine function, or the mutant's one is; not both")
     taken = inspect.signature(function).parameters.values()
     named = {
         parameter.name: None for parameter in taken if parameter.kind is parameter.KEYWORD_ONLY

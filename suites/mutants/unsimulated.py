@@ -14,8 +14,6 @@ PROGRESS_DEADLINE = "progress has no deadline"
 CALM_PROGRESS = "no check requires progress without faults"
 LOG_ENDS = "no check compares the ends that ListOffsets returns with acknowledged offsets"
 METADATA = "no check compares Metadata"
-EXPELLED_MEMBERS = "no check looks for expelled members"
-DEPARTED_MEMBERS = "no check looks for departed members"
 
 SECURITY = "brokers have neither SASL nor ACLs"
 QUOTAS = "no client has a quota"

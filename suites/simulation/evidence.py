@@ -18,6 +18,7 @@ _STATE = re.compile(r"/brokers/topics/(?!__)([^/]+)/partitions/(\d+)/state")
 _SEGMENT = re.compile(r"/data/(?!__)(.+)-(\d+)/(\d{20})\.log")
 """Topics of the brokers' own are not judged."""
 COMMITTED = "final committed"
+OFFSETS_STATE = "/brokers/topics/__consumer_offsets/partitions/0/state"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from urteil.broker.wire.messages import (
     SyncGroupRequest,
 )
 from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, CoordinatedClient
-from urteil.suites.simulation.history import Assignment, Commit, CommitRead
+from urteil.suites.simulation.history import Assignment, Beat, Commit, CommitRead
 
 GROUP = "g"
 SESSION_MS = 6_000
@@ -50,6 +50,7 @@ class Member(CoordinatedClient):
             self.history.instances[self.name] = instance
         self._member_id = ""
         self._generation = -1
+        self._assigned: list[int] = []
         self._positions: dict[int, int] = {}
         self._former: tuple[str, int, dict[int, int]] = "", -1, {}
         """Member id, generation and positions before the last rebalance."""
@@ -91,7 +92,8 @@ class Member(CoordinatedClient):
             ), 3, JOIN_MS,
         )  # fmt: skip
         self._check(synced.error_code)
-        self._positions = dict.fromkeys(json.loads(bytes(synced.assignment) or b"[]"), 0)
+        self._assigned = json.loads(bytes(synced.assignment) or b"[]")
+        self._positions = dict.fromkeys(self._assigned, 0)
         for partition in self._positions:
             self._note("assigned", self._member_id, topic, partition)
 
@@ -140,6 +142,19 @@ class Member(CoordinatedClient):
             self.forget_coordinator()
             raise Rejoin from None
 
+    async def _sync_again(self, topic: str) -> None:
+        """Ask for the assignment once more: in one generation it is always the same."""
+        request = SyncGroupRequest(
+            group_id=GROUP, generation_id=self._generation, member_id=self._member_id,
+            group_instance_id=self.instance, assignments=[],
+        )  # fmt: skip
+        synced = await self._ask(request, 3, JOIN_MS)
+        self._check(synced.error_code)
+        is_same = json.loads(bytes(synced.assignment) or b"[]") == self._assigned
+        for partition in self._assigned:
+            event = "kept" if is_same else "forgotten"
+            self._note(event, self._member_id, topic, partition)
+
     # membership
 
     async def _read_positions(self, topic: str) -> None:
@@ -158,11 +173,9 @@ class Member(CoordinatedClient):
             if whim < 0.03:
                 await asyncio.sleep(1.5 * SESSION_MS / 1000)
                 await self._commit_all(topic)
-            beat = HeartbeatRequest(
-                group_id=GROUP, generation_id=self._generation, member_id=self._member_id,
-                group_instance_id=self.instance,
-            )  # fmt: skip
-            code = (await self._ask(beat, 3)).error_code
+            if whim > 0.85:
+                await self._sync_again(topic)
+            code = await self._beat()
             if code in NOT_A_MEMBER:
                 await self._commit_all(topic)
                 if self.instance is not None:
@@ -170,6 +183,20 @@ class Member(CoordinatedClient):
             self._check(code)
             if await self._commit_all(topic) and self._loop.time() > until_s:
                 return
+
+    async def _beat(self) -> int:
+        """A heartbeat's answer. Raises Rejoin without one."""
+        request = HeartbeatRequest(
+            group_id=GROUP, generation_id=self._generation, member_id=self._member_id,
+            group_instance_id=self.instance,
+        )  # fmt: skip
+        node, began_s = await self.find_coordinator(), self._loop.time()
+        code = int((await self._ask(request, 3)).error_code)
+        self.history.beats.append(
+            Beat(self.name, self._member_id, self._generation, node, began_s, self._loop.time(),
+                 ErrorCode(code).name)
+        )  # fmt: skip
+        return code
 
     async def _leave(self) -> None:
         member = LeaveGroupRequest.MemberIdentity(

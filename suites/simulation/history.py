@@ -67,7 +67,9 @@ class Answer:
 
 
 class Assignment(NamedTuple):
-    """A partition that a member got (`assigned`), or that the leader gave a member (`given`)."""
+    """A partition that a member got (`assigned`), or that the leader gave a member (`given`); one
+    of an assignment that the coordinator returned once more as it was (`kept`), or otherwise
+    (`forgotten`)."""
 
     client: str
     generation: int
@@ -76,6 +78,39 @@ class Assignment(NamedTuple):
     topic: str
     partition: int
     at_s: float
+
+
+class Beat(NamedTuple):
+    """A heartbeat of a member and the coordinator's answer."""
+
+    client: str
+    member_id: str
+    generation: int
+    node: int
+    invoke_s: float
+    complete_s: float
+    error: str
+
+
+class Departure(NamedTuple):
+    """A member that left its group or died, with the partitions that it had; others have to have
+    them by `limit_s`."""
+
+    client: str
+    has_died: bool
+    partitions: tuple[int, ...]
+    at_s: float
+    limit_s: float
+
+
+class StaticReturn(NamedTuple):
+    """A static member that died and returned within its session: generations before and after."""
+
+    client: str
+    died_s: float
+    back_s: float
+    before: int
+    after: int
 
 
 class Commit(NamedTuple):
@@ -159,6 +194,9 @@ class History:
     instances: dict[str, str] = field(default_factory=dict)
     """Client to its `group.instance.id`."""
     assignments: list[Assignment] = field(default_factory=list)
+    beats: list[Beat] = field(default_factory=list)
+    departures: list[Departure] = field(default_factory=list)
+    returns: list[StaticReturn] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     commit_reads: list[CommitRead] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)

@@ -12,6 +12,7 @@ from urteil.harness.conformance.required_settings import LIMITS
 from urteil.suites.simulation.administration import Administrator
 from urteil.suites.simulation.client import Client
 from urteil.suites.simulation.evidence import COMMITTED, Evidence
+from urteil.suites.simulation.group_drill import GroupDrill
 from urteil.suites.simulation.groups import Member, PositionAsker
 from urteil.suites.simulation.history import History
 from urteil.suites.simulation.loop import SimulatedLoop
@@ -231,6 +232,11 @@ class Groups(Mix):
         asker = PositionAsker(self._loop, "positions", self._history, self._seed())
         self.following.append(asker.host.create_task(asker.run(TOPIC, self._partitions, 0.5)))
         self.names.append(asker.name)
+
+    async def settle(self, evidence: Evidence) -> None:
+        """Members that leave, die and return where nothing disturbs."""
+        drill = GroupDrill(self._loop, self._history, self._rng, TOPIC, self._partitions)
+        await drill.play()
 
 
 class Questions(Mix):

@@ -12,6 +12,7 @@ from urteil.harness.verify.reference import SmallHistory
 from urteil.suites.simulation.cluster import BROKERS, EPOCH_MS
 from urteil.suites.simulation.evidence import (
     COMMITTED,
+    OFFSETS_STATE,
     Evidence,
     Place,
     Promises,
@@ -41,7 +42,6 @@ _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
 _WEEK_MS = 7 * 86_400_000
 _UNPLACED = ("txns", "clients", "accesses")
-OFFSETS_STATE = "/brokers/topics/__consumer_offsets/partitions/0/state"
 
 
 TABLES = ("sends", "reads", "passes", "states", "logs", "replicas")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation import administration_damage
+from tests.simulation import administration_damage, group_damage
 from tests.simulation.administration_damage import administer
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks, play
@@ -16,6 +16,7 @@ from urteil.suites.simulation.checks import ROWS, Finding, judge
 from urteil.suites.simulation.cluster import EPOCH_MS
 from urteil.suites.simulation.evidence import (
     COMMITTED,
+    OFFSETS_STATE,
     Evidence,
     Glimpse,
     Promises,
@@ -33,7 +34,6 @@ from urteil.suites.simulation.history import (
     Txn,
 )
 from urteil.suites.simulation.mixes import REPLICATION, Scale
-from urteil.suites.simulation.rows import OFFSETS_STATE
 from urteil.suites.simulation.scenario import simulate
 from urteil.suites.simulation.zookeeper import Change
 
@@ -473,7 +473,8 @@ def test_run_whose_check_fails_has_an_error_and_no_finding(
 
 
 def test_every_check_is_tried() -> None:
-    tried = {*DAMAGE.values(), *administration_damage.DAMAGE.values()}
+    others = (administration_damage, group_damage)
+    tried = {name for each in others for name in each.DAMAGE.values()} | {*DAMAGE.values()}
     assert tried == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
 
 

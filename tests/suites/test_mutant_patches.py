@@ -78,6 +78,16 @@ def test_changed_signature_is_rejected() -> None:
         replace(where, lambda original: lambda: None)
 
 
+def test_plain_function_in_place_of_a_coroutine_function_is_rejected() -> None:
+    """The broker would end in a TypeError at the await, and be caught for that."""
+
+    async def hit(mark: Mark) -> None:
+        """Awaited."""
+
+    with pytest.raises(NoSuchFunction, match="coroutine"):
+        replace("urteil.suites.mutants.patching:Mark.hit", lambda original: hit)
+
+
 def test_mark_is_written_once(tmp_path: Path) -> None:
     mark = Mark(tmp_path / "mark")
     mark.hit()

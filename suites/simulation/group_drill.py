@@ -1,0 +1,163 @@
+"""What a group owes its members where nothing disturbs it: one leaves, one dies, and a static one
+dies and returns within its session."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from urteil.suites.simulation.groups import SESSION_MS, Member, Rejoin
+from urteil.suites.simulation.history import Departure, History, StaticReturn
+from urteil.suites.simulation.loop import SimulatedLoop
+from urteil.suites.simulation.waiting import holds_within
+
+BEAT_S = 0.3
+SETTLES_S = 2 * SESSION_MS / 1000
+"""For the last members of the load to time out, and a rebalance."""
+LEFT_S = SESSION_MS / 2000
+"""A coordinator that ignored the leave would wait for a session's timeout."""
+REBALANCE_S = 2.0
+"""How long a rebalance of members takes at most that all send heartbeats every `BEAT_S`."""
+RETURN_S = 1.0
+INSTANCE = "drilled"
+
+
+class Drilled(Member):
+    """A member that only sends heartbeats and joins again, until it leaves or dies."""
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        return tuple(self._assigned)
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def begin(self, topic: str, partitions: int) -> None:
+        self.is_stable = False
+        self._living = self.host.create_task(self._live(topic, partitions))
+
+    def die(self) -> None:
+        """Send nothing any more."""
+        self.is_stable = False
+        self._living.cancel()
+
+    async def leave(self) -> None:
+        """Raises Rejoin without an answer."""
+        self.die()
+        await self.host.create_task(self._leave())
+
+    async def _live(self, topic: str, partitions: int) -> None:
+        while True:
+            try:
+                await self._join(topic, partitions)
+                self.is_stable = True
+                while True:
+                    await asyncio.sleep(BEAT_S)
+                    self._check(await self._beat())
+            except Rejoin:
+                self.is_stable = False
+                await self.back_off()
+
+
+class GroupDrill:
+    """Members of the load's group, after the load."""
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        history: History,
+        rng: random.Random,
+        topic: str,
+        partitions: int,
+    ) -> None:
+        self._loop, self._history, self._rng = loop, history, rng
+        self._topic, self._partitions = topic, partitions
+        self._members: list[Drilled] = []
+        self._count = 0
+
+    async def play(self) -> None:
+        """Each act begins when the group is stable; what follows one without that is left out."""
+        try:
+            for instance in (INSTANCE, None, None):
+                self._add(instance)
+            for act in (self._return, self._leave, self._die):
+                if not await self._is_stable():
+                    return
+                await act()
+        finally:
+            for member in self._members:
+                member.die()
+
+    def _add(self, instance: str | None) -> Drilled:
+        member = Drilled(
+            self._loop, f"d{self._count}", self._history, self._rng.getrandbits(64),
+            instance=instance,
+        )  # fmt: skip
+        self._count += 1
+        self._members.append(member)
+        member.begin(self._topic, self._partitions)
+        return member
+
+    async def _is_stable(self) -> bool:
+        """Once all members are in one generation, and all partitions are assigned."""
+        return await self._comes(
+            lambda: (
+                all(member.is_stable for member in self._members)
+                and len({member.generation for member in self._members}) == 1
+                and self._assigned() == set(range(self._partitions))
+            ),
+            SETTLES_S + REBALANCE_S,
+        )
+
+    def _assigned(self) -> set[int]:
+        return {partition for member in self._members for partition in member.partitions}
+
+    async def _comes(self, condition: Callable[[], bool], within_s: float) -> bool:
+        return await holds_within(condition, within_s, poll_s=0.1)
+
+    async def _return(self) -> None:
+        static = self._members.pop(0)
+        before, died_s = static.generation, self._loop.time()
+        static.die()
+        await asyncio.sleep(RETURN_S)
+        successor = self._add(INSTANCE)
+        if await self._comes(lambda: successor.is_stable, LEFT_S):
+            self._history.returns.append(
+                StaticReturn(
+                    successor.name, died_s, self._loop.time(), before, successor.generation
+                )
+            )
+
+    async def _leave(self) -> None:
+        member = self._members.pop(0)
+        partitions, at_s = member.partitions, self._loop.time()
+        try:
+            await member.leave()
+        except Rejoin:
+            return
+        self._depart(member, partitions, at_s, LEFT_S, has_died=False)
+        await asyncio.sleep(LEFT_S)
+        self._add(None)
+
+    async def _die(self) -> None:
+        member = self._members.pop(0)
+        partitions, at_s = member.partitions, self._loop.time()
+        member.die()
+        lasts_s = SESSION_MS / 1000 + REBALANCE_S
+        self._depart(member, partitions, at_s, lasts_s, has_died=True)
+        await asyncio.sleep(lasts_s)
+
+    def _depart(
+        self,
+        member: Drilled,
+        partitions: tuple[int, ...],
+        at_s: float,
+        within_s: float,
+        *,
+        has_died: bool,
+    ) -> None:
+        self._history.departures.append(
+            Departure(member.name, has_died, partitions, at_s, at_s + within_s)
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import COMPACTED_TRANSACTIONS, KNOWN_ANSWERS
+from urteil.suites.mutants.unsimulated import COMPACTED_TRANSACTIONS
 
 
 @mutant(
@@ -298,7 +298,6 @@ def markers_cleaned_at_once(mark: Mark) -> None:
     models="KIP-98: a cleaner that drops the empty last batches of producers",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def cleaner_drops_producer_state(mark: Mark) -> None:
     """Drops the empty last batches that keep a producer's state."""

@@ -10,12 +10,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    COPIERS,
-    DELETED_OFFSETS,
-    KEPT_OFFSETS,
-    KNOWN_ANSWERS,
-)
+from urteil.suites.mutants.unsimulated import COPIERS, DELETED_OFFSETS, KEPT_OFFSETS
 
 LEFT_OUT = 50
 NEVER = -1
@@ -291,7 +286,6 @@ def positions_expire_early(mark: Mark) -> None:
     models="an offset that a transaction loses",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def last_txn_offset_dropped(mark: Mark) -> None:
     """Drops the last offset of a TxnOffsetCommit request that has two or more."""
@@ -374,7 +368,6 @@ def commits_always_loading(mark: Mark) -> None:
     models="OffsetMetadata of deleted partitions that no coordinator removes",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def positions_outlive_topics(mark: Mark) -> None:
     """Ignores the deletion of topics."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, SETTINGS
+from urteil.suites.mutants.unsimulated import SETTINGS
 
 APPEND = 2
 """`AlterConfigOp.OpType`."""
@@ -56,7 +56,6 @@ def topic_configs_not_loaded(mark: Mark) -> None:
     models="KIP-339: APPEND served as SET",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def config_append_replaces(mark: Mark) -> None:
     """Drops the existing list values before an APPEND."""
@@ -78,7 +77,6 @@ def config_append_replaces(mark: Mark) -> None:
     models="KIP-226 without cluster-wide defaults",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def cluster_defaults_ignored(mark: Mark) -> None:
     """Ignores settings of the default entity."""

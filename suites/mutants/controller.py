@@ -7,12 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    KNOWN_ANSWERS,
-    METADATA,
-    RECOVERY_DEADLINE,
-    SETTINGS,
-)
+from urteil.suites.mutants.unsimulated import METADATA, RECOVERY_DEADLINE, SETTINGS
 
 TERM = "urteil.broker.controller.term:Term"
 
@@ -257,7 +252,6 @@ def shutdown_not_controlled(mark: Mark) -> None:
     models="a manual assignment that is lost",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def manual_assignment_ignored(mark: Mark) -> None:
     """Discards the assignments of a CreatePartitions request."""
@@ -303,7 +297,6 @@ def isr_changes_not_broadcast(mark: Mark) -> None:
     models="an internal topic created with the defaults of topics",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def positions_expire_with_their_log(mark: Mark) -> None:
     """Creates __consumer_offsets without cleanup.policy=compact."""
@@ -328,7 +321,6 @@ def positions_expire_with_their_log(mark: Mark) -> None:
     models="transaction.state.log.min.isr that is ignored",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def txn_log_min_isr_one(mark: Mark) -> None:
     """Creates __transaction_state with min.insync.replicas=1."""

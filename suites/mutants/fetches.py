@@ -6,7 +6,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS
 
 LEADER = -1
 
@@ -133,7 +132,6 @@ def fetch_above_watermark_rejected(mark: Mark) -> None:
     models="KIP-227: a fetch session that is not updated",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def session_ignores_new_partitions(mark: Mark) -> None:
     """Removes partitions from a consumer's session that its first request lacked."""
@@ -158,7 +156,6 @@ def session_ignores_new_partitions(mark: Mark) -> None:
     models="KIP-227: sessions without updates of the high watermark",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def session_omits_watermarks(mark: Mark) -> None:
     """Omits partitions whose high watermark alone has changed."""
@@ -180,7 +177,6 @@ def session_omits_watermarks(mark: Mark) -> None:
     models="KIP-98: isolation.level=read_uncommitted served as read_committed",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def read_uncommitted_bounded_by_lso(mark: Mark) -> None:
     """Bounds all consumers by the last stable offset."""
@@ -203,7 +199,6 @@ def read_uncommitted_bounded_by_lso(mark: Mark) -> None:
     models="KIP-227: session epochs that are not checked",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def session_epoch_unchecked(mark: Mark) -> None:
     """Counts every session epoch as the expected one."""
@@ -226,7 +221,6 @@ def session_epoch_unchecked(mark: Mark) -> None:
     models="KIP-392: a RackAwareReplicaSelector that selects no replica",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def racks_ignored(mark: Mark) -> None:
     """Selects the leader as the replica for every consumer."""

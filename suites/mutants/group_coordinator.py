@@ -6,7 +6,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS
 
 
 @mutant(
@@ -77,7 +76,6 @@ def generation_not_replicated(mark: Mark) -> None:
     models="LeaveGroup 3 served as the versions before",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def only_first_member_leaves(mark: Mark) -> None:
     """Removes the first member of a LeaveGroup request only."""
@@ -119,7 +117,6 @@ def members_expired_at_takeover(mark: Mark) -> None:
     models="KIP-229: DeleteGroups that forgets the group's offsets",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def groups_not_deleted(mark: Mark) -> None:
     """Finds nothing to delete in an empty group."""
@@ -145,7 +142,6 @@ def groups_not_deleted(mark: Mark) -> None:
     models="KIP-345: a group.instance.id that is not loaded",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def static_members_not_loaded(mark: Mark) -> None:
     """Clears the instance ids of loaded members."""

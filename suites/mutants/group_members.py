@@ -6,10 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    KNOWN_ANSWERS,
-    NOT_TRIED,
-)
+from urteil.suites.mutants.unsimulated import NOT_FOUND, NOT_TRIED
 
 
 @mutant(
@@ -267,7 +264,6 @@ def pending_members_never_expire(mark: Mark) -> None:
     models="KIP-389: group.max.size that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def group_size_unlimited(mark: Mark) -> None:
     """Reports room in every group."""
@@ -289,7 +285,6 @@ def group_size_unlimited(mark: Mark) -> None:
     models="a heartbeat that is always answered without error",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def rebalance_not_reported(mark: Mark) -> None:
     """Removes REBALANCE_IN_PROGRESS from heartbeat answers."""
@@ -337,7 +332,6 @@ def static_rejoin_rebalances(mark: Mark) -> None:
     models="KAFKA-12890",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def sync_timeout_ignored(mark: Mark) -> None:
     """Does nothing when the time for SyncGroup ends."""
@@ -357,7 +351,7 @@ def sync_timeout_ignored(mark: Mark) -> None:
     models="KIP-62: a rebalance timeout that removes no member",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
+    unsimulated=NOT_FOUND,
 )
 def late_members_kept(mark: Mark) -> None:
     """Treats members that missed the rebalance as static members."""

@@ -8,12 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    DELETED_RECORDS,
-    KNOWN_ANSWERS,
-    PROGRESS_DEADLINE,
-    REPEATED_BATCHES,
-)
+from urteil.suites.mutants.unsimulated import DELETED_RECORDS, PROGRESS_DEADLINE, REPEATED_BATCHES
 
 HEAD = struct.Struct(">q15xi")
 
@@ -247,7 +242,6 @@ def duplicate_unanswered(mark: Mark) -> None:
     models="KAFKA-5494: duplicates answered with offset -1",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def duplicate_without_offset(mark: Mark) -> None:
     """Answers a duplicate with offset -1."""

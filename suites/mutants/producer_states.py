@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_TRIED, REPEATED_BATCHES
+from urteil.suites.mutants.unsimulated import NOT_TRIED, REPEATED_BATCHES
 
 
 @mutant(
@@ -269,7 +269,6 @@ def empty_producer_snapshots(mark: Mark) -> None:
     models="KIP-360: ProducerAppendInfo.checkSequence without the case of a new epoch",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def first_sequence_unchecked(mark: Mark) -> None:
     """Accepts any first sequence of a newer producer epoch."""

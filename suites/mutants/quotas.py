@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, QUOTAS
+from urteil.suites.mutants.unsimulated import PROCESSOR_TIME, QUOTAS
 
 
 @mutant(
@@ -14,7 +14,6 @@ from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, QUOTAS
     models="KIP-73: a reassignment without a limit",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def replication_unthrottled(mark: Mark) -> None:
     """Records no bytes of throttled replicas."""
@@ -33,7 +32,7 @@ def replication_unthrottled(mark: Mark) -> None:
     models="KIP-124: a quota that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
+    unsimulated=PROCESSOR_TIME,
 )
 def requests_unthrottled(mark: Mark) -> None:
     """Returns no delay for request time."""

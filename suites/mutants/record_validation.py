@@ -8,7 +8,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.repacking import change_repacked
-from urteil.suites.mutants.unsimulated import INVALID_REQUESTS, KNOWN_ANSWERS, RECOMPRESSION
+from urteil.suites.mutants.unsimulated import INVALID_REQUESTS, RECOMPRESSION
 
 
 @mutant(
@@ -127,7 +127,6 @@ def times_unlimited(mark: Mark) -> None:
     models="compression.type that is not applied",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def codec_not_applied(mark: Mark) -> None:
     """Reports the codec of every batch as the topic's."""
@@ -148,7 +147,6 @@ def codec_not_applied(mark: Mark) -> None:
     models="null and empty values confused: tombstones that delete nothing",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def nulls_packed_as_empty(mark: Mark) -> None:
     """Writes null values as empty ones when a batch is compressed again."""
@@ -166,7 +164,6 @@ def nulls_packed_as_empty(mark: Mark) -> None:
     models="KIP-32: a batch appended unchanged",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def log_append_time_ignored(mark: Mark) -> None:
     """Accepts a LogAppendTime batch as it is."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, METADATA
+from urteil.suites.mutants.unsimulated import METADATA
 
 CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
@@ -228,7 +228,6 @@ def moved_replica_not_deleted(mark: Mark) -> None:
     models="a purgatory whose watchers are never woken",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def fetch_not_woken(mark: Mark) -> None:
     """Wakes no waiting consumer fetch before its timeout."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import COPIERS, KNOWN_ANSWERS, QUOTAS, SECURITY
+from urteil.suites.mutants.unsimulated import COPIERS, QUOTAS, SECURITY
 
 
 @mutant(
@@ -128,7 +128,6 @@ def transactions_unauthorised(mark: Mark) -> None:
     models="KIP-951: a wrong hint",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def wrong_leader_hint(mark: Mark) -> None:
     """Returns the broker's own id as the leader hint."""
@@ -172,7 +171,6 @@ def txn_offset_commit_rejected(mark: Mark) -> None:
     models="pipelined commits that are answered out of order",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def responses_reordered(mark: Mark) -> None:
     """Sends each response without waiting for those of earlier requests."""

@@ -11,7 +11,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_FOUND, NOT_TRIED
+from urteil.suites.mutants.unsimulated import NOT_FOUND, NOT_TRIED
 
 COORDINATOR = "urteil.broker.transactions.coordinator:TransactionCoordinator"
 DECISIONS = "__transaction_state"
@@ -306,7 +306,6 @@ def producer_epoch_not_logged(mark: Mark) -> None:
     models="a limit that is not enforced",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def transactions_of_any_length(mark: Mark) -> None:
     """Accepts every timeout."""

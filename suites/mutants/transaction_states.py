@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import KNOWN_ANSWERS, NOT_FOUND, NOT_TRIED
+from urteil.suites.mutants.unsimulated import NOT_FOUND, NOT_TRIED
 
 SHARE = 16
 
@@ -134,7 +134,6 @@ def transactional_ids_expire_early(mark: Mark) -> None:
     models="a transaction that ends without one of its partitions",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def last_added_partition_dropped(mark: Mark) -> None:
     """Drops the last partition of an AddPartitionsToTxn request that has two or more."""
@@ -156,7 +155,6 @@ def last_added_partition_dropped(mark: Mark) -> None:
     models="transaction.timeout.ms measured from the last request",
     scenario="known-answers",
     guarantee="wrong_answer",
-    unsimulated=KNOWN_ANSWERS,
 )
 def txn_timeout_restarted(mark: Mark) -> None:
     """Measures the timeout from the transaction's last update."""

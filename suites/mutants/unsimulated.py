@@ -1,6 +1,9 @@
-"""Reasons that several mutants share: why suites/simulation cannot find them."""
+"""Reasons that several mutants share: why suites/simulation cannot find them.
 
-KNOWN_ANSWERS = "no client sends requests with known answers"
+Clients are those of the mixes that the guarantee of a mutant judges. The examiner of the mix
+`questions`, which sends requests of every kind, is judged by `wrong_answer` alone.
+"""
+
 INVALID_REQUESTS = "no client sends invalid requests"
 REPEATED_BATCHES = "no producer repeats acknowledged batches"
 DELETED_RECORDS = "no client deletes records"
@@ -17,6 +20,8 @@ METADATA = "no check compares Metadata"
 
 SECURITY = "brokers have neither SASL nor ACLs"
 QUOTAS = "no client has a quota"
+PROCESSOR_TIME = "requests of the simulation take no processor time"
+PROCESSOR_TIME = "requests of the simulation take no processor time"
 SETTINGS = "only the retention of topics without records changes"
 KEPT_OFFSETS = "committed offsets are kept for a week"
 LOG_DIRECTORIES = "brokers have one log directory"

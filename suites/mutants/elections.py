@@ -158,7 +158,6 @@ def preferred_election_not_held(mark: Mark) -> None:
     models="an offline leader that is not removed from the ISR",
     scenario="leader-crash",
     guarantee="dead_replica_in_isr",
-    unsimulated="no check looks for dead replicas in the ISR",
 )
 def dead_replica_kept_in_isr(mark: Mark) -> None:
     """Keeps the previous ISR when an election follows a broker's end."""

@@ -18,7 +18,7 @@ from urteil.broker.wire.batches import parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.guarantees.metadata.wrong_answer import access_subject
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
-from urteil.suites.simulation import administration_checks, group_checks
+from urteil.suites.simulation import administration_checks, group_checks, recovery_checks
 from urteil.suites.simulation.evidence import Evidence, Glimpse, Place, leaderless
 from urteil.suites.simulation.rows import small_history
 
@@ -175,6 +175,8 @@ LOCAL: tuple[tuple[str, Callable[[Evidence], Iterable[str]]], ...] = (
     ("unfinished_administration", administration_checks.unfinished_administration),
     ("preferred_leader_ignored", administration_checks.preferred_leader_ignored),
     ("leftover_log", administration_checks.leftover_log),
+    ("slow_recovery", recovery_checks.slow_recovery),
+    ("dead_replica_in_isr", recovery_checks.dead_replica_in_isr),
     ("member_expelled", group_checks.member_expelled),
     ("departed_member_kept", group_checks.departed_member_kept),
     ("static_member_rebalanced", group_checks.static_member_rebalanced),

@@ -53,7 +53,7 @@ def rows_of(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """The rows by table. The id of a topic is its name."""
     history = small_history(evidence)
     tables = {name: [_add_place(row) for row in getattr(history, name)] for name in TABLES}
-    tables["states"] += _of_brokers(evidence)
+    tables["states"] += broker_rows(evidence)
     return tables
 
 
@@ -63,7 +63,7 @@ def _add_place(row: dict[str, Any]) -> dict[str, Any]:
     return {"topic_id": topic, "path": path} | row
 
 
-def _of_brokers(evidence: Evidence) -> list[dict[str, Any]]:
+def broker_rows(evidence: Evidence) -> list[dict[str, Any]]:
     """The versions of the controller's znode and of the brokers' registrations."""
     rows = []
     for change in evidence.changes:
@@ -102,7 +102,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
             if _is_of_coordinator(evidence, row)
         ],
         "offset_answers": [_answer(answer) for answer in evidence.history.answers],
-        "states": [*_states(evidence)],
+        "states": [*state_rows(evidence)],
         "accesses": [_access(row) for row in evidence.history.questioned],
     }
     for name in ("passes", "logs", "replicas"):
@@ -344,7 +344,7 @@ def _log(replica: Replica, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _states(evidence: Evidence) -> Iterator[dict[str, Any]]:
+def state_rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Every version of a partition's state, with the replicas that it had then. Partitions without
     any log, as those of deleted topics, are not judged."""
     assigned = [

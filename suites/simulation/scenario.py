@@ -173,6 +173,7 @@ async def _play(
     schedule.partitions = scale.partitions
     schedule.moves_clocks = mix.moves_clocks
     await schedule.play(scale.faults_s, faults)
+    evidence.healed_s = loop.time()
     reviving = asyncio.ensure_future(schedule.revive())
     await _recover(loop, cluster, load.producing, scale, evidence)
     calm_s = loop.time()
@@ -234,11 +235,13 @@ async def _recover(
     evidence: Evidence,
 ) -> None:
     """Health again, and every send settled, within `recovery_s`."""
-    has_recovered = await holds_within(
-        lambda: all(task.done() for task in producing) and cluster.is_healthy(scale.partitions),
-        scale.recovery_s,
-        poll_s=0.2,
-    )
+
+    def has_settled() -> bool:
+        if evidence.whole_s is None and cluster.is_healthy(scale.partitions):
+            evidence.whole_s = loop.time()
+        return all(task.done() for task in producing) and cluster.is_healthy(scale.partitions)
+
+    has_recovered = await holds_within(has_settled, scale.recovery_s, poll_s=0.2)
     if not has_recovered:
         states = {place: (state.leader, state.isr) for place, state in cluster.states().items()}
         open_sends = [send for send in evidence.history.sends if send.end_s < 0 or

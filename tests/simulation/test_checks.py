@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation import administration_damage, group_damage
+from tests.simulation import administration_damage, group_damage, recovery_damage
 from tests.simulation.administration_damage import administer
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks, play
@@ -83,6 +83,7 @@ def sound() -> Evidence:
         replicas={PLACE: [replica(1, *records), replica(2, *records)]},
         glimpses=[Glimpse(n / 2, 1, PLACE, 0, (1, 2, 3), False) for n in range(10)],
         min_isr=2,
+        whole_s=0.0,
     )
 
 
@@ -473,7 +474,7 @@ def test_run_whose_check_fails_has_an_error_and_no_finding(
 
 
 def test_every_check_is_tried() -> None:
-    others = (administration_damage, group_damage)
+    others = (administration_damage, group_damage, recovery_damage)
     tried = {name for each in others for name in each.DAMAGE.values()} | {*DAMAGE.values()}
     assert tried == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
 

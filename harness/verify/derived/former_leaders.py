@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from urteil.harness.verify.derived.small_evidence import SmallEvidence
-from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
+
+Row = dict[str, Any]
+Numbers = Mapping[tuple[str, int], int]
+"""Topic id and partition to the partition's number."""
 
 KIND = "kept in sync"
 SETTLES_NS = 5 * SECOND_NS
 _IDS = "/brokers/ids/"
 
 
-def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
+def departed_leader_rows(states: Iterable[Row], numbers: Numbers, end_ns: int) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`, in ZooKeeper's order: one for each election after a leader
     whose registration no longer existed. It is late where the next ISR contains that leader.
 
@@ -25,7 +28,7 @@ def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
     away: set[int] = set()
     last: dict[str, Row] = {}
     undecided: dict[str, Row] = {}
-    for row in sorted(small.states, key=lambda row: int(row["zxid"])):
+    for row in sorted(states, key=lambda row: int(row["zxid"])):
         path = str(row["path"])
         if path.startswith(_IDS):
             broker = int(path.removeprefix(_IDS))
@@ -33,7 +36,7 @@ def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
         elif row["partition"] is not None:
             before = last.get(path)
             if (departed := undecided.pop(path, None)) and not _raises(before, row):
-                yield _row(small, departed, late=True)
+                yield _row(numbers, departed, late=True)
             last[path] = row
             if before is None or not _raises(before, row) or before["leader"] not in away:
                 continue
@@ -43,9 +46,9 @@ def departed_leader_rows(small: SmallEvidence, end_ns: int) -> Iterator[Row]:
             if before["leader"] in json.loads(row["isr"] or "[]"):
                 undecided[path] = departed
             else:
-                yield _row(small, departed, late=False)
+                yield _row(numbers, departed, late=False)
     for departed in undecided.values():
-        yield _row(small, departed, late=departed["at_ns"] + SETTLES_NS < end_ns)
+        yield _row(numbers, departed, late=departed["at_ns"] + SETTLES_NS < end_ns)
 
 
 def _raises(before: Row | None, row: Row) -> bool:
@@ -54,10 +57,10 @@ def _raises(before: Row | None, row: Row) -> bool:
     return None not in epochs and bool(epochs[1] > epochs[0])
 
 
-def _row(small: SmallEvidence, row: Row, *, late: bool) -> Row:
+def _row(numbers: Numbers, row: Row, *, late: bool) -> Row:
     place = f"{row['topic']}-{row['partition']}"
     return {
-        "kind": KIND, "p": small.numbers.get((row["topic_id"], row["partition"])),
+        "kind": KIND, "p": numbers.get((row["topic_id"], row["partition"])),
         "from_ns": row["at_ns"], "to_ns": row["at_ns"],
         "task": f"Broker {row['departed']} had left, and broker {row['leader']} was elected to "
         f"lead {place} in epoch {row['leader_epoch']}",

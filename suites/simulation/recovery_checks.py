@@ -1,0 +1,37 @@
+"""How soon the cluster is whole after the last fault, and what no controller may leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from urteil.harness.verify.derived.former_leaders import departed_leader_rows
+from urteil.suites.simulation.evidence import Evidence
+from urteil.suites.simulation.rows import broker_rows, state_rows
+
+RECOVERY_S = 30.0
+
+
+def slow_recovery(evidence: Evidence) -> Iterator[str]:
+    """Every partition has a leader and its complete ISR in time."""
+    if evidence.whole_s is None:
+        yield f"the cluster was never whole after {evidence.healed_s:.3f} s"
+    elif evidence.whole_s - evidence.healed_s > RECOVERY_S:
+        took_s = evidence.whole_s - evidence.healed_s
+        yield f"the cluster took {took_s:.1f} s to be whole again"
+
+
+def dead_replica_in_isr(evidence: Evidence) -> Iterator[str]:
+    """A former leader whose registration is gone is not in the next ISR."""
+    states = [
+        row
+        | {
+            "topic_id": row["topic"],
+            "path": f"/brokers/topics/{row['topic']}/partitions/{row['partition']}/state",
+        }
+        for row in state_rows(evidence)
+    ]
+    states += [row | {"partition": None} for row in broker_rows(evidence)]
+    ends_ns = round(evidence.promises.ends_s * 1e9)
+    for row in departed_leader_rows(states, {}, ends_ns):
+        if row["late"]:
+            yield f"{row['task']}; {row['shortfall']}"

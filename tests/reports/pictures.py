@@ -1,8 +1,9 @@
 """The pictures of the documentation, from real runs, by a real chromium:
 
     python -m tests.reports.pictures docs/pictures --passed RUN --failed RUN --unknown RUN
+    python -m tests.reports.pictures docs/pictures --application RUN
 
-The runs must stand in one folder, which becomes the store of the web view. Look at what comes out.
+The runs must be in one folder, which becomes the store of the web view. Look at the pictures.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from urteil.report_drawing import draw
 DRAWN = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.every(d => d.is_idle)"
 COLOURS = 256
 WIDTH = 1100
+VERDICTS, APPLICATION = {"passed", "failed", "unknown"}, "application"
 
 
 def take(browser: Browser, address: str, path: Path, *, begin: str = "", height: int = 900,
@@ -40,16 +42,26 @@ def take(browser: Browser, address: str, path: Path, *, begin: str = "", height:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    for name in ("passed", "failed", "unknown"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    runs = {name: getattr(asked, name).resolve() for name in ("passed", "failed", "unknown")}
+    for name in (*VERDICTS, APPLICATION):
+        parser.add_argument(f"--{name}", type=Path)
+    options = parser.parse_args()
+    runs = {
+        name: getattr(options, name).resolve()
+        for name in (*VERDICTS, APPLICATION)
+        if getattr(options, name)
+    }
+    if not runs or VERDICTS & runs.keys() not in (set(), VERDICTS):
+        parser.error(f"needs --{APPLICATION}, or all of {', '.join(sorted(VERDICTS))}")
+    options.folder.mkdir(parents=True, exist_ok=True)
     for run in runs.values():
         draw(run)
     log = Path(tempfile.gettempdir()) / "urteil-pictures-driver.log"
     with running_browser(log) as browser:
-        _pages(browser, asked.folder, runs)
+        if VERDICTS & runs.keys():
+            _pages(browser, options.folder, runs)
+        if APPLICATION in runs:
+            page = (runs[APPLICATION] / "report.html").as_uri()
+            take(browser, page, options.folder / "application.png", begin="header", height=1000)
 
 
 def _pages(browser: Browser, folder: Path, runs: dict[str, Path]) -> None:

@@ -179,7 +179,10 @@ def responses_reordered(mark: Mark) -> None:
     def make(_: Function) -> Function:
         async def serve(connection: Any) -> None:
             async def answer(frame: Any) -> None:
-                await connection._send(await connection.answer(connection, frame))
+                try:
+                    await connection._send(await connection.answer(connection, frame))
+                except Exception:
+                    connection.close()
 
             running = set()
             try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import METADATA, RECOVERY_DEADLINE, SETTINGS
+from urteil.suites.mutants.unsimulated import METADATA, SETTINGS
 
 TERM = "urteil.broker.controller.term:Term"
 
@@ -33,7 +33,6 @@ class _Silent:
     models="a watch that fires once and is not set again",
     scenario="leader-crash",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
 )
 def watch_not_rearmed(mark: Mark) -> None:
     """Ignores the watch after a broker left, and under any but the first controller."""

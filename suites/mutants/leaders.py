@@ -10,7 +10,6 @@ from urteil.suites.mutants.patching import Function, Mark, replace
 from urteil.suites.mutants.unsimulated import (
     BANDWIDTH,
     PROGRESS_DEADLINE,
-    RECOVERY_DEADLINE,
 )
 
 PARTITION = "urteil.broker.replication.partition:Partition"
@@ -170,7 +169,6 @@ def dedup_state_lost_on_leader_change(mark: Mark) -> None:
     models="KAFKA-2729: Cached zkVersion not equal to that in zookeeper, skip updating ISR",
     scenario="follower-crash",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
 )
 def cached_zk_version_forever(mark: Mark) -> None:
     """Keeps a leader's first partition epoch despite AlterPartition answers and LeaderAndIsr."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import RECOVERY_DEADLINE
+from urteil.suites.mutants.unsimulated import NOT_FOUND
 
 
 @mutant(
@@ -50,7 +50,7 @@ def lost_answer_is_refusal(mark: Mark) -> None:
     models="AlterPartition retried with a stale epoch (KAFKA-14144)",
     scenario="protocol-answers",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
+    unsimulated="three seeds of the simulation did not reach its line",
 )
 def stale_partition_epoch_refused(mark: Mark) -> None:
     """Compares the partition epoch before it compares the ISR."""
@@ -126,7 +126,7 @@ def deposed_coordinator_acknowledges(mark: Mark) -> None:
     models="KIP-227: a fetch session that forgets a partition when an answer is lost",
     scenario="protocol-answers",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
+    unsimulated=NOT_FOUND,
 )
 def session_forgets_partition(mark: Mark) -> None:
     """Omits the first partition from the first request after a timeout, and counts it as sent."""

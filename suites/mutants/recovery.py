@@ -12,7 +12,6 @@ from urteil.suites.mutants.unsimulated import (
     LOG_DIRECTORIES,
     NOT_FOUND,
     NOT_TRIED,
-    RECOVERY_DEADLINE,
     SETTINGS,
 )
 
@@ -316,7 +315,6 @@ def retention_change_ignored(mark: Mark) -> None:
     models="KIP-101: epochs that are not truncated",
     scenario="fast-failover",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
 )
 def epoch_cache_not_truncated(mark: Mark) -> None:
     """Keeps the epoch cache entries of truncated records."""
@@ -342,7 +340,7 @@ def epoch_cache_not_truncated(mark: Mark) -> None:
     models="a checkpoint written before there is anything to write",
     scenario="indexes",
     guarantee="replica_divergence",
-    unsimulated=RECOVERY_DEADLINE,
+    unsimulated=NOT_FOUND,
 )
 def watermark_checkpoint_zero(mark: Mark) -> None:
     """Writes 0 for every log into replication-offset-checkpoint."""

@@ -176,12 +176,14 @@ def responses_reordered(mark: Mark) -> None:
     """Sends each response without waiting for those of earlier requests."""
     import asyncio
 
+    from urteil.broker.net.connection import Hangup
+
     def make(_: Function) -> Function:
         async def serve(connection: Any) -> None:
             async def answer(frame: Any) -> None:
                 try:
                     await connection._send(await connection.answer(connection, frame))
-                except Exception:
+                except (Hangup, ConnectionError, RuntimeError):  # another task closed the transport
                     connection.close()
 
             running = set()

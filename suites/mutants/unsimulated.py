@@ -12,7 +12,6 @@ TIMESTAMPS = "no client requests offsets by timestamp"
 COPIERS = "no transaction commits offsets"
 COMPACTED_TRANSACTIONS = "no transaction writes to a compacted topic"
 
-RECOVERY_DEADLINE = "recovery has no deadline"
 PROGRESS_DEADLINE = "progress has no deadline"
 CALM_PROGRESS = "no check requires progress without faults"
 LOG_ENDS = "no check compares the ends that ListOffsets returns with acknowledged offsets"

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import RECOVERY_DEADLINE, SECURITY
+from urteil.suites.mutants.unsimulated import SECURITY
 
 
 @mutant(
@@ -15,7 +15,6 @@ from urteil.suites.mutants.unsimulated import RECOVERY_DEADLINE, SECURITY
     models="KAFKA-7165: /brokers/ids/N not created again after an expiry",
     scenario="sessions-expired",
     guarantee="slow_recovery",
-    unsimulated=RECOVERY_DEADLINE,
 )
 def ephemeral_lost_after_expiry(mark: Mark) -> None:
     """Registers a broker only the first time in its process."""

@@ -78,8 +78,8 @@ class Evidence:
     """Where the last pass of a reader over a partition began."""
     healed_s: float = 0.0
     """When the last fault was undone."""
-    whole_s: float | None = None
-    """When the cluster was whole after that; None if it never was."""
+    healthy_s: float | None = None
+    """When the cluster was healthy after that; None if it never was."""
     folders: dict[int, list[str]] = field(default_factory=dict)
     """Those on each broker's disk in the end."""
     brokers_of_wrong_clocks: set[int] = field(default_factory=set)

@@ -1,5 +1,5 @@
-"""What a group owes its members where nothing disturbs it: one leaves, one dies, and a static one
-dies and returns within its session."""
+"""A drill of a group that no fault disturbs: a static member dies and returns within its session,
+one member leaves, and one dies."""
 
 from __future__ import annotations
 
@@ -77,15 +77,23 @@ class GroupDrill:
         self._members: list[Drilled] = []
         self._count = 0
 
-    async def play(self) -> None:
-        """Each act begins when the group is stable; what follows one without that is left out."""
+    async def play(self) -> str:
+        """Each act begins when the group is stable. Returns what kept the drill from its end; empty
+        when all acts were played."""
         try:
             for instance in (INSTANCE, None, None):
                 self._add(instance)
             for act in (self._return, self._leave, self._die):
                 if not await self._is_stable():
-                    return
-                await act()
+                    return (
+                        f"the group of {', '.join(member.name for member in self._members)} is not "
+                        f"stable at {self._loop.time():.3f} s, though no fault disturbs it"
+                    )
+                try:
+                    await act()
+                except Rejoin:
+                    return f"a LeaveGroup has no answer at {self._loop.time():.3f} s"
+            return ""
         finally:
             for member in self._members:
                 member.die()
@@ -102,20 +110,19 @@ class GroupDrill:
 
     async def _is_stable(self) -> bool:
         """Once all members are in one generation, and all partitions are assigned."""
-        return await self._comes(
+        return await self._holds_in_time(
             lambda: (
                 all(member.is_stable for member in self._members)
                 and len({member.generation for member in self._members}) == 1
                 and self._assigned() == set(range(self._partitions))
-            ),
-            SETTLES_S + REBALANCE_S,
+            )
         )
 
     def _assigned(self) -> set[int]:
         return {partition for member in self._members for partition in member.partitions}
 
-    async def _comes(self, condition: Callable[[], bool], within_s: float) -> bool:
-        return await holds_within(condition, within_s, poll_s=0.1)
+    async def _holds_in_time(self, condition: Callable[[], bool]) -> bool:
+        return await holds_within(condition, SETTLES_S + REBALANCE_S, poll_s=0.1)
 
     async def _return(self) -> None:
         static = self._members.pop(0)
@@ -123,7 +130,7 @@ class GroupDrill:
         static.die()
         await asyncio.sleep(RETURN_S)
         successor = self._add(INSTANCE)
-        if await self._comes(lambda: successor.is_stable, LEFT_S):
+        if await self._holds_in_time(lambda: successor.is_stable):
             self._history.returns.append(
                 StaticReturn(
                     successor.name, died_s, self._loop.time(), before, successor.generation
@@ -133,10 +140,7 @@ class GroupDrill:
     async def _leave(self) -> None:
         member = self._members.pop(0)
         partitions, at_s = member.partitions, self._loop.time()
-        try:
-            await member.leave()
-        except Rejoin:
-            return
+        await member.leave()
         self._depart(member, partitions, at_s, LEFT_S, has_died=False)
         await asyncio.sleep(LEFT_S)
         self._add(None)

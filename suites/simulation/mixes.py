@@ -236,7 +236,8 @@ class Groups(Mix):
     async def settle(self, evidence: Evidence) -> None:
         """Members that leave, die and return where nothing disturbs."""
         drill = GroupDrill(self._loop, self._history, self._rng, TOPIC, self._partitions)
-        await drill.play()
+        if trouble := await drill.play():
+            evidence.troubles.append(trouble)
 
 
 class Questions(Mix):

@@ -1,4 +1,4 @@
-"""How soon the cluster is whole after the last fault, and what no controller may leave behind."""
+"""The recovery after the last fault: its deadline, and dead replicas in the ISR."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.suites.simulation.evidence import Evidence
 from urteil.suites.simulation.rows import broker_rows, state_rows
 
-RECOVERY_S = 30.0
+RECOVERY_DEADLINE_S = 30.0
+"""The lab's default (`Scenario.recovery_deadline_s`), whose module needs more than this environment
+has."""
 
 
 def slow_recovery(evidence: Evidence) -> Iterator[str]:
-    """Every partition has a leader and its complete ISR in time."""
-    if evidence.whole_s is None:
-        yield f"the cluster was never whole after {evidence.healed_s:.3f} s"
-    elif evidence.whole_s - evidence.healed_s > RECOVERY_S:
-        took_s = evidence.whole_s - evidence.healed_s
-        yield f"the cluster took {took_s:.1f} s to be whole again"
+    """Every partition has a leader and its complete ISR before the deadline of the lab."""
+    if evidence.healthy_s is None:
+        yield f"the cluster was never healthy after {evidence.healed_s:.3f} s"
+    elif evidence.healthy_s - evidence.healed_s > RECOVERY_DEADLINE_S:
+        took_s = evidence.healthy_s - evidence.healed_s
+        yield f"the cluster was healthy {took_s:.1f} s after the last fault"
 
 
 def dead_replica_in_isr(evidence: Evidence) -> Iterator[str]:

@@ -237,8 +237,8 @@ async def _recover(
     """Health again, and every send settled, within `recovery_s`."""
 
     def has_settled() -> bool:
-        if evidence.whole_s is None and cluster.is_healthy(scale.partitions):
-            evidence.whole_s = loop.time()
+        if evidence.healthy_s is None and cluster.is_healthy(scale.partitions):
+            evidence.healthy_s = loop.time()
         return all(task.done() for task in producing) and cluster.is_healthy(scale.partitions)
 
     has_recovered = await holds_within(has_settled, scale.recovery_s, poll_s=0.2)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from urteil.suites.simulation.evidence import Evidence, Promises
+from urteil.suites.simulation.recovery_checks import RECOVERY_DEADLINE_S
 from urteil.suites.simulation.zookeeper import Change
 
 BROKER = "/brokers/ids/1"
@@ -36,16 +37,16 @@ def elect_beside_the_dead(evidence: Evidence) -> None:
     elect(evidence, [1, 2])
 
 
-def be_whole_late(evidence: Evidence) -> None:
-    evidence.whole_s = evidence.healed_s + 31.0
+def recover_late(evidence: Evidence) -> None:
+    evidence.healthy_s = evidence.healed_s + RECOVERY_DEADLINE_S + 1.0
 
 
-def be_never_whole(evidence: Evidence) -> None:
-    evidence.whole_s = None
+def never_recover(evidence: Evidence) -> None:
+    evidence.healthy_s = None
 
 
 DAMAGE: dict[Callable[[Evidence], None], str] = {
     elect_beside_the_dead: "dead_replica_in_isr",
-    be_whole_late: "slow_recovery",
-    be_never_whole: "slow_recovery",
+    recover_late: "slow_recovery",
+    never_recover: "slow_recovery",
 }

@@ -83,7 +83,7 @@ def sound() -> Evidence:
         replicas={PLACE: [replica(1, *records), replica(2, *records)]},
         glimpses=[Glimpse(n / 2, 1, PLACE, 0, (1, 2, 3), False) for n in range(10)],
         min_isr=2,
-        whole_s=0.0,
+        healthy_s=0.0,
     )
 
 

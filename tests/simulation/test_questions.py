@@ -140,7 +140,7 @@ def test_silent_broker_times_out(loop: SimulatedLoop, environment: SimulatedEnvi
 
 def test_wrong_answer_is_a_finding_with_the_answer() -> None:
     right = WRONG._replace(outcome="right", error=None)
-    evidence = Evidence(History(questioned=[right, WRONG]), [], {}, {}, [], 2, whole_s=0.0)
+    evidence = Evidence(History(questioned=[right, WRONG]), [], {}, {}, [], 2, healthy_s=0.0)
     assert judge(evidence).findings == [
         Finding("wrong_answer", "2/heartbeats/5: No instead of Fenced")
     ]

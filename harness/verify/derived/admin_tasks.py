@@ -60,7 +60,7 @@ def admin_task_rows(small: SmallEvidence, scenario: Scenario, facts: RunFacts) -
                     }
                     by_partition[key]["p"] = small.numbers.get(row["key"])
     ignored = _ignored_acts(small.ops, list(_undisturbed_intervals(small, end_ns)))
-    led = [*leaderless_rows(small, scenario, load_ns), *passed_over_rows(small, load_ns)]
+    led = [*leaderless_rows(small, scenario, load_ns), *passed_over_rows(small, scenario, load_ns)]
     led += departed_leader_rows(small.states, small.numbers, end_ns)
     return [*by_partition.values(), *ignored, *_elections(small), *handover_rows(small), *led]
 

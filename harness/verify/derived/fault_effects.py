@@ -11,6 +11,9 @@ from urteil.harness.verify.evidence import Row
 ENDS_NODES = frozenset({Effect.KILLS_NODES, Effect.STOPS_NODES})
 """Nodes are down until healing, and nothing else happens."""
 
+MAKES_UNAVAILABLE = ENDS_NODES | {Effect.PAUSES_NODES, Effect.CUTS_LINKS}
+"""Nodes are down, paused or unreachable until healing, and nothing else happens."""
+
 OF_CLIENTS = frozenset(
     {
         Effect.KILLS_CLIENTS,

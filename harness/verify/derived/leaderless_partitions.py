@@ -49,7 +49,7 @@ def leaderless_rows(small: SmallEvidence, scenario: Scenario, load_ns: int) -> I
     no leader. It names the longest part of the interval in which one broker could have led, one
     controller was active, and no fault acted on that broker."""
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    presence = presence_of(small.states)
+    presence = presence_of(small.states, small.faults, scenario)
     assigned = {(row["path"], row["version"]): row["replicas"] for row in states}
     for key, p in small.numbers.items():
         if key in small.deleted or key[0] not in small.topics:
@@ -68,7 +68,7 @@ def leaderless_rows(small: SmallEvidence, scenario: Scenario, load_ns: int) -> I
                     yield _row(p, f"{span.topic}-{key[1]}", *best)
 
 
-def passed_over_rows(small: SmallEvidence, load_ns: int) -> Iterator[Row]:
+def passed_over_rows(small: SmallEvidence, scenario: Scenario, load_ns: int) -> Iterator[Row]:
     """Rows of the table `cluster_tasks`, one for each partition whose leader left while other
     partitions of that leader received a new one. The time is from their election to its own, or to
     the leader's return. It counts while a member of the ISR and one controller were alive and no
@@ -77,7 +77,7 @@ def passed_over_rows(small: SmallEvidence, load_ns: int) -> Iterator[Row]:
     if any(has_any(fault, OF_DISKS) for fault in small.faults):
         return
     states = sorted(small.states, key=lambda row: int(row["zxid"]))
-    presence = presence_of(small.states)
+    presence = presence_of(small.states, small.faults, scenario)
     for departed, away in _departures(presence):
         if away.begin_ns >= load_ns:
             continue

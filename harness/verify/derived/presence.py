@@ -1,11 +1,15 @@
-"""The times at which brokers were registered and controllers active, by the metadata plane."""
+"""The times at which brokers were registered and controllers active, by the metadata plane and the
+faults."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from urteil.harness.scenario import Scenario
 from urteil.harness.verify.derived.impact import Interval
+from urteil.harness.verify.derived.quorum_losses import quorum_losses
+from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_between
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import FOREVER_NS
 
@@ -18,8 +22,20 @@ def broker_path(broker: int) -> str:
     return f"{IDS}{broker}"
 
 
-def presence_of(states: Iterable[Row]) -> Presence:
-    """The times from each creation of such a znode to its deletion or next creation."""
+def presence_of(states: Iterable[Row], faults: Sequence[Row], scenario: Scenario) -> Presence:
+    """The times from each creation of such a znode to its deletion or next creation. Controllers of
+    KRaft are absent while faults leave their quorum without a majority."""
+    presence = _registrations(states)
+    losses = quorum_losses(faults, scenario)
+    terms = [
+        part
+        for term in presence.get(CONTROLLER, ())
+        for part in undisturbed_between(losses, term.begin_ns, term.end_ns)
+    ]
+    return {**presence, CONTROLLER: terms} if terms else presence
+
+
+def _registrations(states: Iterable[Row]) -> dict[str, list[Interval]]:
     begun: dict[str, int] = {}
     presence: dict[str, list[Interval]] = defaultdict(list)
     for row in sorted(states, key=lambda row: int(row["zxid"])):

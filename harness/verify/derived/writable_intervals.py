@@ -1,12 +1,12 @@
 """Times in which a partition must acknowledge records although other nodes are disturbed: rows of
 the table `writable_intervals`.
 
-Its leader is registered and stays, the ISR is as large as acks=all requires, a controller is
-active, and no fault acts on the leader, on the controller, on metadata nodes or on the clients'
-links to them. Other brokers may be dead, paused or cut off: their replicas leave the ISR after
-`replica.lag.time.max.ms`. The time starts again at each begin and end of such a fault, and at each
-new state. A partition may stand still for the longer one of one and a half times that lag and a
-client's request timeout, and SLACK_NS more.
+Its leader is registered and stays, the ISR is as large as acks=all requires, a controller is active
+(in KRaft: with a majority of its quorum), and no fault acts on the leader, on the controller, on
+metadata nodes or on the clients' links to them. Other brokers may be dead, paused or cut off: their
+replicas leave the ISR after `replica.lag.time.max.ms`. The time starts again at each begin and end
+of such a fault, and at each new state. A partition may stand still for the longer one of one and a
+half times that lag and a client's request timeout, and SLACK_NS more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from urteil.chaos.faults.base.fault import URTEIL, target_kind
 from urteil.chaos.topology import node_id
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.topic_settings import setting
-from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_DISKS, has_any, has_only
+from urteil.harness.verify.derived.fault_effects import (
+    MAKES_UNAVAILABLE,
+    OF_DISKS,
+    has_any,
+    has_only,
+)
 from urteil.harness.verify.derived.impact import BROKER, Interval, acting_interval, load_of
 from urteil.harness.verify.derived.presence import CONTROLLER, broker_path, presence_of
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
@@ -42,8 +47,6 @@ _HARMLESS = frozenset(
     }
 )
 """Effects that hinder no partition and no live producer."""
-_OF_BROKERS = ENDS_NODES | {Effect.PAUSES_NODES, Effect.CUTS_LINKS}
-"""Effects that make brokers unavailable."""
 _LASTING = OF_DISKS | {Effect.SETS_QUOTAS, Effect.CHANGES_MIN_ISR}
 """Effects that may delay records after their end, too."""
 
@@ -54,7 +57,7 @@ def writable_rows(
     """One row for each partition of the run and such a time, if it is long enough to judge.
     `wall_clock` is 1 if a fault had moved the leader's clock and the broker measures lag by that
     clock, as Apache Kafka does (class `Partition`, `isFollowerOutOfSync`)."""
-    situation = _Situation(small)
+    situation = _Situation(small, scenario)
     if facts.runtime == IMPORTED or not situation.knows_controllers:
         return []
     bound_ns = stall_bound_ns(scenario)
@@ -89,9 +92,9 @@ def stall_bound_ns(scenario: Scenario) -> int:
 class _Situation:
     """The faults of a run, and the times of its brokers and controllers."""
 
-    def __init__(self, small: SmallEvidence) -> None:
+    def __init__(self, small: SmallEvidence, scenario: Scenario) -> None:
         self._faults = small.faults
-        self._presence = presence_of(small.states)
+        self._presence = presence_of(small.states, small.faults, scenario)
         self._controllers = list(_controllers(small.states))
 
     @property
@@ -134,7 +137,7 @@ class _Situation:
     def _spares_leader(self, fault: Row, leader: int, acted: Interval) -> bool:
         """Whether a fault affects only brokers that neither led nor were the controller, or only
         links towards the leader, which needs no requests of other brokers."""
-        if not has_only(fault, _OF_BROKERS | _HARMLESS):
+        if not has_only(fault, MAKES_UNAVAILABLE | _HARMLESS):
             return False
         central = {leader} | {
             controller for term, controller in self._controllers if term.meets(acted)

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.harness.verify.example_runs import ONE, alone, healthy
 from urteil.chaos.effects import Effect
-from urteil.harness.scenario import Phase
+from urteil.harness.scenario import ClusterSpec, Phase
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.result import GuaranteeResult, Status
 from urteil.harness.verify.synthetic import BEGIN_NS, END_NS, S
@@ -33,6 +34,7 @@ def _judged(
     producers: int = 2,
     states: tuple[dict[str, Any], ...] = (),
     target: str = "urteil",
+    cluster: ClusterSpec | None = None,
 ) -> GuaranteeResult:
     """A run that acknowledges nothing after its records, though producers wait."""
     tables = healthy()
@@ -58,7 +60,8 @@ def _judged(
         tables["faults"].append(model | fault | texts | ends)
     phases = [Phase(name="during", begin_ns=BEGIN_NS, end_ns=OVER_NS)]
     facts = synthetic.facts(ONE, phases=phases, target=target)
-    scenario = synthetic.scenario(ONE)
+    changes = {"cluster": cluster} if cluster else {}
+    scenario = synthetic.scenario(ONE, target=target, **changes)
     return alone(guarantee, run_dir, tables, scenario=scenario, facts=facts)
 
 
@@ -123,3 +126,17 @@ def test_stall_that_is_explained_yields_no_finding(more: dict[str, Any], tmp_pat
 def test_moved_clock_permits_a_stall_of_a_broker_using_it(tmp_path: Path) -> None:
     assert _judged(tmp_path / "moved", CLOCK, CUT, target="kafka").status is Status.PERMITTED
     assert _judged(tmp_path / "right", CUT, target="kafka").status is Status.VIOLATED
+
+
+@pytest.mark.parametrize(("brokers", "is_judged"), [(3, True), (2, False)])
+def test_stall_without_a_majority_of_the_quorum_yields_no_finding(
+    brokers: int, is_judged: bool, tmp_path: Path
+) -> None:
+    """In KRaft the leader cannot shrink its ISR then, though the controller is alive."""
+    dead = CUT | {"effects": [Effect.KILLS_NODES], "targets": [f"b{FOLLOWER}"]}
+    cluster = msgspec.structs.replace(synthetic.scenario(ONE).cluster, brokers=brokers)
+    for guarantee in ("stalled_partition", "stalled_producer"):
+        result = _judged(
+            tmp_path / guarantee, dead, guarantee=guarantee, target="kafka:4.1.2", cluster=cluster
+        )
+        assert bool(result.findings) is is_judged

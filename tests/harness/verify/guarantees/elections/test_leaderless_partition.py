@@ -37,6 +37,7 @@ def _judged(
     ops: tuple[dict[str, Any], ...] = (),
     settings: dict[str, str] | None = None,
     until_ns: int = UNTIL_NS,
+    target: str = "urteil",
     **fault: Any,
 ) -> GuaranteeResult:
     """A run whose partition lost its leader after the load's records, with this ISR."""
@@ -50,8 +51,8 @@ def _judged(
     tables["states"].append(last | lost | {"zxid": last["zxid"] + 100})
     tables["admin_ops"] = list(ops)
     tables["faults"][0].update(fault)
-    cluster = ClusterSpec(config=settings or {})
-    scenario = synthetic.scenario(ONE, recovery_deadline_s=90.0, cluster=cluster)
+    cluster = ClusterSpec(config=settings or {}, controllers=3)
+    scenario = synthetic.scenario(ONE, recovery_deadline_s=90.0, cluster=cluster, target=target)
     facts = synthetic.facts(ONE, phases=[Phase(name="during", begin_ns=BEGIN_NS, end_ns=until_ns)])
     return alone("leaderless_partition", run_dir, tables, scenario=scenario, facts=facts)
 
@@ -101,6 +102,17 @@ def test_crash_of_another_broker_is_no_excuse(tmp_path: Path) -> None:
     result = _judged(tmp_path, isr=(LED, OTHERS[0]), fault="crash", targets=f'["b{LED}"]',
                      begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS)  # fmt: skip
     assert [finding.sub_kind for finding in result.findings] == ["leaderless"]
+
+
+@pytest.mark.parametrize(("dead", "is_found"), [(["q1"], True), (["q1", "q2"], False)])
+def test_quorum_without_a_majority_elects_no_leader(
+    dead: list[str], is_found: bool, tmp_path: Path
+) -> None:
+    result = _judged(
+        tmp_path, isr=(LED, OTHERS[0]), target="kafka:4.1.2", fault="crash",
+        targets=json.dumps(dead), begin_ns=AWAY_NS, end_ns=UNTIL_NS, healed_ns=UNTIL_NS,
+    )  # fmt: skip
+    assert bool(result.findings) is is_found
 
 
 OTHER = {"topic": "other", "topic_id": "other", "partition": 0, "path": "other"}

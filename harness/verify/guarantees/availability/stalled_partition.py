@@ -114,8 +114,9 @@ GUARANTEE = Guarantee(
     },
     details=(
         "Nothing hinders a leader that is registered and stays, with at least min.insync.replicas "
-        "in sync, while a controller is in office and no fault acts on either, on metadata nodes, "
-        "or on a link that does not end at another broker.",
+        "in sync, while a controller is active and no fault acts on either, on metadata nodes, "
+        "or on a link that does not end at another broker. A quorum of KRaft that faults leave "
+        "without a majority has no active controller.",
         "Crashes, shutdowns, pauses and cut links of other brokers may act. The time counts from "
         "the last state of the partition, and from the last beginning or end of such a fault.",
         "Wrong clocks, and faults of group members, hinder nothing.",

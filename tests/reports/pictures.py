@@ -3,12 +3,14 @@
     python -m tests.reports.pictures docs/pictures --passed RUN --failed RUN --unknown RUN
     python -m tests.reports.pictures docs/pictures --application RUN
 
-The runs must be in one folder, which becomes the store of the web view. Look at the pictures.
+The runs must be in one folder, which becomes the store of the web view. The picture of an
+application has the name of its scenario. Look at the pictures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from pathlib import Path
 
@@ -60,8 +62,10 @@ def main() -> None:
         if VERDICTS & runs.keys():
             _pages(browser, options.folder, runs)
         if APPLICATION in runs:
-            page = (runs[APPLICATION] / "report.html").as_uri()
-            take(browser, page, options.folder / "application.png", begin="header", height=1000)
+            run = runs[APPLICATION]
+            scenario = json.loads((run / "run.json").read_text())["scenario"]
+            take(browser, (run / "report.html").as_uri(), options.folder / f"{scenario}.png",
+                 begin="header", height=1000)  # fmt: skip
 
 
 def _pages(browser: Browser, folder: Path, runs: dict[str, Path]) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from urteil.chaos.capabilities import describe_missing
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.engines.engine import Engine
 from urteil.harness.verify.evidence import Row, targets_of

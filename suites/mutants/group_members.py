@@ -73,12 +73,13 @@ def rebalance_without_revocation(mark: Mark) -> None:
     unsimulated="the broker looks at an expired session without end: virtual time stands still",
 )
 def session_never_expires(mark: Mark) -> None:
-    """Reports no session as expired."""
+    """Starts the session of a member anew when it expires."""
 
     def make(original: Function) -> Function:
         def is_expired(member: Any, now_ms: float) -> bool:
             if original(member, now_ms):
                 mark.hit()
+                member.renew_session(now_ms)
             return False
 
         return is_expired

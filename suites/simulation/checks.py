@@ -56,6 +56,9 @@ REFERENCES = (
     *("compacted_too_early", "offset_renumbered"),
     *("retained_too_short", "kept_too_long", "segment_not_rolled"),
     "wrong_answer",
+    *("stalled_partition", "stalled_producer", "slow_fetch", "slow_acknowledgement"),
+    *("poll_skip", "end_below_ack", "latest_went_back", "disagreement", "wrong_log_start"),
+    *("time_index_wrong", "no_delivery"),
 )
 """The guarantees whose reference checks a simulation can feed. `ack_below_min_isr` needs to know
 which faults hid an ISR from its leader; here the leader's own memory is known instead."""

@@ -24,11 +24,15 @@ from urteil.suites.simulation.fetched_records import (
     stored_batches,
     visible_batches,
 )
-from urteil.suites.simulation.history import History
+from urteil.suites.simulation.history import Answer, History
 from urteil.suites.simulation.loop import SimulatedLoop
 
 CLIENT_TIMEOUT_MS = 3500
-EARLIEST, LATEST = -2, -1
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+"""The special timestamps of ListOffsets."""
+LOOKUP_VERSION = 7
+"""The first version of ListOffsets that looks up the largest timestamp."""
+_QUERIES = {LATEST: "latest", EARLIEST: "earliest", MAX_TIMESTAMP: "max"}
 LOST = (ConnectionError, TimeoutError, OSError)
 
 
@@ -80,6 +84,11 @@ class Client:
                 await self.back_off()
         return node
 
+    def forget_leaders(self) -> None:
+        """Look up all leaders again: a former leader answers fetches of version 11 as a follower
+        (KIP-392)."""
+        self._leaders.clear()
+
     async def forget_leader(self, topic: str, partition: int) -> None:
         self._leaders.pop((topic, partition), None)
         await self.back_off()
@@ -108,7 +117,7 @@ class Client:
     async def list_offset(
         self, node: int, topic: str, partition: int, timestamp: int, *, is_stable: bool = False
     ) -> Any:
-        """The answer for a partition. Raises ConnectionError, TimeoutError."""
+        """The answer for a partition, which is recorded. Raises ConnectionError, TimeoutError."""
         part = ListOffsetsRequest.ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=-1, timestamp=timestamp
         )
@@ -117,8 +126,21 @@ class Client:
             isolation_level=int(is_stable),
             topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[part])],
         )
-        answer = await self.ask(node, request, 4, CLIENT_TIMEOUT_MS)
-        return answer.topics[0].partitions[0]
+        began_s = self._loop.time()
+        answer = await self.ask(node, request, LOOKUP_VERSION, CLIENT_TIMEOUT_MS)
+        found = answer.topics[0].partitions[0]
+        has_time = timestamp == MAX_TIMESTAMP or timestamp >= 0
+        self.history.answers.append(
+            Answer(
+                self.name, topic, partition,
+                "stable" if is_stable else _QUERIES.get(timestamp, "time"),
+                found.offset, node, began_s, self._loop.time(), found.leader_epoch,
+                ErrorCode(found.error_code).name if found.error_code else None,
+                timestamp if timestamp >= 0 else None,
+                found.timestamp if has_time and found.timestamp >= 0 else None,
+            )
+        )  # fmt: skip
+        return found
 
     async def earliest(self, topic: str, partition: int) -> int:
         """Where the log starts: until the leader answers. Raises ConnectionError, TimeoutError."""

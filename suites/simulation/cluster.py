@@ -17,6 +17,7 @@ from urteil.broker.config.broker_config import load_config
 from urteil.broker.environment import Environment
 from urteil.broker.zookeeper.znodes import decode_state
 from urteil.harness.racks import rack_properties
+from urteil.suites.simulation.disturbances import DOWN, Disturbances
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.session import SimulatedSession
 from urteil.suites.simulation.storage import Disk, DiskStorage
@@ -140,9 +141,11 @@ class Cluster:
     clocks: dict[int, Clock] = field(default_factory=dict)
     lives: dict[int, Life] = field(default_factory=dict)
     bad_stops: list[str] = field(default_factory=list)
+    disturbances: Disturbances = field(init=False)
 
     def __post_init__(self) -> None:
         self.ensemble = Ensemble(self.loop)
+        self.disturbances = Disturbances(self.loop.time)
         for broker_id in BROKERS:
             clock = self.clocks[broker_id] = Clock(self.loop)
             name = process(broker_id)
@@ -151,6 +154,7 @@ class Cluster:
     def start(self, broker_id: int) -> None:
         """Begin a new life; it is up when its task is done."""
         name = process(broker_id)
+        self.disturbances.end(DOWN, name)
         host = self.loop.network.born(name)
         machine = SimulatedMachine(self, name, host)
         given: dict[str, str | None] = {
@@ -177,6 +181,7 @@ class Cluster:
     def kill(self, broker_id: int, *, power: bool = False) -> None:
         """SIGKILL; with `power` the machine dies, and with it what was not synced."""
         life = self.lives.pop(broker_id)
+        self.disturbances.begin(DOWN, process(broker_id))
         self.loop.network.kill(life.host, silent=power)
         life.machine.storage.is_alive = False  # type: ignore[attr-defined]
         if power:
@@ -188,6 +193,7 @@ class Cluster:
         if not self.lives[broker_id].starting.done():
             return self.kill(broker_id)
         life = self.lives.pop(broker_id)
+        self.disturbances.begin(DOWN, process(broker_id))
         stopping = self.loop.network.host(life.host).create_task(life.broker.stop())
         await asyncio.wait([stopping], timeout=STOP_S)
         if not stopping.done():

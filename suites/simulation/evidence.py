@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from urteil.suites.simulation.disturbances import Disturbance
 from urteil.suites.simulation.history import History, Read, Send
 from urteil.suites.simulation.storage import Disk
 from urteil.suites.simulation.zookeeper import Change
@@ -80,6 +81,11 @@ class Evidence:
     """When the last fault was undone."""
     healthy_s: float | None = None
     """When the cluster was healthy after that; None if it never was."""
+    swept_s: dict[tuple[str, Place], float] = field(default_factory=dict)
+    """When that pass began."""
+    broken_off: set[tuple[str, Place]] = field(default_factory=set)
+    """The last passes that did not reach the end."""
+    disturbances: list[Disturbance] = field(default_factory=list)
     folders: dict[int, list[str]] = field(default_factory=dict)
     """Those on each broker's disk in the end."""
     brokers_of_wrong_clocks: set[int] = field(default_factory=set)

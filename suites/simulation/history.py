@@ -25,6 +25,8 @@ class Send:
     sequence: int = -1
     error: str = ""
     attempts: int = 0
+    out_of_order_s: float = -1.0
+    """When it was first rejected as out of order. From then on it waits for its predecessor."""
     session: int = 0
     txn: int | None = None
     keys: tuple[str, ...] = ()
@@ -53,8 +55,10 @@ class Txn:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Where a partition ends: `latest` for readers of all records, `stable` for those of committed
-    ones."""
+    """A leader's answer to ListOffsets: where a partition ends (`latest` for readers of all
+    records, `stable` for those of committed ones), where it starts (`earliest`), the first record
+    that is not older than `asked_ms` (`time`), or the one of the largest timestamp (`max`). The
+    offset is -1 with an error, and where there is no such record."""
 
     client: str
     topic: str
@@ -64,6 +68,51 @@ class Answer:
     node: int
     invoke_s: float
     complete_s: float
+    leader_epoch: int = -1
+    error: str | None = None
+    asked_ms: int | None = None
+    found_ms: int | None = None
+
+
+class Poll(NamedTuple):
+    """A fetch of a reader. The event `reset` is a lookup that moved the reader to the start of the
+    log."""
+
+    client: str
+    number: int
+    topic: str
+    partition: int
+    position_before: int
+    position_after: int
+    node: int
+    invoke_s: float
+    complete_s: float
+    error: str | None = None
+    event: str | None = None
+
+
+class View(NamedTuple):
+    """The answer of one broker to Metadata about a partition."""
+
+    broker: int
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr_size: int
+    at_s: float
+
+
+class Beat(NamedTuple):
+    """A heartbeat of a member and the coordinator's answer."""
+
+    client: str
+    member_id: str
+    generation: int
+    node: int
+    invoke_s: float
+    complete_s: float
+    error: str
 
 
 class Assignment(NamedTuple):
@@ -78,18 +127,6 @@ class Assignment(NamedTuple):
     topic: str
     partition: int
     at_s: float
-
-
-class Beat(NamedTuple):
-    """A heartbeat of a member and the coordinator's answer."""
-
-    client: str
-    member_id: str
-    generation: int
-    node: int
-    invoke_s: float
-    complete_s: float
-    error: str
 
 
 class Departure(NamedTuple):
@@ -180,6 +217,10 @@ class Read:
     at_s: float
     key: str | None = None
     timestamp_ms: int | None = None
+    poll: int = 0
+    """The number of its poll among those of the reader."""
+    position: int = 0
+    """Its position in the poll."""
 
 
 @dataclass(slots=True)
@@ -189,7 +230,11 @@ class History:
     sends: list[Send] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     txns: list[Txn] = field(default_factory=list)
+    polls: list[Poll] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    producer_ends_s: dict[str, float] = field(default_factory=dict)
+    """When every batch of a producer had an outcome."""
     readers_of_committed: list[str] = field(default_factory=list)
     instances: dict[str, str] = field(default_factory=dict)
     """Client to its `group.instance.id`."""

@@ -15,13 +15,17 @@ from urteil.suites.simulation.evidence import COMMITTED, Evidence
 from urteil.suites.simulation.group_drill import GroupDrill
 from urteil.suites.simulation.groups import Member, PositionAsker
 from urteil.suites.simulation.history import History
+from urteil.suites.simulation.lookups import EndAsker, LookupClient
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.producers import KeyedProducer, Producer
 from urteil.suites.simulation.readers import CommittedReader, Reader
-from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, EndAsker, Writer
+from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, Writer
 
 TOPIC = "t"
 PRODUCERS = 4
+CALM_SENDS = 24
+CALM_S = 6.0
+"""About the time in which the producers after the recovery send."""
 WRITERS = ("x1", "x2", "shared", "shared")
 INSTANCES = (None, None, None, "static", "static")
 REPLICATION, TRANSACTIONS, GROUPS = "replication", "transactions", "groups"
@@ -86,6 +90,7 @@ class Mix:
         readers = [
             kind(self._loop, f"r{n}", self._history, self._seed()) for n in range(self._partitions)
         ]
+        self._readers = readers
         self.following += [
             reader.host.create_task(reader.follow(TOPIC, n)) for n, reader in enumerate(readers)
         ]
@@ -93,9 +98,12 @@ class Mix:
 
 
 class Replication(Mix):
-    """Two idempotent producers, two plain ones, and a reader for each partition."""
+    """Two idempotent producers, two plain ones, a reader for each partition, and a client that
+    looks up offsets. After the recovery, two more producers."""
 
     producer: ClassVar[type[Producer]] = Producer
+    calm_sends: ClassVar[int] = CALM_SENDS
+    """The sends of each producer after the recovery."""
 
     def _begin(self, scale: Scale) -> None:
         for n in range(PRODUCERS):
@@ -106,6 +114,32 @@ class Replication(Mix):
             pause_s = scale.faults_s / share
             self._produce(producer, producer.run(TOPIC, self._partitions, share, pause_s))
         self._follow(Reader)
+        self._asker = LookupClient(self._loop, "lookups", self._history, self._seed())
+        asking = self._asker.run(TOPIC, self._partitions, 0.5)
+        self.following.append(self._asker.host.create_task(asking))
+        self.names.append(self._asker.name)
+
+    async def settle(self, evidence: Evidence) -> None:
+        """Produce where nothing disturbs, and look up leaders and ends."""
+        producers = [
+            self.producer(self._loop, f"c{n}", self._history, self._seed(), idempotent=n % 2 == 0)
+            for n in range(2 if self.calm_sends else 0)
+        ]
+        for reader in self._readers:
+            reader.forget_leaders()
+        pause_s = CALM_S / max(1, self.calm_sends)
+        running = [
+            each.host.create_task(each.run(TOPIC, self._partitions, self.calm_sends, pause_s))
+            for each in producers
+        ]
+        await asyncio.sleep(CALM_S)
+        if running:
+            await asyncio.wait(running, timeout=CALM_S)
+        for task in running:
+            task.cancel()
+        await self._asker.host.create_task(self._asker.view(TOPIC))
+        for n in range(self._partitions):
+            await self._asker.host.create_task(self._asker.find_end(TOPIC, n))
 
 
 class Limited(Replication):
@@ -114,6 +148,7 @@ class Limited(Replication):
     scale = Scale(sends=500, faults_s=30.0)
     moves_clocks = False
     late_s = 1.0
+    calm_sends = 0
     properties: ClassVar[Mapping[str, str | None]] = {
         "log.cleaner.backoff.ms": "1000",
         "log.retention.check.interval.ms": "1000",
@@ -123,7 +158,8 @@ class Limited(Replication):
 
     async def settle(self, evidence: Evidence) -> None:
         """Wait until everything that had to go before is gone: guarantees allow 11 s."""
-        await asyncio.sleep(1.5 * SETTLING_S)
+        await asyncio.sleep(1.5 * SETTLING_S - CALM_S)
+        await super().settle(evidence)
 
 
 class Compaction(Limited):
@@ -196,6 +232,7 @@ class Administration(Replication):
     """The clients of `Replication`, with fewer records, and an administrator."""
 
     scale = Scale(sends=300, faults_s=40.0)
+    calm_sends = 0
     properties: ClassVar[Mapping[str, str | None]] = {
         "leader.imbalance.check.interval.seconds": "5",
         "log.segment.delete.delay.ms": "1000",
@@ -210,7 +247,8 @@ class Administration(Replication):
 
     async def settle(self, evidence: Evidence) -> None:
         """Wait until every move and deletion had to end, and leadership to return."""
-        await asyncio.sleep(3 * SETTLING_S)
+        await asyncio.sleep(3 * SETTLING_S - CALM_S)
+        await super().settle(evidence)
 
 
 class Groups(Mix):

@@ -40,6 +40,7 @@ class Producer(Client):
         await asyncio.gather(
             *(self._run(topic, n, share[n], pause_s * partitions) for n in range(partitions))
         )
+        self.history.producer_ends_s[self.name] = self._loop.time()
 
     async def _introduce(self) -> None:
         while True:
@@ -91,8 +92,11 @@ class Producer(Client):
             send.end_s = self._loop.time()
             if not self._idempotent or send.outcome == "ok":
                 return
-            if is_oldest and send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
-                return
+            if send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
+                if send.out_of_order_s < 0:
+                    send.out_of_order_s = send.end_s
+                if is_oldest:
+                    return
             await self.forget_leader(send.topic, send.partition)
 
     def _records(self, send: Send, padding: str) -> list[Any]:

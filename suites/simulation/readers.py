@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, NamedTuple
 
 from urteil.broker.wire.errors import ErrorCode
 from urteil.suites.simulation.client import LOST, Client
-from urteil.suites.simulation.fetched_records import FetchAnswer, Fetched
-from urteil.suites.simulation.history import Read
+from urteil.suites.simulation.fetched_records import FetchAnswer
+from urteil.suites.simulation.history import Poll, Read
+
+WAIT_MS = 500
+"""The wait of a fetch for a first record."""
+RESET = "reset"
 
 
 class Sweep(NamedTuple):
@@ -23,6 +28,10 @@ class Reader(Client):
 
     is_committed = False
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._polls = 0
+
     @property
     def reads(self) -> list[Read]:
         return self.history.reads
@@ -37,23 +46,48 @@ class Reader(Client):
 
     async def _poll(self, topic: str, partition: int, position: int) -> int:
         node = await self.leader(topic, partition)
-        fetched = await self.fetch(
-            node, topic, partition, position, 500, is_committed=self.is_committed
-        )
+        fetched = await self._fetch(node, topic, partition, position, WAIT_MS)
         if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return await self.earliest(topic, partition)
+            return await self._reset(topic, partition, position)
         if fetched.error:
             await self.forget_leader(topic, partition)
             return position
-        self._keep(topic, partition, fetched.records)
         return fetched.next_offset
 
-    def _keep(self, topic: str, partition: int, records: list[Fetched]) -> None:
-        now = self._loop.time()
-        self.history.reads += [
-            Read(self.name, topic, partition, offset, value, epoch, now, key, timestamp_ms)
-            for offset, value, epoch, key, timestamp_ms in records
-        ]
+    async def _fetch(
+        self, node: int, topic: str, partition: int, position: int, wait_ms: int
+    ) -> FetchAnswer:
+        """Fetch, and record the poll and its records. Raises ConnectionError, TimeoutError."""
+        began_s = self._loop.time()
+        fetched = await self.fetch(
+            node, topic, partition, position, wait_ms, is_committed=self.is_committed
+        )
+        now_s = self._loop.time()
+        error = ErrorCode(fetched.error).name if fetched.error else None
+        after = position if error else fetched.next_offset
+        self._polls += 1
+        self.history.polls.append(
+            Poll(self.name, self._polls, topic, partition, position, after, node, began_s, now_s,
+                 error)
+        )  # fmt: skip
+        if error is None:
+            self.history.reads += [
+                Read(self.name, topic, partition, offset, value, epoch, now_s, key, timestamp_ms,
+                     self._polls, n)
+                for n, (offset, value, epoch, key, timestamp_ms) in enumerate(fetched.records)
+            ]  # fmt: skip
+        return fetched
+
+    async def _reset(self, topic: str, partition: int, position: int) -> int:
+        """Move to the start of the log. Raises ConnectionError, TimeoutError."""
+        began_s = self._loop.time()
+        start = await self.earliest(topic, partition)
+        self._polls += 1
+        self.history.polls.append(
+            Poll(self.name, self._polls, topic, partition, position, start, -1, began_s,
+                 self._loop.time(), None, RESET)
+        )  # fmt: skip
+        return start
 
     async def sweep(self, topic: str, partition: int) -> Sweep:
         """Everything from the start of the log to its end."""
@@ -62,11 +96,11 @@ class Reader(Client):
         while position < end:
             try:
                 node = await self.leader(topic, partition)
-                fetched = await self.fetch(
-                    node, topic, partition, position, 0, is_committed=self.is_committed
-                )
+                fetched = await self._fetch(node, topic, partition, position, 0)
                 if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    begin = position = await self.earliest(topic, partition)
+                    if begin > 0:  # the start that the leader returned is out of range
+                        await asyncio.sleep(0.2)
+                    begin = position = await self._reset(topic, partition, position)
                     end = position + 1
                     continue
             except LOST:
@@ -78,7 +112,6 @@ class Reader(Client):
             end = fetched.end
             if fetched.next_offset == position:
                 break
-            self._keep(topic, partition, fetched.records)
             position = fetched.next_offset
         return Sweep(begin, position, end)
 

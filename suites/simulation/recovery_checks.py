@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.suites.simulation.evidence import Evidence
-from urteil.suites.simulation.rows import broker_rows, state_rows
+from urteil.suites.simulation.rows import state_rows
 
 RECOVERY_DEADLINE_S = 30.0
 """The lab's default (`Scenario.recovery_deadline_s`), whose module needs more than this environment
@@ -24,15 +24,7 @@ def slow_recovery(evidence: Evidence) -> Iterator[str]:
 
 def dead_replica_in_isr(evidence: Evidence) -> Iterator[str]:
     """A former leader whose registration is gone is not in the next ISR."""
-    states = [
-        row
-        | {
-            "topic_id": row["topic"],
-            "path": f"/brokers/topics/{row['topic']}/partitions/{row['partition']}/state",
-        }
-        for row in state_rows(evidence)
-    ]
-    states += [row | {"partition": None} for row in broker_rows(evidence)]
+    states = [row | {"topic_id": row["topic"]} for row in state_rows(evidence)]
     ends_ns = round(evidence.promises.ends_s * 1e9)
     for row in departed_leader_rows(states, {}, ends_ns):
         if row["late"]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from urteil.broker.wire.batches import iter_records, parse_header
+from urteil.broker.wire.errors import ErrorCode
 from urteil.harness.verify.reference import SmallHistory
+from urteil.suites.simulation.client import LOOKUP_VERSION
 from urteil.suites.simulation.cluster import BROKERS, EPOCH_MS
 from urteil.suites.simulation.evidence import (
     COMMITTED,
@@ -28,12 +30,14 @@ from urteil.suites.simulation.history import (
     Assignment,
     Commit,
     CommitRead,
+    Poll,
     Questioned,
     Read,
     Send,
     Txn,
     sent_ms,
 )
+from urteil.suites.simulation.interval_tables import CONTROLLER, REGISTRATIONS, interval_tables
 from urteil.suites.simulation.zookeeper import Change
 
 _ASSIGNMENT = re.compile(r"/brokers/topics/[^/]+")
@@ -42,28 +46,29 @@ _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
 _WEEK_MS = 7 * 86_400_000
 _UNPLACED = ("txns", "clients", "accesses")
+_OUT_OF_RANGE = "OffsetOutOfRangeError"
+"""The name of the error in the lab's journals."""
 
 
 TABLES = ("sends", "reads", "passes", "states", "logs", "replicas")
 """Those that runs of the replication mix fill."""
-CONTROLLER, REGISTRATIONS = "/controller", "/brokers/ids/"
 
 
 def rows_of(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """The rows by table. The id of a topic is its name."""
     history = small_history(evidence)
-    tables = {name: [_add_place(row) for row in getattr(history, name)] for name in TABLES}
-    tables["states"] += broker_rows(evidence)
-    return tables
+    return {
+        name: [{"topic_id": row["topic"]} | row for row in getattr(history, name)]
+        for name in TABLES
+    }
 
 
-def _add_place(row: dict[str, Any]) -> dict[str, Any]:
-    topic, partition = row["topic"], row["partition"]
-    path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-    return {"topic_id": topic, "path": path} | row
+def state_rows(evidence: Evidence) -> list[dict[str, Any]]:
+    """The versions of partitions' states, of the controller's znode and of registrations."""
+    return [*_partition_states(evidence), *_broker_states(evidence)]
 
 
-def broker_rows(evidence: Evidence) -> list[dict[str, Any]]:
+def _broker_states(evidence: Evidence) -> list[dict[str, Any]]:
     """The versions of the controller's znode and of the brokers' registrations."""
     rows = []
     for change in evidence.changes:
@@ -72,7 +77,8 @@ def broker_rows(evidence: Evidence) -> list[dict[str, Any]]:
             rows.append({
                 "zxid": change.zxid, "at_ns": round(change.at_s * 1e9), "path": change.path,
                 "version": -1 if change.data is None else change.version,
-                "controller": content.get("brokerid"),
+                "controller": content.get("brokerid"), "topic": None, "partition": None,
+                "leader_epoch": None, "wall_ms": None,
             })  # fmt: skip
     return rows
 
@@ -93,7 +99,8 @@ def small_history(evidence: Evidence) -> SmallHistory:
         + [
             _client(name, group=GROUP, instance=instance)
             for name, instance in evidence.history.instances.items()
-        ],
+        ]
+        + [*_producers(evidence)],
         "assignments": [_assignment(row) for row in evidence.history.assignments],
         "commits": [_commit(row) for row in evidence.history.commits],
         "commit_reads": [
@@ -102,7 +109,8 @@ def small_history(evidence: Evidence) -> SmallHistory:
             if _is_of_coordinator(evidence, row)
         ],
         "offset_answers": [_answer(answer) for answer in evidence.history.answers],
-        "states": [*state_rows(evidence)],
+        "states": state_rows(evidence),
+        "polls": [_poll(poll) for poll in evidence.history.polls if _is_judged(evidence, poll)],
         "accesses": [_access(row) for row in evidence.history.questioned],
     }
     for name in ("passes", "logs", "replicas"):
@@ -112,7 +120,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
         tables["passes"].append(_pass(evidence, place, reads))
     for place, (reads, end) in evidence.committed.items():
         tables["reads"] += [_read(read, COMMITTED, place[1]) for read in reads]
-        tables["passes"].append(_pass_of(COMMITTED, place, _READ_COMMITTED, end))
+        tables["passes"].append(_pass_of(evidence, COMMITTED, place, _READ_COMMITTED, end))
     for place, replicas in evidence.replicas.items():
         for replica in replicas:
             rows = _rows(replica)
@@ -150,6 +158,7 @@ def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
             for answer in evidence.history.answers
             if (answer.topic, answer.partition) in numbers
         ],
+        **interval_tables(evidence, numbers),
     }  # fmt: skip
 
 
@@ -173,6 +182,8 @@ def _kept_by(promises: Promises, led: Replica | None) -> dict[str, Any]:
         "dirty_ratio": None if (ratio := configs.get("min.cleanable.dirty.ratio")) is None
         else float(ratio),
         "min_lag_ns": 0, "delete_retention_ns": _DAY_NS,
+        "in_run": True, "has_log": led is not None, "reads_are_log": False, "append_time": False,
+        "cut_end": None, "max_start": led.log_start if led else 0,
     }  # fmt: skip
 
 
@@ -187,16 +198,19 @@ def _final_log(evidence: Evidence, place: Place, leader: int | None) -> Replica 
 def _sends(number: int, send: Send) -> Iterator[dict[str, Any]]:
     for n, value in enumerate(send.values):
         is_placed = send.outcome == "ok" and send.offset >= 0
+        end_s = (
+            send.out_of_order_s if send.outcome != "ok" and send.out_of_order_s >= 0 else send.end_s
+        )
         yield {
             "client": send.client, "session": send.session, "op": 1_000 * number + n, "acks": -1,
             "topic": send.topic, "partition": send.partition, "partition_intended": send.partition,
-            "invoke_ns": _ns(send.begin_s), "complete_ns": _ns(send.end_s),
+            "invoke_ns": _ns(send.begin_s), "complete_ns": _ns(end_s),
             "outcome": send.outcome, "offset": send.offset + n if is_placed else None,
             "node": send.node if send.node >= 0 else None, "attempts": send.attempts,
             "ambiguous": send.attempts > 1, "idempotent": send.producer_id >= 0,
             "producer_id": send.producer_id, "key": send.keys[n] if send.keys else None,
             "value_id": value, "tombstone": value in send.tombstones,
-            "timestamp_ms": sent_ms(send), "txn": send.txn,
+            "timestamp_ms": sent_ms(send), "txn": send.txn, "error": send.error or None,
         }  # fmt: skip
 
 
@@ -205,7 +219,26 @@ def _read(read: Read, client: str, number: int) -> dict[str, Any]:
         "client": client, "session": 0, "pass": number, "topic": read.topic,
         "partition": read.partition, "offset": read.offset, "value_id": read.value,
         "leader_epoch": read.leader_epoch, "read_ns": _ns(read.at_s), "key": read.key,
-        "intact": True, "timestamp_ms": read.timestamp_ms,
+        "intact": True, "timestamp_ms": read.timestamp_ms, "poll": read.poll,
+        "position_in_poll": read.position, "generation": None,
+    }  # fmt: skip
+
+
+def _is_judged(evidence: Evidence, poll: Poll) -> bool:
+    """Whether a poll says more than its records: it moved its reader, was rejected, or was made
+    when nothing disturbed it."""
+    calm_s = evidence.promises.calm_s
+    return bool(poll.event or poll.error) or 0 < calm_s <= poll.complete_s
+
+
+def _poll(poll: Poll) -> dict[str, Any]:
+    return {
+        "client": poll.client, "session": 0, "poll": poll.number, "topic": poll.topic,
+        "partition": poll.partition, "invoke_ns": _ns(poll.invoke_s),
+        "complete_ns": _ns(poll.complete_s), "event": poll.event,
+        "outcome": "ok" if poll.error is None else "fail",
+        "error": _OUT_OF_RANGE if poll.error == ErrorCode.OFFSET_OUT_OF_RANGE.name else poll.error,
+        "position_before": poll.position_before, "position_after": poll.position_after,
     }  # fmt: skip
 
 
@@ -214,14 +247,18 @@ def _pass(evidence: Evidence, place: Place, reads: list[Read]) -> dict[str, Any]
     marks = [replica.watermark for replica in evidence.replicas.get(place, ())]
     end = max([*marks, *(read.offset + 1 for read in reads)])
     begin = evidence.begins.get(("final", place), 0)
-    return _pass_of("final", place, "read_uncommitted", end, begin)
+    return _pass_of(evidence, "final", place, "read_uncommitted", end, begin)
 
 
-def _pass_of(client: str, place: Place, isolation: str, end: int, begin: int = 0) -> dict[str, Any]:
+def _pass_of(
+    evidence: Evidence, client: str, place: Place, isolation: str, end: int, begin: int = 0
+) -> dict[str, Any]:
     return {
         "client": client, "session": 0, "pass": place[1], "topic": place[0],
-        "partition": place[1], "isolation": isolation, "final": True, "complete": True,
+        "partition": place[1], "isolation": isolation, "final": True,
+        "complete": (client, place) not in evidence.broken_off,
         "from_offset": begin, "to_offset": end,
+        "begin_ns": _ns(evidence.swept_s.get((client, place), 0.0)),
     }  # fmt: skip
 
 
@@ -235,9 +272,18 @@ def _txn(txn: Txn) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _client(name: str, **known: str) -> dict[str, Any]:
+def _client(name: str, **known: Any) -> dict[str, Any]:
     return {"client": name, "session": 0, "kind": "consumer", "isolation": None, "group": None,
-            "instance": None} | known  # fmt: skip
+            "instance": None, "transactional_id": None, "end_ns": None} | known  # fmt: skip
+
+
+def _producers(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """The producers without transactions. One with batches that have no outcome goes on until the
+    load is over."""
+    ends_s = evidence.history.producer_ends_s
+    for name in sorted({send.client for send in evidence.history.sends if send.txn is None}):
+        end_s = ends_s.get(name, evidence.promises.calm_s)
+        yield _client(name, kind="producer", end_ns=_ns(end_s))
 
 
 def _assignment(row: Assignment) -> dict[str, Any]:
@@ -285,7 +331,9 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "client": answer.client, "session": 0, "topic": answer.topic,
         "partition": answer.partition, "query": answer.query, "offset": answer.offset,
         "node": answer.node, "invoke_ns": _ns(answer.invoke_s),
-        "complete_ns": _ns(answer.complete_s), "error": None,
+        "complete_ns": _ns(answer.complete_s), "error": answer.error,
+        "leader_epoch": answer.leader_epoch, "api_version": LOOKUP_VERSION,
+        "requested_ms": answer.asked_ms, "answered_ms": answer.found_ms,
     }  # fmt: skip
 
 
@@ -344,7 +392,7 @@ def _log(replica: Replica, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def state_rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _partition_states(evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Every version of a partition's state, with the replicas that it had then. Partitions without
     any log, as those of deleted topics, are not judged."""
     assigned = [
@@ -368,7 +416,8 @@ def _state(
 ) -> dict[str, Any]:
     names = ("leader", "leader_epoch", "controller_epoch")
     return {
-        "topic": place[0], "partition": place[1], "zxid": change.zxid, "at_ns": _ns(change.at_s),
+        "topic": place[0], "partition": place[1], "path": change.path,
+        "zxid": change.zxid, "at_ns": _ns(change.at_s),
         "version": change.version, "isr": json.dumps(state["isr"]),
         "replicas": json.dumps(list(replicas)), "elr": None,
         "wall_ms": EPOCH_MS + round(change.at_s * 1000),

@@ -179,6 +179,8 @@ async def _play(
     calm_s = loop.time()
     await load.settle(evidence)
     for task in (*load.following, looking, reviving):
+        if task.done():
+            task.result()
         task.cancel()
     await _read_all(cluster, load.final_readers(), scale, evidence)
     evidence.promises = Promises(mix.configs, mix.late_s, calm_s, loop.time())
@@ -188,6 +190,7 @@ async def _play(
         if not isinstance(error, TimeoutError)
     ]
     evidence.troubles += cluster.bad_stops
+    evidence.disturbances = cluster.disturbances()
     run.faults, run.restarts = schedule.faults, schedule.restarts
     run.outcomes = Counter(send.outcome for send in history.sends)
     run.outcomes.update(commit.outcome for commit in history.commits)
@@ -264,6 +267,8 @@ async def _read_all(
     for reader in readers:
         for n in range(scale.partitions):
             await _sweep(reader, n, scale, evidence)
+        evidence.history.polls += reader.history.polls
+        evidence.history.answers += reader.history.answers
     await holds_within(lambda: _caught_up(cluster), scale.recovery_s, poll_s=0.2)
     replicas_of = {place: cluster.replicas(*place) for place in cluster.states()}
     for broker_id, life in cluster.lives.items():
@@ -282,11 +287,13 @@ async def _read_all(
 async def _sweep(reader: Reader, n: int, scale: Scale, evidence: Evidence) -> None:
     """The final pass of a reader over a partition."""
     reader.reads.clear()
+    evidence.swept_s[reader.name, (TOPIC, n)] = reader.now_s()
     sweeping = reader.host.create_task(reader.sweep(TOPIC, n))
     await asyncio.wait([sweeping], timeout=scale.recovery_s)
     position = end = 0
     if not sweeping.done():
         sweeping.cancel()
+        evidence.broken_off.add((reader.name, (TOPIC, n)))
         evidence.troubles.append(f"partition {n} could not be read")
     else:
         begin, position, end = sweeping.result()

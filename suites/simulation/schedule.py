@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from urteil.suites.simulation.cluster import BROKERS, Cluster, process
+from urteil.suites.simulation.disturbances import CUT, SESSION, SLOW
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.waiting import holds_within
 from urteil.suites.simulation.zookeeper import HOST
@@ -308,6 +309,7 @@ class Schedule:
         ends = _both_ways(victim, _peers(victim))
         for source, target in ends:
             self._loop.network.slow(source, target, SLOW_S)
+            self._cluster.disturbances.begin(SLOW, source, target)
             self._cuts[source, target] = None
         await self._a_while()
         self._uncut(ends)
@@ -325,6 +327,7 @@ class Schedule:
     def _cut(self, ends: list[tuple[str, str]]) -> None:
         for source, target in ends:
             self._loop.network.cut(source, target)
+            self._cluster.disturbances.begin(CUT, source, target)
             self._cuts[source, target] = None
 
     def _uncut(self, ends: list[tuple[str, str]]) -> None:
@@ -334,6 +337,8 @@ class Schedule:
     def _join(self, source: str, target: str) -> None:
         self._cuts.pop((source, target), None)
         self._loop.network.join(source, target)
+        for kind in (CUT, SLOW):
+            self._cluster.disturbances.end(kind, source, target)
 
     async def _a_while(self) -> None:
         await asyncio.sleep(self._rng.choice((0.5, 2.0, 5.0, 10.0)))
@@ -342,18 +347,21 @@ class Schedule:
 
     async def _session_expiry(self) -> None:
         for broker_id in self._sample_brokers(1):
+            self._cluster.disturbances.note(SESSION, process(broker_id))
             session = self._cluster.lives[broker_id].machine.zk
             if session is not None and (known := self._cluster.ensemble.find(session.session_id)):
                 self._cluster.ensemble.expire(known)
 
     async def _lost_connection(self) -> None:
         for broker_id in self._sample_brokers(1):
+            self._cluster.disturbances.note(SESSION, process(broker_id))
             if (session := self._cluster.lives[broker_id].machine.zk) is not None:
                 session.lose_connection()
 
     async def _lost_answer(self) -> None:
         controller = self._cluster.controller()
         for broker_id in [controller] if controller is not None else self._sample_brokers(1):
+            self._cluster.disturbances.note(SESSION, process(broker_id))
             if (session := self._cluster.lives[broker_id].machine.zk) is not None:
                 session.lose_next_answer()
 

@@ -15,15 +15,9 @@ from urteil.broker.wire.messages import (
     InitProducerIdRequest,
     ProduceRequest,
 )
-from urteil.suites.simulation.client import (
-    CLIENT_TIMEOUT_MS,
-    LATEST,
-    LOST,
-    Client,
-    CoordinatedClient,
-)
+from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, CoordinatedClient
 from urteil.suites.simulation.cluster import EPOCH_MS
-from urteil.suites.simulation.history import Answer, Send, Txn
+from urteil.suites.simulation.history import Send, Txn
 from urteil.suites.simulation.producers import ACKED, REQUEST_MS
 
 TIMEOUT_MS = 6_000
@@ -224,32 +218,3 @@ class Writer(CoordinatedClient):
         else:
             send.error = code.name
         return code
-
-
-class EndAsker(Client):
-    """Asks leaders for the ends of partitions, as readers of all and of committed records do."""
-
-    async def run(self, topic: str, partitions: int, pause_s: float) -> None:
-        while True:
-            await asyncio.sleep(self.rng.uniform(0.5, 1.5) * pause_s)
-            partition = self.rng.randrange(partitions)
-            await self.ask_end(topic, partition, is_stable=self.rng.random() < 0.7)
-
-    async def ask_end(self, topic: str, partition: int, *, is_stable: bool) -> bool:
-        """Whether there was an answer without an error."""
-        node = await self.leader(topic, partition)
-        began_s = self._loop.time()
-        try:
-            answer = await self.list_offset(node, topic, partition, LATEST, is_stable=is_stable)
-        except LOST:
-            await self.forget_leader(topic, partition)
-            return False
-        if answer.error_code != ErrorCode.NONE:
-            await self.forget_leader(topic, partition)
-            return False
-        kind = "stable" if is_stable else "latest"
-        self.history.answers.append(
-            Answer(self.name, topic, partition, kind, answer.offset, node, began_s,
-                   self._loop.time())
-        )  # fmt: skip
-        return True

@@ -8,7 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation import administration_damage, group_damage, recovery_damage
+from tests.simulation import (
+    administration_damage,
+    group_damage,
+    interval_damage,
+    lookup_damage,
+    recovery_damage,
+)
 from tests.simulation.administration_damage import administer
 from urteil.broker.wire.batches import build_batch
 from urteil.suites.simulation import checks, play
@@ -474,7 +480,13 @@ def test_run_whose_check_fails_has_an_error_and_no_finding(
 
 
 def test_every_check_is_tried() -> None:
-    others = (administration_damage, group_damage, recovery_damage)
+    others = (
+        administration_damage,
+        group_damage,
+        interval_damage,
+        lookup_damage,
+        recovery_damage,
+    )
     tried = {name for each in others for name in each.DAMAGE.values()} | {*DAMAGE.values()}
     assert tried == {*checks.REFERENCES, *(name for name, _ in checks.LOCAL)}
 

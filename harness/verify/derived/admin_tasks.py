@@ -18,7 +18,8 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import ADMIN_TASKS, OF_DISKS, has_any
 from urteil.harness.verify.derived.former_leaders import departed_leader_rows
 from urteil.harness.verify.derived.handover import handover_rows
-from urteil.harness.verify.derived.impact import Interval, acting_interval, load_of
+from urteil.harness.verify.derived.impact import acting_interval, load_of
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.isr_shrinks import isr_shrink_rows
 from urteil.harness.verify.derived.leader_balance import balance_rows
 from urteil.harness.verify.derived.leaderless_partitions import leaderless_rows, passed_over_rows

@@ -7,7 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, OF_CLIENTS, has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, nodes_of, targets_of
 from urteil.harness.verify.internal_topics import OFFSETS_TOPIC

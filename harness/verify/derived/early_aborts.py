@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from urteil.harness.clients.spec import transaction_timeout_ms
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import CUT_SHORT, FORGOTTEN
 

@@ -11,14 +11,14 @@ from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import has_any
 from urteil.harness.verify.derived.impact import (
-    Interval,
     acting_interval,
     healthy_again_ns,
     load_of,
     unhealthy,
 )
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
+from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 

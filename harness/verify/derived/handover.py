@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from urteil.chaos.effects import Effect
 from urteil.harness.verify.derived.fault_effects import has_any, has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import SECOND_NS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from urteil.chaos.effects import Effect
 from urteil.chaos.topology import EAST
 from urteil.harness.scenario import RunFacts, Scenario, node_names
 from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.tables import Derived
 from urteil.harness.verify.evidence import Row, links_of, nodes_of, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
@@ -20,17 +20,6 @@ _MS_NS = 1_000_000
 BROKER = re.compile(r"b\d+")
 _CLIENT_SLACK_NS = SECOND_NS
 _SHORTEST_NS = 2 * SECOND_NS
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The time from `begin_ns` to `end_ns`."""
-
-    begin_ns: int
-    end_ns: int
-
-    def meets(self, other: Interval) -> bool:
-        return self.begin_ns < other.end_ns and other.begin_ns < self.end_ns
 
 
 def acting_interval(fault: Row) -> Interval:

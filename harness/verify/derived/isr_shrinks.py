@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.impact import Interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 

@@ -18,7 +18,8 @@ from urteil.harness.verify.derived.fault_effects import (
     has_any,
     has_only,
 )
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.presence import (
     CONTROLLER,
     IDS,

@@ -18,7 +18,8 @@ from urteil.harness.evidence.acts import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, session_timeout_ns
 from urteil.harness.verify.evidence import Row

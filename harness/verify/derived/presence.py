@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from urteil.harness.scenario import Scenario
-from urteil.harness.verify.derived.impact import Interval
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.quorum_losses import quorum_losses
-from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_between
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import FOREVER_NS
 

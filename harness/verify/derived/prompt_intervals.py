@@ -18,9 +18,10 @@ from urteil.harness.host_load import METRIC
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import has_any
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.tables import Derived
-from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns, undisturbed_between
+from urteil.harness.verify.derived.undisturbed_intervals import end_of_load_ns
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS
 

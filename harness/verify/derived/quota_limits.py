@@ -20,7 +20,8 @@ from urteil.harness.clients.workload_kinds import has_tombstones
 from urteil.harness.evidence.acts import DEFAULT_CLIENT
 from urteil.harness.scenario import RunFacts, Scenario
 from urteil.harness.verify.derived.fault_effects import has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval, load_of
+from urteil.harness.verify.derived.impact import acting_interval, load_of
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS

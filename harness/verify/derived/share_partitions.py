@@ -18,7 +18,8 @@ from urteil.chaos.faults.base.fault import EXTERNAL, target_kind
 from urteil.harness.clients.options import ShareOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
 from urteil.harness.verify.limits import SECOND_NS

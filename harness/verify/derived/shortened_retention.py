@@ -8,7 +8,8 @@ from itertools import zip_longest
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import TopicFact
 from urteil.harness.verify.derived.fault_effects import has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.retention_promises import changes
 from urteil.harness.verify.derived.topic_changes import PROPAGATED_NS
 from urteil.harness.verify.evidence import Row

@@ -13,7 +13,7 @@ from urteil.chaos.effects import Effect
 from urteil.harness.evidence.acts import KILL
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
-from urteil.harness.verify.derived.impact import Interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.member_departures import QUIET_NS, disturbances
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.undisturbed_intervals import session_timeout_ns

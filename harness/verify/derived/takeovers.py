@@ -18,7 +18,8 @@ from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.coordinators import coordinating_partition
 from urteil.harness.verify.derived.fault_effects import ENDS_NODES, has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.derived.undisturbed_intervals import (

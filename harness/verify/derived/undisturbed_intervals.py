@@ -21,7 +21,8 @@ from urteil.harness.clients.options import MembershipOptions
 from urteil.harness.scenario import IMPORTED, RunFacts, Scenario
 from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.fault_effects import OF_CLIENTS, has_any, has_only
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.small_evidence import Key, SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
 from urteil.harness.verify.evidence import Row, targets_of
@@ -305,21 +306,6 @@ def _leaderless_intervals(spans: Iterable[Span]) -> list[Interval]:
         for span in spans
         if span.leader < 0 or span.begins_epoch
     ]
-
-
-def undisturbed_between(
-    disturbed: Iterable[Interval], begin_ns: int, end_ns: int
-) -> list[Interval]:
-    """The parts of the time from `begin_ns` to `end_ns` that no disturbance covers."""
-    intervals: list[Interval] = []
-    since_ns = begin_ns
-    for interval in sorted(disturbed, key=lambda interval: interval.begin_ns):
-        if interval.begin_ns > since_ns:
-            intervals.append(Interval(since_ns, min(interval.begin_ns, end_ns)))
-        since_ns = max(since_ns, interval.end_ns)
-        if since_ns >= end_ns:
-            return intervals
-    return [*intervals, Interval(since_ns, end_ns)]
 
 
 def _row(

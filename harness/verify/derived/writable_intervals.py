@@ -25,11 +25,11 @@ from urteil.harness.verify.derived.fault_effects import (
     has_any,
     has_only,
 )
-from urteil.harness.verify.derived.impact import BROKER, Interval, acting_interval, load_of
+from urteil.harness.verify.derived.impact import BROKER, acting_interval, load_of
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.presence import CONTROLLER, broker_path, presence_of
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.derived.state_spans import Span
-from urteil.harness.verify.derived.undisturbed_intervals import undisturbed_between
 from urteil.harness.verify.evidence import Row, links_of, targets_of
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
 

@@ -14,7 +14,8 @@ from urteil.harness import host_load
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
 from urteil.harness.verify.damage import DAMAGES
-from urteil.harness.verify.derived.impact import Interval, healthy_again_ns, longest_gap_s
+from urteil.harness.verify.derived.impact import healthy_again_ns, longest_gap_s
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.limits import FOREVER_NS
 from urteil.harness.verify.result import Status, Verdict
 from urteil.harness.verify.synthetic import BEGIN_NS, CRASH_NS, END_NS, HEALED_NS, RUN, S

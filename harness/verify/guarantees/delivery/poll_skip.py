@@ -110,6 +110,8 @@ def _reference(history: SmallHistory) -> Iterator[Violation]:
         if partition.is_compacted:
             due = [offset for offset, _ in kept_records(partition)]
         for read, before in steps(partition):
+            if read.offset == before + 1:
+                continue
             skipped = [offset for offset in due if before < offset < read.offset]
             if skipped:
                 yield partition.violation("gap", max(skipped))

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import METADATA, SETTINGS
+from urteil.suites.mutants.unsimulated import SETTINGS
 
 TERM = "urteil.broker.controller.term:Term"
 
@@ -188,7 +188,7 @@ def cancellation_ignored(mark: Mark) -> None:
     models="the controller's first UpdateMetadata that is not sent",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated=METADATA,
+    unsimulated="a broker that returns joins every ISR, and receives metadata for that",
 )
 def returned_broker_without_metadata(mark: Mark) -> None:
     """Omits the full UpdateMetadata to a broker that joins."""
@@ -271,7 +271,6 @@ def manual_assignment_ignored(mark: Mark) -> None:
     models="KIP-497: AlterPartition without an UpdateMetadata after it",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated=METADATA,
 )
 def isr_changes_not_broadcast(mark: Mark) -> None:
     """Omits partitions whose ISR changed from UpdateMetadata."""

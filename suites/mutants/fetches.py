@@ -37,7 +37,6 @@ def serve_reads_beyond_hw(mark: Mark) -> None:
     models="a reader that loses its place between two segment files",
     scenario="indexes",
     guarantee="poll_skip",
-    unsimulated="no check compares polls",
 )
 def fetch_skips_batch_at_segment_roll(mark: Mark) -> None:
     """Moves consumer fetches from a segment's base offset past its first batch."""
@@ -265,7 +264,6 @@ def aborted_in_first_segment_only(mark: Mark) -> None:
     models="a delayed fetch that is not watched under every partition of its request",
     scenario="compaction-calm",
     guarantee="slow_fetch",
-    unsimulated="no check judges how soon a fetch is answered",
 )
 def tenth_fetch_waits_out(mark: Mark) -> None:
     """Lets no append complete every tenth fetch that waits."""

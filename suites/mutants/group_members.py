@@ -70,7 +70,6 @@ def rebalance_without_revocation(mark: Mark) -> None:
     models="KAFKA-9752: a lost heartbeat timer lets dead members block rebalances",
     scenario="member-killed",
     guarantee="departed_member_kept",
-    unsimulated="the broker looks at an expired session without end: virtual time stands still",
 )
 def session_never_expires(mark: Mark) -> None:
     """Starts the session of a member anew when it expires."""

@@ -7,10 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    BANDWIDTH,
-    PROGRESS_DEADLINE,
-)
+from urteil.suites.mutants.unsimulated import BANDWIDTH, NOT_FOUND_BY_THREE
 
 PARTITION = "urteil.broker.replication.partition:Partition"
 BEFORE = 100
@@ -43,7 +40,6 @@ def ack_before_replication(mark: Mark) -> None:
     models="a lost wake-up: the high watermark passed before the request was watched",
     scenario="compaction-calm",
     guarantee="slow_acknowledgement",
-    unsimulated="no check judges how soon a send is acknowledged",
 )
 def tenth_send_waits_out(mark: Mark) -> None:
     """Lets no fetch of a follower complete every tenth produce request for a second."""
@@ -284,7 +280,7 @@ def isr_shrunk_before_consent(mark: Mark) -> None:
     models="an ISR expiration task that died",
     scenario="lagging-follower",
     guarantee="no_progress",
-    unsimulated=PROGRESS_DEADLINE,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def isr_never_shrinks(mark: Mark) -> None:
     """Reports no follower as lagging."""
@@ -434,7 +430,7 @@ def delayed_produces_forgotten(mark: Mark) -> None:
     models="class Partition of Apache Kafka, isFollowerOutOfSync",
     scenario="clock-back",
     guarantee="stalled_partition",
-    unsimulated=PROGRESS_DEADLINE,
+    unsimulated="the patch reads the clock of the machine, not that of the simulation",
 )
 def lag_by_wall_clock(mark: Mark) -> None:
     """Adds to each measured lag what the wall clock gained on the monotonic one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import CALM_PROGRESS, LOG_ENDS, NOT_TRIED, TIMESTAMPS
+from urteil.suites.mutants.unsimulated import NOT_FOUND_BY_THREE, NOT_TRIED
 
 LATEST = -1
 KEPT_S = 2.0
@@ -43,7 +43,6 @@ def list_offsets_ignores_lso(mark: Mark) -> None:
     models="a latest offset that is reported before it is certain, as before KIP-207",
     scenario="indexes",
     guarantee="end_below_ack",
-    unsimulated=LOG_ENDS,
 )
 def stale_latest_offset(mark: Mark) -> None:
     """Answers ListOffsets from a cache of two seconds for each leader epoch."""
@@ -74,7 +73,6 @@ def stale_latest_offset(mark: Mark) -> None:
     models="an index entry used as the offset of the next record",
     scenario="indexes",
     guarantee="time_index_wrong",
-    unsimulated=TIMESTAMPS,
 )
 def timestamp_lookup_too_late(mark: Mark) -> None:
     """Answers the next record's offset, where there is one."""
@@ -144,7 +142,6 @@ def log_start_of_active_segment(mark: Mark) -> None:
     models="KAFKA-16310: the offset of the maximum timestamp belongs to another record",
     scenario="indexes",
     guarantee="time_index_wrong",
-    unsimulated=TIMESTAMPS,
 )
 def max_timestamp_of_last_record(mark: Mark) -> None:
     """Answers the lookup of the maximum timestamp with the last record."""
@@ -168,7 +165,6 @@ def max_timestamp_of_last_record(mark: Mark) -> None:
     models="KIP-320: the leader epoch of a found record, read from the partition",
     scenario="indexes",
     guarantee="time_index_wrong",
-    unsimulated=TIMESTAMPS,
 )
 def timestamp_lookup_in_leader_epoch(mark: Mark) -> None:
     """Answers a lookup by timestamp with the leader's current epoch."""
@@ -191,7 +187,7 @@ def timestamp_lookup_in_leader_epoch(mark: Mark) -> None:
     models="ListOffsets before KIP-207",
     scenario="epoch-truncation",
     guarantee="end_below_ack",
-    unsimulated=LOG_ENDS,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def latest_offset_too_early(mark: Mark) -> None:
     """Never answers OFFSET_NOT_AVAILABLE for the latest offset."""
@@ -217,7 +213,6 @@ def latest_offset_too_early(mark: Mark) -> None:
     models="KIP-207: a high watermark that never counts as its epoch's own",
     scenario="group-calm",
     guarantee="no_delivery",
-    unsimulated=CALM_PROGRESS,
 )
 def latest_offset_never_available(mark: Mark) -> None:
     """Answers OFFSET_NOT_AVAILABLE for every latest offset."""
@@ -243,7 +238,7 @@ def latest_offset_never_available(mark: Mark) -> None:
     models="a log start offset that is cached for ListOffsets and that retention does not update",
     scenario="retention",
     guarantee="wrong_log_start",
-    unsimulated="no check compares log starts",
+    mix="retention",
 )
 def log_start_cached(mark: Mark) -> None:
     """Answers ListOffsets with the first log start offset that was ever reported."""

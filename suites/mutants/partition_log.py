@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import DELETED_RECORDS, PROGRESS_DEADLINE, REPEATED_BATCHES
+from urteil.suites.mutants.unsimulated import DELETED_RECORDS, REPEATED_BATCHES
 
 HEAD = struct.Struct(">q15xi")
 
@@ -222,7 +222,6 @@ def producers_expire_early(mark: Mark) -> None:
     models="a second request that waits for the same records and is never woken",
     scenario="protocol-produce",
     guarantee="stalled_producer",
-    unsimulated=PROGRESS_DEADLINE,
 )
 def duplicate_unanswered(mark: Mark) -> None:
     """Lets the answer to a duplicate wait for an offset that the log does not reach."""

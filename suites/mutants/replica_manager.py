@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import METADATA
 
 CONTROL = "urteil.broker.replication.role_changes:RoleChanges"
 
@@ -97,29 +97,28 @@ def stale_control_request_after_bounce(mark: Mark) -> None:
     models="KAFKA-7235: stale metadata on one broker",
     scenario="indexes",
     guarantee="disagreement",
-    unsimulated=METADATA,
 )
 def own_metadata_not_updated(mark: Mark) -> None:
     """Ignores UpdateMetadata entries of partitions that the broker leads."""
-    led: set[tuple[str, int]] = set()
+    led: WeakKeyDictionary[Any, set[tuple[str, int]]] = WeakKeyDictionary()  # by metadata cache
 
     def make_lead(original: Function) -> Function:
         def lead(control: Any, partition: Any, state: Any) -> None:
-            led.add((partition.topic, partition.partition))
+            led.setdefault(control._metadata, set()).add((partition.topic, partition.partition))
             original(control, partition, state)
 
         return lead
 
     def make_follow(original: Function) -> Function:
         def follow(control: Any, partition: Any, state: Any, leaders: Any) -> None:
-            led.discard((partition.topic, partition.partition))
+            led.get(control._metadata, set()).discard((partition.topic, partition.partition))
             original(control, partition, state, leaders)
 
         return follow
 
     def make_update(original: Function) -> Function:
         def update(cache: Any, request: Any, states: Any = None) -> Any:
-            before = {key: cache.partition(*key) for key in led}
+            before = {key: cache.partition(*key) for key in led.get(cache, ())}
             deleted = original(cache, request, states)
             for (topic, number), state in before.items():
                 now = cache.partition(topic, number)

@@ -28,6 +28,8 @@ from urteil.suites.simulation.history import Answer, History
 from urteil.suites.simulation.loop import SimulatedLoop
 
 CLIENT_TIMEOUT_MS = 3500
+CONNECT_MS = 1000
+"""The time for a connect. A SYN to a machine without power is never answered, nor sent again."""
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 """The special timestamps of ListOffsets."""
 LOOKUP_VERSION = 7
@@ -43,7 +45,7 @@ class Client:
         self.name = name
         self.host = loop.network.host(loop.network.born(name))
         self._loop = loop
-        self._channels = Channels(name, Resolver())
+        self._channels = Channels(name, Resolver(), setup_timeout_ms=CONNECT_MS)
         self.history = history
         self.rng = random.Random(seed)
         self._leaders: dict[tuple[str, int], int] = {}

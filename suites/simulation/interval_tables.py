@@ -14,7 +14,7 @@ from typing import Any
 
 from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.limits import FOREVER_NS, SECOND_NS
-from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS
+from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, CONNECT_MS
 from urteil.suites.simulation.cluster import BROKERS, PROPERTIES, process
 from urteil.suites.simulation.disturbances import CUT, SLOW, Disturbance
 from urteil.suites.simulation.evidence import Evidence, Place, states_of
@@ -25,8 +25,9 @@ from urteil.suites.simulation.readers import WAIT_MS
 Rows = list[dict[str, Any]]
 
 CONTROLLER, REGISTRATIONS = "/controller", "/brokers/ids/"
-FRESH_METADATA_MS = 3_000
-"""The longest time in which a client finds the leader after a request timed out."""
+FRESH_METADATA_MS = CLIENT_TIMEOUT_MS + CONNECT_MS
+"""The longest time in which a client finds the leader after a request timed out: the first broker
+that it asks may be cut off."""
 STALL_NS = (
     round(max(1.5 * float(PROPERTIES["replica.lag.time.max.ms"]),
               CLIENT_TIMEOUT_MS + FRESH_METADATA_MS)) * 1_000_000 + SECOND_NS

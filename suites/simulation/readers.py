@@ -13,6 +13,7 @@ from urteil.suites.simulation.history import Poll, Read
 WAIT_MS = 500
 """The wait of a fetch for a first record."""
 RESET = "reset"
+RESET_PAUSE_S = 0.2
 
 
 class Sweep(NamedTuple):
@@ -79,7 +80,8 @@ class Reader(Client):
         return fetched
 
     async def _reset(self, topic: str, partition: int, position: int) -> int:
-        """Move to the start of the log. Raises ConnectionError, TimeoutError."""
+        """Move to the start of the log. Pause if it is the offset that was out of range. Raises
+        ConnectionError, TimeoutError."""
         began_s = self._loop.time()
         start = await self.earliest(topic, partition)
         self._polls += 1
@@ -87,6 +89,8 @@ class Reader(Client):
             Poll(self.name, self._polls, topic, partition, position, start, -1, began_s,
                  self._loop.time(), None, RESET)
         )  # fmt: skip
+        if start == position:
+            await asyncio.sleep(RESET_PAUSE_S)
         return start
 
     async def sweep(self, topic: str, partition: int) -> Sweep:
@@ -98,8 +102,6 @@ class Reader(Client):
                 node = await self.leader(topic, partition)
                 fetched = await self._fetch(node, topic, partition, position, 0)
                 if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    if begin > 0:  # the start that the leader returned is out of range
-                        await asyncio.sleep(0.2)
                     begin = position = await self._reset(topic, partition, position)
                     end = position + 1
                     continue

@@ -14,10 +14,10 @@ from urteil.suites.simulation.scenario import Run
 
 FIRST = {
     "ack_before_replication": 2,
-    "dedup_state_lost_on_leader_change": 3,
+    "dedup_state_lost_on_leader_change": 2,
     "elect_any_replica": 3,
     "list_offsets_ignores_lso": 1,
-    "offset_reused_after_recovery": 13,
+    "offset_reused_after_recovery": 3,
     "serve_reads_beyond_hw": 2,
     "truncate_to_high_watermark": 3,
 }

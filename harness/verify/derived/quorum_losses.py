@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from urteil.harness.scenario import Scenario, clusters, node_names
 from urteil.harness.verify.derived.fault_effects import MAKES_UNAVAILABLE, has_any
-from urteil.harness.verify.derived.impact import Interval, acting_interval
+from urteil.harness.verify.derived.impact import acting_interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.evidence import Row, links_of, targets_of
 
 

@@ -11,7 +11,7 @@ from tests.harness.verify.example_runs import ONE
 from urteil.chaos.effects import Effect
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.verify import synthetic
-from urteil.harness.verify.derived.impact import Interval
+from urteil.harness.verify.derived.intervals import Interval
 from urteil.harness.verify.derived.quorum_losses import quorum_losses
 
 THREE, TWO = ClusterSpec(brokers=3), ClusterSpec(brokers=2)

@@ -17,7 +17,8 @@ class KnownBug:
     violate. Where the protocol of the broken release cannot avoid the anomaly, the scenario permits
     it and names it in `must_find`: with `permitted` the bug is found when the run has it. Where a
     moment that no schedule decides makes the same effect a violation of another guarantee,
-    `or_shown_by` names that one, as `guarantee/sub-kind`.
+    `or_shown_by` names that one, as `guarantee/sub-kind`. `target` is `kafka-kraft` for a bug of
+    KRaft in releases that have ZooKeeper as well.
     """
 
     name: str
@@ -33,14 +34,15 @@ class KnownBug:
     also: tuple[str, ...] = ()
     or_shown_by: tuple[str, ...] = ()
     permitted: bool = False
+    target: str = "kafka"
 
     @property
     def broken_target(self) -> str:
-        return f"kafka:{self.broken}"
+        return f"{self.target}:{self.broken}"
 
     @property
     def fixed_target(self) -> str:
-        return f"kafka:{self.fixed}"
+        return f"{self.target}:{self.fixed}"
 
     @property
     def guarantees(self) -> tuple[str, ...]:

@@ -111,4 +111,19 @@ BUGS = (
         guarantee="slow_recovery",
         sub_kinds=("late",),
     ),
+    KnownBug(
+        name="kafka-14616",
+        issue="KAFKA-14616",
+        about="In KRaft a topic is deleted and created again while a broker is down, which finds "
+        "the log of the old topic when it returns, and never joins the ISR of the new one.",
+        releases="3.3.1 to 3.6.2, without ZooKeeper",
+        fixed_in="3.7.0",
+        broken="3.6.2",
+        fixed="3.7.2",
+        scenario="old-log-of-topic",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+        also=("leftover_log",),
+        target="kafka-kraft",
+    ),
 )

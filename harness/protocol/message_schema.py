@@ -124,11 +124,10 @@ class MessageSchema:
 
 
 def read_schemas(jar: Path, folder: str, names: Iterable[str] = ()) -> dict[str, MessageSchema]:
-    """The definitions in a jar's folder by name, all without `names`."""
+    """The definitions in a jar's folder by name: those of `names` that it has, or all."""
+    name = "|".join(map(re.escape, names)) or r"\w+"
     with zipfile.ZipFile(jar) as files:
-        paths = [f"{folder}/{name}.json" for name in names] or [
-            path for path in files.namelist() if re.fullmatch(rf"{folder}/\w+\.json", path)
-        ]
+        paths = [p for p in files.namelist() if re.fullmatch(rf"{folder}/({name})\.json", p)]
         schemas = [MessageSchema(files.read(path).decode()) for path in paths]
     return {schema.name: schema for schema in schemas}
 

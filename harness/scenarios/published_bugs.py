@@ -6,10 +6,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenarios.administration import RECREATE_TOPIC
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, cluster, fault
 from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER, PATIENT
 from urteil.harness.scenarios.disks import POWER_CUT_SEGMENTS
 from urteil.harness.scenarios.groups import POSITIONS, POSITIONS_TOPIC
+from urteil.harness.scenarios.quorum import TARGET as KRAFT
 
 LOAD = WorkloadSpec(topics=(DURABLE,))
 PAIR = TopicSpec(replication_factor=2, config={"min.insync.replicas": "1"})
@@ -335,4 +337,16 @@ LOST_EPOCHS = Scenario(
     faults=(fault("power_cut", "follower", 6, 3, epochs=True),),
     guarantees=(*REPLICATION, "duplicate", "epoch_lineage"),
     duration_s=16.0,
+)
+
+OLD_LOG_OF_TOPIC = replace(
+    RECREATE_TOPIC,
+    name="old-log-of-topic",
+    about="a topic is deleted and created again while one of its replicas is down, which returns "
+    "with the log of the old topic: it follows the new one (KAFKA-14616)",
+    suites=(),
+    guarantees=(*REPLICATION, "slow_recovery"),
+    duration_s=32.0,
+    recovery_deadline_s=12.0,
+    target=KRAFT,
 )

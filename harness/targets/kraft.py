@@ -1,9 +1,9 @@
 """Apache Kafka without ZooKeeper: nodes are brokers, controllers of KRaft's quorum, or both.
 
-The lab formats a node's log directories without a JVM (`kraft_storage`). Release 3.9, and brokers
-that are not controllers, need only `meta.properties`: without a bootstrap file, the first active
-controller writes the release's metadata version. The metadata log is evidence, so it keeps all its
-records, in one segment and without further snapshots.
+The lab formats a node's log directories without a JVM (`kraft_storage`). Releases until 3.9, and
+brokers that are not controllers, need only `meta.properties`: without a bootstrap file, the first
+active controller writes the release's metadata version. The metadata log is evidence, so it keeps
+all its records, in one segment and without further snapshots.
 """
 
 from __future__ import annotations
@@ -12,16 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from urteil.harness.dependencies.kafka import kafka_format
-from urteil.harness.dependencies.kafka_releases import LINES, abbreviate, release_line
+from urteil.harness.dependencies.kafka_releases import (
+    LINES,
+    abbreviate,
+    parse_version,
+    release_line,
+)
 from urteil.harness.dependencies.kraft_storage import META, directory_id, format_directory
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.quorum_checkpoint import Voter, write_checkpoint
-from urteil.harness.targets.target import AUTHORIZER, CONTROLLER, BrokerNode
+from urteil.harness.targets.target import AUTHORIZER, CONTROLLER, BrokerNode, advertised
 
 KEEP_ALL = {
     "metadata.log.max.snapshot.interval.ms": "0",
     "metadata.log.max.record.bytes.between.snapshots": "9223372036854775807",
 }
+
+ADVERTISES_CONTROLLERS = (3, 9)
+"""The first release that accepts a controller's listener in `advertised.listeners` (KIP-853)."""
 
 KRAFT_CLASSES = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 """KRaft's class in place of one that stores its data in ZooKeeper."""
@@ -51,7 +59,11 @@ class KraftTarget(KafkaTarget):
         return KRAFT_CLASSES.get(value, value)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        return {**super(KraftTarget, self).properties(node), **KEEP_ALL}
+        settings = {**super(KraftTarget, self).properties(node), **KEEP_ALL}
+        if parse_version(self.version) < ADVERTISES_CONTROLLERS:
+            of_brokers = (it for it in node.listeners if it.name != CONTROLLER)
+            settings["advertised.listeners"] = advertised(of_brokers)
+        return settings
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:
         """Write the files that Kafka's StorageTool writes, from a copy of its output.

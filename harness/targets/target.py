@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.scenario import ClusterSpec
+from urteil.harness.scenario import DYNAMIC, ClusterSpec
 
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
@@ -18,6 +18,7 @@ PROTOCOL = "inter.broker.protocol.version"
 CONTROLLER = "CONTROLLER"
 BROKER_ROLE, CONTROLLER_ROLE = "broker", "controller"
 _PROTOCOLS = "listener.security.protocol.map"
+_QUORUM_SERVERS = "controller.quorum.bootstrap.servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +208,10 @@ class Target(Protocol):
 def common_properties(node: BrokerNode) -> dict[str, str]:
     """Settings of every target: its listeners, and timeouts low enough for short scenarios."""
     bound = [f"{listener.name}://{node.address}:{listener.port}" for listener in node.listeners]
-    advertised = [
-        "{}://{}:{}".format(listener.name, *listener.advertised) for listener in node.listeners
-    ]
     return {
         **_metadata_properties(node),
         "listeners": ",".join(bound),
-        "advertised.listeners": ",".join(advertised),
+        "advertised.listeners": advertised(node.listeners),
         _PROTOCOLS: ",".join(f"{name}:{protocol}" for name, protocol in _protocols(node).items()),
         **({"inter.broker.listener.name": "INTERNAL"} if BROKER_ROLE in node.roles else {}),
         "log.dirs": str(node.data),
@@ -240,6 +238,13 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
         "auto.create.topics.enable": "true",
         "auto.leader.rebalance.enable": "false",
     }
+
+
+def advertised(listeners: Iterable[Listener]) -> str:
+    """The value of `advertised.listeners`."""
+    return ",".join(
+        "{}://{}:{}".format(listener.name, *listener.advertised) for listener in listeners
+    )
 
 
 def _protocols(node: BrokerNode) -> dict[str, str]:
@@ -275,7 +280,7 @@ def _quorum_properties(node: BrokerNode) -> dict[str, str]:
     if not node.has_dynamic_quorum:
         return {"controller.quorum.voters": node.quorum_voters}
     addresses = [voter.partition("@")[2] for voter in node.quorum_voters.split(",")]
-    return {"controller.quorum.bootstrap.servers": ",".join(addresses)}
+    return {_QUORUM_SERVERS: ",".join(addresses)}
 
 
 def required_settings(spec: ClusterSpec) -> Iterator[str]:
@@ -286,6 +291,8 @@ def required_settings(spec: ClusterSpec) -> Iterator[str]:
         yield "replica.selector.class"
     if spec.users:
         yield AUTHORIZER
+    if spec.quorum == DYNAMIC:
+        yield _QUORUM_SERVERS
 
 
 def user_properties(node: BrokerNode) -> dict[str, str]:

@@ -64,11 +64,9 @@ class PaperAdmin:
         self._finish()
 
     def _finish(self) -> None:
-        """Deletions wait for all replicas."""
-        if (
-            set(self.cluster.registered_brokers()) == set(self.cluster.brokers)
-            and not self.without_effect
-        ):
+        """Deletions wait for all replicas, except in KRaft."""
+        all_present = set(self.cluster.registered_brokers()) == set(self.cluster.brokers)
+        if (all_present or self.cluster.voters) and not self.without_effect:
             for topic in self.going:
                 self.ids.pop(topic, None)
                 self.cluster.views.pop(topic, None)

@@ -249,6 +249,21 @@ def test_rule_is_removed_even_if_its_hits_cannot_be_read(monkeypatch: pytest.Mon
     assert not cluster.net.rules
 
 
+def test_topic_is_created_again_in_kraft_while_its_replica_is_down() -> None:
+    cluster = PaperCluster(zookeepers=0)
+    fault = FAULTS["recreate_topic"](arguments("topic"))
+    proof = fault.begin(cluster)
+    topic, follower = fault.targets
+    assert proof.acted
+    assert cluster.status(follower).state is NodeState.DEAD
+    topic_id = cluster.admin.topic_id(topic)
+    assert topic_id is not None
+    assert f"{topic} has the id {topic_id} and 7 records" in proof.text
+    fault.heal(cluster)
+    assert not fault.find_residual_effects(cluster)
+    assert cluster.admin.topic_id(topic) == topic_id
+
+
 def test_controller_cannot_be_fenced() -> None:
     cluster = PaperCluster(zookeepers=0, controllers=3)
     with pytest.raises(NoTarget, match="q1 is not a broker and has no session"):

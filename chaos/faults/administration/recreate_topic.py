@@ -1,4 +1,4 @@
-"""A topic is deleted while one of its replicas is down, and created again after its return."""
+"""A topic is deleted while one of its replicas is down, and created again."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ ASKED_S = 10.0
 
 
 class RecreateTopic(TopicFault):
-    """Creates a topic of its own with records and deletes it while a follower is dead, so that the
-    deletion must wait. Healing starts the follower, waits for the end of the old topic and creates
-    another one of that name, which must hold only new records.
+    """Creates a topic of its own with records and deletes it while a follower is dead. In the end
+    there is another topic of that name, which must hold only new records.
+
+    With ZooKeeper the deletion waits for the follower: healing starts it, waits for the end of the
+    old topic and creates the other one. KRaft deletes at once: the other topic is created while the
+    follower is dead, which returns with the log of the old one.
     """
 
     name = "recreate_topic"
-    about = "delete a topic while a replica is down; create it again when the replica is back"
+    about = (
+        "delete a topic while a replica is down; create it again when the replica is back, in "
+        "KRaft at once"
+    )
     effects = frozenset({Effect.DELETES_TOPICS, Effect.KILLS_NODES})
     selectors = "anything: the fault creates its own topic"
     proves = (
-        "the deletion is pending in ZooKeeper while the replica is down; the ids of both topics"
+        "the deletion is pending in ZooKeeper while the replica is down, or done in KRaft; the ids "
+        "of both topics"
     )
     _old_id: str | None = None
     _new_id = ""
@@ -41,19 +48,26 @@ class RecreateTopic(TopicFault):
             controls.kill(node)
         admin.delete_topic(topic, wait=False)
         waits = admin.topic_id(topic) == self._old_id
+        if controls.voters:
+            outcome = self._create_again(controls)
+        else:
+            outcome = f"the deletion {'waits for it' if waits else 'did not wait for it'}"
         return Proof(
-            acted=bool(followers) and filled == RECORDS and waits,
+            acted=bool(followers) and filled == RECORDS and waits is not bool(controls.voters),
             text=f"{topic} (id {self._old_id}) has {filled} records, {self.targets[-1]} is dead, "
-            f"the deletion {'waits for it' if waits else 'did not wait for it'}",
+            f"{outcome}",
         )
 
     def heal(self, controls: Controls) -> str:
-        if self._new_id or self._old_id is None:
-            return "the topic was created again"
-        admin, topic = controls.admin, self.targets[0]
         for node in self.targets[1:]:
             controls.start(node)
-        admin.delete_topic(topic)
+        if self._new_id or self._old_id is None:
+            return "the topic was created again"
+        controls.admin.delete_topic(self.targets[0])
+        return self._create_again(controls)
+
+    def _create_again(self, controls: Controls) -> str:
+        admin, topic = controls.admin, self.targets[0]
         factor = min(3, len(controls.brokers))
         self._new_id = admin.create_topic(topic, partitions=1, replication_factor=factor)
         admin.fill(topic, NEW_RECORDS)

@@ -1,8 +1,9 @@
 """The cluster as KRaft's metadata records describe it, record by record.
 
 Each PartitionChangeRecord raises the partition epoch, and the leader epoch iff it names a leader
-(`PartitionRegistration`). A broker's registration is identified by its epoch, and a broker is
-present while it is unfenced. A LeaderChangeMessage names the active controller.
+(`PartitionRegistration`). Releases before KIP-966 have no eligible leader replicas. A broker's
+registration is identified by its epoch, and a broker is present while it is unfenced. A
+LeaderChangeMessage names the active controller.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class MetadataImage:
             leader_epoch=fields["LeaderEpoch"],
             version=fields["PartitionEpoch"],
             isr=fields["Isr"],
-            elr=fields["EligibleLeaderReplicas"] or [],
+            elr=fields.get("EligibleLeaderReplicas") or [],
             replicas=fields["Replicas"],
             adding=fields["AddingReplicas"],
             removing=fields["RemovingReplicas"],
@@ -119,7 +120,7 @@ class MetadataImage:
             partition.leader = fields["Leader"]
             partition.leader_epoch += 1
         for name, attribute in _REPLICA_LISTS.items():
-            if fields[name] is not None:
+            if fields.get(name) is not None:
                 setattr(partition, attribute, fields[name])
 
     def _register_broker(self, fields: dict[str, Any]) -> None:

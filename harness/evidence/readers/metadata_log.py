@@ -72,8 +72,8 @@ class MetadataLog:
 
 
 class RecordSchemas:
-    """The definitions of one release from 3.9 on: those of metadata records by type, and of
-    control records by name."""
+    """The definitions of one release: those of metadata records by type, and of control records by
+    name. Releases before 3.9 define no record of voters."""
 
     def __init__(self, metadata_jar: Path, clients_jar: Path) -> None:
         records = read_schemas(metadata_jar, "common/metadata").values()

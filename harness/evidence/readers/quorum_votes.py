@@ -50,7 +50,7 @@ def read_quorum_state(file: Path) -> Row:
 
 def granted_votes(record: MetadataRecord) -> Iterator[Row]:
     """The votes that a leader's first record lists; a row without a candidate if it lists none. No
-    rows for another record. `wall_ms` is the leader's."""
+    rows for another record. `wall_ms` is the leader's. Before 3.9 voters have no directory."""
     if record.name != LEADER_CHANGE:
         return
     leader = record.fields["LeaderId"]
@@ -63,7 +63,7 @@ def granted_votes(record: MetadataRecord) -> Iterator[Row]:
         "wall_ms": record.wall_ms,
     }
     for voter in granted:
-        directory = voter["VoterDirectoryId"]
+        directory = voter.get("VoterDirectoryId", _NO_DIRECTORY)
         yield common | {
             "broker": voter["VoterId"],
             "candidate": leader,

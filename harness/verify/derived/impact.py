@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from urteil.chaos.effects import Effect
 from urteil.chaos.topology import EAST
@@ -50,10 +50,13 @@ def _ended_broker(fault: Row) -> int | None:
     )
 
 
-def _unhealthy_versions(derived: Derived) -> list[Row]:
-    """Versions of states in which a partition of the run had no leader or an incomplete ISR."""
+def _unhealthy_versions(derived: Derived, topics: Collection[str] = ()) -> list[Row]:
+    """Versions of states in which a partition of the run, or of these topics, had no leader or an
+    incomplete ISR."""
     replication_of = {
-        part["p"]: part["replication"] for part in derived.partitions if part["in_run"]
+        part["p"]: part["replication"]
+        for part in derived.partitions
+        if part["in_run"] or part["topic"] in topics
     }
     return [
         span
@@ -63,11 +66,12 @@ def _unhealthy_versions(derived: Derived) -> list[Row]:
     ]
 
 
-def unhealthy(derived: Derived) -> list[Interval]:
-    """The times in which a partition of the run had no leader or an incomplete ISR, merged and in
-    order."""
+def unhealthy(derived: Derived, topics: Collection[str] = ()) -> list[Interval]:
+    """The times in which a partition of the run, or of these topics, had no leader or an incomplete
+    ISR, merged and in order."""
+    spans = _unhealthy_versions(derived, topics)
     bad = sorted(
-        (Interval(span["begin_ns"], span["end_ns"]) for span in _unhealthy_versions(derived)),
+        (Interval(span["begin_ns"], span["end_ns"]) for span in spans),
         key=lambda interval: interval.begin_ns,
     )
     merged: list[Interval] = []
@@ -90,20 +94,20 @@ def healthy_again_ns(bad: Sequence[Interval], since_ns: int) -> int | None:
 
 def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Row]:
     """Rows of the table `recoveries`, one for each healed fault, including faults without a proof
-    that they acted.
+    that they acted. A topic that a fault created has to be healthy, too.
 
     A fault is measured and not judged if another fault began during its recovery, or if the run
     ended before the deadline.
     """
     watched_ns = max((phase.end_ns for phase in facts.phases), default=0)
-    bad = unhealthy(derived)
     known = bool(derived.tables.get("state_spans"))
     healings = []
     for n, fault in enumerate(derived.faults):
         healed_ns = fault["healed_ns"]
         if healed_ns is None or not known:
             continue
-        in_sync_ns = healthy_again_ns(bad, healed_ns)
+        targets = targets_of(fault)
+        in_sync_ns = healthy_again_ns(unhealthy(derived, targets), healed_ns)
         until = in_sync_ns or healed_ns + int(scenario.recovery_deadline_s * SECOND_NS)
         is_known = in_sync_ns is not None or until <= watched_ns
         alone = not any(
@@ -115,8 +119,8 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
             {
                 "n": n,
                 "fault": fault["fault"],
-                "targets": ",".join(targets_of(fault)),
-                "p": _last_p(derived, healed_ns, in_sync_ns or FOREVER_NS),
+                "targets": ",".join(targets),
+                "p": _last_p(derived, targets, Interval(healed_ns, in_sync_ns or FOREVER_NS)),
                 "healed_ns": healed_ns,
                 "recovery_s": None if in_sync_ns is None else (in_sync_ns - healed_ns) / SECOND_NS,
                 "deadline_s": scenario.recovery_deadline_s,
@@ -126,12 +130,12 @@ def recoveries(derived: Derived, scenario: Scenario, facts: RunFacts) -> list[Ro
     return healings
 
 
-def _last_p(derived: Derived, healed_ns: int, in_sync_ns: int) -> int | None:
+def _last_p(derived: Derived, topics: Collection[str], recovery: Interval) -> int | None:
     """The partition that recovered last."""
     late = [
-        (min(span["end_ns"], in_sync_ns), -span["p"])
-        for span in _unhealthy_versions(derived)
-        if span["end_ns"] > healed_ns and span["begin_ns"] < in_sync_ns
+        (min(span["end_ns"], recovery.end_ns), -span["p"])
+        for span in _unhealthy_versions(derived, topics)
+        if recovery.meets(Interval(span["begin_ns"], span["end_ns"]))
     ]
     return -max(late)[1] if late else None
 

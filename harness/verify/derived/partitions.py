@@ -30,7 +30,7 @@ def part_row(
     """The partition's row of `partitions`, from its logs, states and settings."""
     leader = _final_leader(spans, passes, logs, assigned)
     leader_log = next((row for row in logs if row["broker"] == leader), None)
-    replication = topic.replication_factor if topic else len(logs)
+    replication = topic.replication_factor if topic else len(assigned or logs)
     seen_end = max((row["to_offset"] for row in passes), default=None)
     marks: list[int] = [mark for mark in (seen_end, _high(leader_log)) if mark is not None]
     policy = cleanup_policy(topic, scenario) if topic else "compact"

@@ -27,7 +27,13 @@ from urteil.harness.run.playable import NotPlayable, fit_to_releases
 from urteil.harness.scenario import TopicSpec
 from urteil.harness.scenarios import SCENARIOS
 from urteil.harness.targets import KafkaTarget, KraftTarget, Mix, parse_target
-from urteil.harness.targets.target import AUTHORIZER
+from urteil.harness.targets.target import (
+    AUTHORIZER,
+    BROKER_ROLE,
+    CONTROLLER_ROLE,
+    BrokerNode,
+    common_properties,
+)
 
 
 def test_releases_are_in_order_and_end_with_the_default() -> None:
@@ -174,10 +180,39 @@ def test_releases_without_zookeeper_alone_use_log4j2(tmp_path: Path) -> None:
         assert option.startswith("-Dlog4j2.") == (not line.has_zookeeper)
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "3.8.1"])
+@pytest.mark.parametrize("version", ["2.8.2", "3.2.3"])
 def test_release_without_kraft_support_is_refused(version: str) -> None:
     with pytest.raises(ValueError, match=rf"4.4.0 without ZooKeeper, not {version}"):
         parse_target(f"kafka-kraft:{version}")
+
+
+def test_quorum_is_static_before_its_voters_could_change() -> None:
+    scenario = SCENARIOS["quorum-voters"]
+    with pytest.raises(NotPlayable, match=r"controller.quorum.bootstrap.servers, which .*3.8.1"):
+        fit_to_releases(msgspec.structs.replace(scenario, target="kafka-kraft:3.8.1"))
+    assert fit_to_releases(msgspec.structs.replace(scenario, target="kafka-kraft:3.9.1"))
+
+
+@pytest.mark.parametrize(
+    ("roles", "advertised"),
+    [
+        ((BROKER_ROLE, CONTROLLER_ROLE), "CLIENT://127.0.0.1:5,INTERNAL://b1:1"),
+        ((CONTROLLER_ROLE,), ""),
+    ],
+)
+def test_controllers_are_not_advertised_before_they_may_be(
+    roles: tuple[str, ...], advertised: str, tmp_path: Path
+) -> None:
+    """A release before 3.9 does not start with them."""
+    node = BrokerNode(
+        name="b1", broker_id=1, home=tmp_path, address="127.0.0.1", internal_port=1,
+        client_port=2, for_clients=("127.0.0.1", 5), metrics=("127.0.0.1", 3),
+        zookeeper_connect="", quorum_voters="1@b1:4", controller_port=4, roles=roles,
+    )  # fmt: skip
+    settings = {**common_properties(node), **KraftTarget(version="3.8.1").properties(node)}
+    assert settings["advertised.listeners"] == advertised
+    assert "advertised.listeners" not in KraftTarget(version="3.9.1").properties(node)
+    assert "CONTROLLER://b1:4" in common_properties(node)["advertised.listeners"]
 
 
 def test_release_without_zookeeper_has_no_zookeeper_mode() -> None:

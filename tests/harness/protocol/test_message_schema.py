@@ -104,3 +104,8 @@ def test_unknown_tag_is_passed_over(schemas) -> None:
     encoded = encode_message(schema, 0, Name="orders", TopicId="AAAAAAAAAAAAAAAAAAAAAQ")
     tagged = encoded[:-1] + b"\x01\x63\x02ab"
     assert schema.decode(tagged, 0) == schema.decode(encoded, 0)
+
+
+def test_definitions_that_a_release_lacks_are_left_out() -> None:
+    names = ("LeaderChangeMessage", "NoSuchRecord")
+    assert read_schemas(kafka_jar("kafka-clients"), "common/message", names).keys() == {names[0]}

@@ -42,6 +42,25 @@ def test_recovery_time_of_a_crash_is_measured(tmp_path: Path) -> None:
     assert fault.recovery_s == 1.0
 
 
+@pytest.mark.parametrize("members", ["[1, 2]", "[1, 2, 3]"])
+def test_topic_that_a_fault_created_is_part_of_its_recovery(members: str, tmp_path: Path) -> None:
+    """The others that are not of the run are not."""
+    tables = healthy()
+    last = tables["states"][-1]
+    for number, topic in enumerate(("anew", "another"), start=1):
+        isr = members if topic == "anew" else "[1]"
+        tables["states"].append(
+            last | {"topic": topic, "topic_id": topic, "path": topic, "isr": isr, "version": 0}
+            | {"replicas": "[1, 2, 3]", "zxid": last["zxid"] + number, "at_ns": HEALED_NS - S}
+        )  # fmt: skip
+    targets = {"fault": "recreate_topic", "targets": '["anew", "b1"]'}
+    tables["faults"][0].update(targets)
+    result = alone("slow_recovery", tmp_path, tables)
+    sentences = [finding.sentence for finding in result.findings]
+    expected = "was not healthy again, the last of it anew-0."
+    assert [sentence.endswith(expected) for sentence in sentences] == [True] * (members == "[1, 2]")
+
+
 ZK, CLIENT = ["b1->zk1", "zk1->b1"], ["client->b1"]
 BROKERS = ["b1->b2", "b2->b1", "b1->b3", "b3->b1"]
 SILENT_FROM = CRASH_NS + 4 * S

@@ -47,6 +47,7 @@ from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import (
+    ADVERTISED,
     BROKER_ROLE,
     CONTROLLER_ROLE,
     USERS_PORT,
@@ -394,6 +395,8 @@ class Cluster:
             **self.spec.config,
             **self.releases.properties(node.name),
         }
+        if not settings[ADVERTISED]:  # a controller of a release that advertises none
+            del settings[ADVERTISED]
         known = {name: value for name, value in settings.items() if kind.knows_setting(name)}
         return {name: kind.translate_class(value) for name, value in known.items()}
 
@@ -459,7 +462,11 @@ class Cluster:
 
     def _await_ready(self, deadline: float) -> None:
         if not self.access.is_seeded:
-            self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
+            try:
+                self.state.start(deadline_s=max(1.0, deadline - time.monotonic()))
+            except LabFailure:
+                self._check_nodes()
+                raise
         controls = self._controls
         self._await_no_problem(
             lambda: controls.describe_missing_members() or controls.describe_missing_in_metadata(),

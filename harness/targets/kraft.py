@@ -21,7 +21,13 @@ from urteil.harness.dependencies.kafka_releases import (
 from urteil.harness.dependencies.kraft_storage import META, directory_id, format_directory
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.quorum_checkpoint import Voter, write_checkpoint
-from urteil.harness.targets.target import AUTHORIZER, CONTROLLER, BrokerNode, advertised
+from urteil.harness.targets.target import (
+    ADVERTISED,
+    AUTHORIZER,
+    CONTROLLER,
+    BrokerNode,
+    advertised,
+)
 
 KEEP_ALL = {
     "metadata.log.max.snapshot.interval.ms": "0",
@@ -62,7 +68,7 @@ class KraftTarget(KafkaTarget):
         settings = {**super(KraftTarget, self).properties(node), **KEEP_ALL}
         if parse_version(self.version) < ADVERTISES_CONTROLLERS:
             of_brokers = (it for it in node.listeners if it.name != CONTROLLER)
-            settings["advertised.listeners"] = advertised(of_brokers)
+            settings[ADVERTISED] = advertised(of_brokers)
         return settings
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:

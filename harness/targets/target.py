@@ -17,6 +17,7 @@ TEMPORARY = "tmp"
 PROTOCOL = "inter.broker.protocol.version"
 CONTROLLER = "CONTROLLER"
 BROKER_ROLE, CONTROLLER_ROLE = "broker", "controller"
+ADVERTISED = "advertised.listeners"
 _PROTOCOLS = "listener.security.protocol.map"
 _QUORUM_SERVERS = "controller.quorum.bootstrap.servers"
 
@@ -211,7 +212,7 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
     return {
         **_metadata_properties(node),
         "listeners": ",".join(bound),
-        "advertised.listeners": advertised(node.listeners),
+        ADVERTISED: advertised(node.listeners),
         _PROTOCOLS: ",".join(f"{name}:{protocol}" for name, protocol in _protocols(node).items()),
         **({"inter.broker.listener.name": "INTERNAL"} if BROKER_ROLE in node.roles else {}),
         "log.dirs": str(node.data),
@@ -241,7 +242,7 @@ def common_properties(node: BrokerNode) -> dict[str, str]:
 
 
 def advertised(listeners: Iterable[Listener]) -> str:
-    """The value of `advertised.listeners`."""
+    """The value of `advertised.listeners`; empty without listeners."""
     return ",".join(
         "{}://{}:{}".format(listener.name, *listener.advertised) for listener in listeners
     )
@@ -303,7 +304,7 @@ def user_properties(node: BrokerNode) -> dict[str, str]:
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     return {
         "listeners": common["listeners"] + listener,
-        "advertised.listeners": common["advertised.listeners"] + listener,
+        ADVERTISED: common[ADVERTISED] + listener,
         "listener.security.protocol.map": f"{common[_PROTOCOLS]},USERS:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "listener.name.users.scram-sha-256.sasl.jaas.config": scram,

@@ -32,7 +32,7 @@ def create_topic(bootstrap: list[str]) -> None:
     admin.close()
 
 
-@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
+@pytest.mark.parametrize("version", ["3.6.2", "3.9.1", "4.4.0"])
 def test_controllers_of_their_own_elect_and_leave_evidence(tmp_path: Path, version: str) -> None:
     target = KraftTarget(version=version)
     with Cluster(ClusterSpec(controllers=3), target, tmp_path) as cluster:

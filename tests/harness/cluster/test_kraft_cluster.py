@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 
 from tests.harness.evidence.metadata_files import FIRST_SEGMENT
 from tests.waiting import until
-from urteil.chaos.observations import Link, NodeState
+from urteil.chaos.observations import Link, NodeState, NotHealthy
 from urteil.harness.clients.leadership_rotation import leadership_rounds
 from urteil.harness.cluster import Cluster
 from urteil.harness.dependencies.kafka import kafka_tool
@@ -39,7 +39,7 @@ DUMPED = re.compile(r"\| offset: (\d+) .* payload: (\{.*\})")
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(scope="module", params=["3.9.1", "4.4.0"])
+@pytest.fixture(scope="module", params=["3.6.2", "3.9.1", "4.4.0"])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -89,6 +89,16 @@ def play(cluster: Cluster) -> None:
     controls.start(former)
     controls.await_healthy(deadline_s=60)
     assert controls.status(former).state is NodeState.RUNNING
+
+
+def test_node_that_rejects_its_settings_is_named_with_its_log(tmp_path: Path) -> None:
+    spec = ClusterSpec(config={"log.retention.hours": "long"})
+    cluster = Cluster(spec, KraftTarget(), tmp_path)
+    try:
+        with pytest.raises(NotHealthy, match=r"b1 ended with 1:(.|\n)*Invalid value long"):
+            cluster.start(deadline_s=15)
+    finally:
+        cluster.close()
 
 
 def test_round_awaits_a_broker_with_an_outdated_leader(tmp_path: Path) -> None:

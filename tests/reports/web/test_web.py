@@ -194,7 +194,9 @@ def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-@pytest.mark.parametrize("width", [360, 390, 768, 1200])
+@pytest.mark.parametrize(
+    "width", [360, *(pytest.param(width, marks=pytest.mark.thorough) for width in (390, 768)), 1200]
+)
 @pytest.mark.parametrize("page", ["", "compare", f"run/{LONG_NAME}", "trends", "matrix"])
 def test_page_fits_the_width_of_the_screen(
     browser: Browser, long_names: int, page: str, width: int

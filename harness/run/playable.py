@@ -35,7 +35,7 @@ from urteil.harness.dependencies.kafka_releases import DISPENSABLE, parse_versio
 from urteil.harness.scenario import DYNAMIC, Scenario, clusters
 from urteil.harness.targets import Mix, UrteilTarget, parse_target
 from urteil.harness.targets.external import PREFIX
-from urteil.harness.targets.target import Target, required_settings
+from urteil.harness.targets.target import QUORUM_SERVERS, Target, required_settings
 from urteil.harness.verify.guarantees import GUARANTEES
 
 
@@ -113,6 +113,12 @@ def _with_sessions(scenario: Scenario) -> Scenario:
 
 
 def _check_settings(scenario: Scenario, kind: Target) -> None:
+    is_dynamic = not kind.has_zookeeper and scenario.cluster.quorum == DYNAMIC
+    if is_dynamic and not kind.knows_setting(QUORUM_SERVERS):
+        raise NotPlayable(
+            f"{scenario.name} needs a dynamic quorum, and the voters of "
+            f"{_name(kind)} are static: they can change from 3.9 on (KIP-853)"
+        )
     unknown = sorted(
         {setting for setting in _settings(scenario) if not kind.knows_setting(setting)}
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from urteil.harness.runtimes.runtime import Programs
-from urteil.harness.scenario import DYNAMIC, ClusterSpec
+from urteil.harness.scenario import ClusterSpec
 
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 USERS_PORT = 9095
@@ -19,7 +19,7 @@ CONTROLLER = "CONTROLLER"
 BROKER_ROLE, CONTROLLER_ROLE = "broker", "controller"
 ADVERTISED = "advertised.listeners"
 _PROTOCOLS = "listener.security.protocol.map"
-_QUORUM_SERVERS = "controller.quorum.bootstrap.servers"
+QUORUM_SERVERS = "controller.quorum.bootstrap.servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +281,7 @@ def _quorum_properties(node: BrokerNode) -> dict[str, str]:
     if not node.has_dynamic_quorum:
         return {"controller.quorum.voters": node.quorum_voters}
     addresses = [voter.partition("@")[2] for voter in node.quorum_voters.split(",")]
-    return {_QUORUM_SERVERS: ",".join(addresses)}
+    return {QUORUM_SERVERS: ",".join(addresses)}
 
 
 def required_settings(spec: ClusterSpec) -> Iterator[str]:
@@ -292,8 +292,6 @@ def required_settings(spec: ClusterSpec) -> Iterator[str]:
         yield "replica.selector.class"
     if spec.users:
         yield AUTHORIZER
-    if spec.quorum == DYNAMIC:
-        yield _QUORUM_SERVERS
 
 
 def user_properties(node: BrokerNode) -> dict[str, str]:

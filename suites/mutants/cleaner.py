@@ -8,7 +8,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import COMPACTED_TRANSACTIONS
 
 
 @mutant(
@@ -139,7 +138,7 @@ def offset_gap_breaks_cleaner(mark: Mark) -> None:
     models="a cleaner that ignores the transaction index",
     scenario="transactions-cleaned",
     guarantee="latest_value_lost",
-    unsimulated=COMPACTED_TRANSACTIONS,
+    mix="compacted-transactions",
 )
 def cleaner_counts_aborted(mark: Mark) -> None:
     """Hides aborted transactions from the cleaner, except for their markers."""
@@ -162,7 +161,7 @@ def cleaner_counts_aborted(mark: Mark) -> None:
     models="KIP-98: cleaning not bounded by the first unstable offset",
     scenario="transactions-held-open",
     guarantee="latest_value_lost",
-    unsimulated=COMPACTED_TRANSACTIONS,
+    mix="compacted-transactions",
 )
 def open_transactions_cleaned(mark: Mark) -> None:
     """Counts every closed segment as cleanable."""
@@ -274,7 +273,7 @@ def tombstones_not_removed(mark: Mark) -> None:
     models="KIP-534: control batches without a delete horizon",
     scenario="transactions-cleaned",
     guarantee="hanging_txn",
-    unsimulated=COMPACTED_TRANSACTIONS,
+    mix="compacted-transactions",
 )
 def markers_cleaned_at_once(mark: Mark) -> None:
     """Retains no control batch in a cleaning."""

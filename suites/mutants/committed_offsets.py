@@ -10,7 +10,6 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import COPIERS, DELETED_OFFSETS, KEPT_OFFSETS
 
 LEFT_OUT = 50
 NEVER = -1
@@ -65,7 +64,7 @@ def last_commits_not_loaded(mark: Mark) -> None:
     models="OffsetCommitValue in the version before KIP-320's leader epoch",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="no client reads the leader epoch of committed offsets",
+    mix="retention",
 )
 def commit_leader_epoch_lost(mark: Mark) -> None:
     """Stores commits in version 2 of OffsetCommitValue."""
@@ -87,7 +86,7 @@ def commit_leader_epoch_lost(mark: Mark) -> None:
     models="an offset cache whose key omits the group",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated="there is one group",
+    mix="retention",
 )
 def groups_share_positions(mark: Mark) -> None:
     """Stores each commit for all groups of the coordinator."""
@@ -136,7 +135,6 @@ def failed_commit_is_success(mark: Mark) -> None:
     models="KIP-447: the offsets topic loaded without its markers",
     scenario="exactly-once",
     guarantee="offsets_not_atomic",
-    unsimulated=COPIERS,
 )
 def pending_offsets_loaded(mark: Mark) -> None:
     """Stores offsets of open transactions as committed when a partition is loaded."""
@@ -158,7 +156,7 @@ def pending_offsets_loaded(mark: Mark) -> None:
     models="an answer that does not wait for its deletion",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated=DELETED_OFFSETS,
+    mix="retention",
 )
 def positions_not_deleted(mark: Mark) -> None:
     """Keeps the offsets that OffsetDelete names."""
@@ -183,7 +181,7 @@ def positions_not_deleted(mark: Mark) -> None:
     models="a deletion in memory that the log undoes",
     scenario="committed-registers",
     guarantee="commit_register",
-    unsimulated=DELETED_OFFSETS,
+    mix="retention",
 )
 def offset_deletion_not_logged(mark: Mark) -> None:
     """Removes deleted offsets from memory and writes no tombstones."""
@@ -210,7 +208,6 @@ def offset_deletion_not_logged(mark: Mark) -> None:
     models="before KIP-447: offsets of a removed member, from which others continue",
     scenario="paused-copier",
     guarantee="zombie_commit",
-    unsimulated=COPIERS,
 )
 def zombie_txn_offsets_accepted(mark: Mark) -> None:
     """Compares the generation of a TxnOffsetCommit with itself."""
@@ -241,7 +238,7 @@ def zombie_txn_offsets_accepted(mark: Mark) -> None:
     models="KIP-211: expire_timestamp lost between log and memory",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated=KEPT_OFFSETS,
+    mix="retention",
 )
 def positions_never_expire(mark: Mark) -> None:
     """Drops the expiry timestamp of loaded offsets."""
@@ -266,7 +263,7 @@ def positions_never_expire(mark: Mark) -> None:
     models="offsets.retention.minutes read as milliseconds",
     scenario="positions-expire",
     guarantee="commit_register",
-    unsimulated="the group is seldom empty",
+    mix="retention",
 )
 def positions_expire_early(mark: Mark) -> None:
     """Uses ten seconds in place of offsets.retention.minutes."""
@@ -309,7 +306,7 @@ def last_txn_offset_dropped(mark: Mark) -> None:
     models="KAFKA-4682 (KIP-211)",
     scenario="positions-expire",
     guarantee="commit_went_back",
-    unsimulated=KEPT_OFFSETS,
+    unsimulated="offsets of members do not expire",
 )
 def active_positions_expire(mark: Mark) -> None:
     """Expires offsets of subscribed topics like any other."""

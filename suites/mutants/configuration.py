@@ -6,7 +6,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import SETTINGS
 
 APPEND = 2
 """`AlterConfigOp.OpType`."""
@@ -17,7 +16,7 @@ APPEND = 2
     models="a watch on settings that is not set again",
     scenario="settings",
     guarantee="ack_below_min_isr",
-    unsimulated=SETTINGS,
+    unsimulated="the patch shares its memory among the brokers of a process",
 )
 def topic_config_updated_once(mark: Mark) -> None:
     """Ignores every change of a topic's settings but the first."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import SETTINGS
 
 TERM = "urteil.broker.controller.term:Term"
 
@@ -229,7 +228,7 @@ def no_leader_rebalance(mark: Mark) -> None:
     models="a controlled shutdown that is answered before its work is done",
     scenario="rolling-restart",
     guarantee="leadership_not_handed_over",
-    unsimulated="no check looks at leaders during a shutdown",
+    mix="replication",
 )
 def shutdown_not_controlled(mark: Mark) -> None:
     """Answers ControlledShutdown without moving a leader."""
@@ -343,7 +342,7 @@ def txn_log_min_isr_one(mark: Mark) -> None:
     models="unclean.leader.election.enable that takes effect only with the next failure",
     scenario="unclean-allowed",
     guarantee="leaderless_partition",
-    unsimulated=SETTINGS,
+    unsimulated="only the retention of a topic changes",
 )
 def unclean_election_change_ignored(mark: Mark) -> None:
     """Holds no election when the topic's setting changes."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import DELETED_RECORDS, LOG_DIRECTORIES
+from urteil.suites.mutants.unsimulated import LOG_DIRECTORIES
 
 FOLLOWING = "urteil.broker.replication.followed_partition:FollowedPartition"
 
@@ -154,7 +154,6 @@ def log_dir_failure_unreported(mark: Mark) -> None:
     models="an answer that skips the purgatory",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated=DELETED_RECORDS,
 )
 def delete_records_not_replicated(mark: Mark) -> None:
     """Answers DeleteRecords without looking at the followers' log start offsets."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_TRIED
 
 KEPT_S = 0.4
 
@@ -18,7 +17,7 @@ KEPT_S = 0.4
     models="the largest instead of the smallest first offset of the open transactions",
     scenario="list-append",
     guarantee="g1c",
-    unsimulated=NOT_TRIED,
+    mix="transactions",
 )
 def newest_transaction_unstable(mark: Mark) -> None:
     """Takes the largest first offset of the transactions that are not stable."""
@@ -41,7 +40,7 @@ def newest_transaction_unstable(mark: Mark) -> None:
     models="first offsets that are clamped to the fetch on the wrong side",
     scenario="list-append",
     guarantee="fractured_read",
-    unsimulated="fractured reads have no reference check",
+    mix="transactions",
 )
 def aborts_from_fetch_offset(mark: Mark) -> None:
     """Lets aborted transactions begin at the fetch offset, so that a reader drops what their
@@ -67,7 +66,7 @@ def aborts_from_fetch_offset(mark: Mark) -> None:
     models="an end for readers of committed records that is cached",
     scenario="list-append",
     guarantee="stale_end",
-    unsimulated=NOT_TRIED,
+    mix="transactions",
 )
 def stable_end_cached(mark: Mark) -> None:
     """Answers ListOffsets under read_committed from a cache for each leader epoch."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_FOUND
+from urteil.suites.mutants.unsimulated import NOT_FOUND, UNREACHED
 
 
 @mutant(
@@ -50,7 +50,7 @@ def lost_answer_is_refusal(mark: Mark) -> None:
     models="AlterPartition retried with a stale epoch (KAFKA-14144)",
     scenario="protocol-answers",
     guarantee="slow_recovery",
-    unsimulated="three seeds of the simulation did not reach its line",
+    unsimulated=UNREACHED,
 )
 def stale_partition_epoch_refused(mark: Mark) -> None:
     """Compares the partition epoch before it compares the ISR."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_FOUND_BY_THREE, NOT_TRIED
+from urteil.suites.mutants.unsimulated import NOT_FOUND_BY_THREE
 
 LATEST = -1
 KEPT_S = 2.0
@@ -95,7 +95,7 @@ def timestamp_lookup_too_late(mark: Mark) -> None:
     models="an end offset treated as inclusive (KIP-101, KIP-320)",
     scenario="indexes",
     guarantee="epoch_lineage",
-    unsimulated="no client sends OffsetForLeaderEpoch",
+    mix="replication",
 )
 def epoch_end_off_by_one(mark: Mark) -> None:
     """Adds one to the end offset of each past epoch."""
@@ -118,7 +118,7 @@ def epoch_end_off_by_one(mark: Mark) -> None:
     models="a log start offset that is read from the wrong segment",
     scenario="indexes",
     guarantee="unseen",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def log_start_of_active_segment(mark: Mark) -> None:
     """Answers ListOffsets with the base offset of the active segment."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import DELETED_RECORDS, REPEATED_BATCHES
 
 HEAD = struct.Struct(">q15xi")
 
@@ -40,7 +39,7 @@ def lso_off_by_one(mark: Mark) -> None:
     models="KIP-107: a read that checks the first segment instead of the log start offset",
     scenario="deletion",
     guarantee="undeleted_records",
-    unsimulated=DELETED_RECORDS,
+    mix="retention",
 )
 def deleted_records_served(mark: Mark) -> None:
     """Checks reads against the base offset of the first segment."""
@@ -118,7 +117,7 @@ def aborted_transactions_omitted(mark: Mark) -> None:
     models="a position that is looked up by first offsets only",
     scenario="member-killed",
     guarantee="commit_beyond_processed",
-    unsimulated="no reader stops within a batch",
+    mix="replication",
 )
 def rest_of_batch_skipped(mark: Mark) -> None:
     """Moves a read from inside a batch to the next batch."""
@@ -174,7 +173,7 @@ def producers_deleted_with_segments(mark: Mark) -> None:
     models="a scheduled removal that is forgotten",
     scenario="retention",
     guarantee="leftover_log",
-    unsimulated="no check looks for files that should be gone",
+    mix="retention",
 )
 def segments_not_removed(mark: Mark) -> None:
     """Removes nothing from the list of due files."""
@@ -194,7 +193,6 @@ def segments_not_removed(mark: Mark) -> None:
     models="producer.id.expiration.ms in the wrong unit",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated=REPEATED_BATCHES,
 )
 def producers_expire_early(mark: Mark) -> None:
     """Expires producers one second after their last batch."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_TRIED, REPEATED_BATCHES
+from urteil.suites.mutants.unsimulated import UNREACHED
 
 
 @mutant(
@@ -15,7 +15,6 @@ from urteil.suites.mutants.unsimulated import NOT_TRIED, REPEATED_BATCHES
     models="Redpanda #3077",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated=REPEATED_BATCHES,
 )
 def dedup_window_of_one(mark: Mark) -> None:
     """Removes all batches of a producer but the newest from its state."""
@@ -37,7 +36,6 @@ def dedup_window_of_one(mark: Mark) -> None:
     models="a comparison of first sequences alone",
     scenario="repeated-batches",
     guarantee="lost_write",
-    unsimulated="no producer sends a batch that overlaps another one",
 )
 def duplicate_by_first_sequence(mark: Mark) -> None:
     """Ignores the last sequence of a batch."""
@@ -82,7 +80,6 @@ def out_of_order_sequence_accepted(mark: Mark) -> None:
     models="KAFKA-9144: early expiration of producer state by marker time",
     scenario="repeated-batches",
     guarantee="duplicate",
-    unsimulated=REPEATED_BATCHES,
 )
 def producer_expired_by_marker_time(mark: Mark) -> None:
     """Uses the time of a producer's last marker as its age."""
@@ -152,7 +149,6 @@ def sequence_does_not_wrap(mark: Mark) -> None:
     models="one remembered offset for each producer",
     scenario="repeated-batches",
     guarantee="misplaced_ack",
-    unsimulated=REPEATED_BATCHES,
 )
 def duplicate_offset_of_newest(mark: Mark) -> None:
     """Returns the producer's newest remembered batch for each duplicate."""
@@ -177,7 +173,7 @@ def duplicate_offset_of_newest(mark: Mark) -> None:
     models="producer epochs that only the coordinator checks",
     scenario="transactional-paused",
     guarantee="zombie_write",
-    unsimulated="two seeds of the simulation did not reach its line",
+    unsimulated=UNREACHED,
 )
 def old_producer_epoch_appended(mark: Mark) -> None:
     """Counts every producer epoch as the current one in an append."""
@@ -200,7 +196,7 @@ def old_producer_epoch_appended(mark: Mark) -> None:
     models="a zombie's marker that ends its successor's transaction",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=UNREACHED,
 )
 def old_producer_epoch_marker(mark: Mark) -> None:
     """Counts every producer epoch as the current one in a marker."""
@@ -223,7 +219,7 @@ def old_producer_epoch_marker(mark: Mark) -> None:
     models="KIP-98: zombie coordinators that are not fenced",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=UNREACHED,
 )
 def marker_coordinator_epoch_unchecked(mark: Mark) -> None:
     """Skips the comparison of coordinator epochs."""

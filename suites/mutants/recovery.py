@@ -7,13 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import (
-    DELETED_RECORDS,
-    LOG_DIRECTORIES,
-    NOT_FOUND,
-    NOT_TRIED,
-    SETTINGS,
-)
+from urteil.suites.mutants.unsimulated import LOG_DIRECTORIES, NOT_FOUND, NOT_FOUND_BY_THREE
 
 DROPPED_BATCHES = 20
 BROKER = "2"
@@ -74,7 +68,7 @@ def offset_reused_after_recovery(mark: Mark) -> None:
     models="KAFKA-10432: LeaderEpochCache is incorrectly recovered for leader epoch 0",
     scenario="power-cut",
     guarantee="epoch_lineage",
-    unsimulated="no check reads checkpoint files",
+    mix="replication",
 )
 def epoch_zero_not_recovered(mark: Mark) -> None:
     """Treats epoch 0 as no epoch in recovery."""
@@ -98,7 +92,7 @@ def epoch_zero_not_recovered(mark: Mark) -> None:
     models="an index that exists in memory only",
     scenario="transactions-restart",
     guarantee="aborted_read",
-    unsimulated=NOT_FOUND,
+    mix="transactions",
 )
 def aborted_index_lost_on_restart(mark: Mark) -> None:
     """Skips the entries of the transaction index when a log is loaded."""
@@ -119,7 +113,7 @@ def aborted_index_lost_on_restart(mark: Mark) -> None:
     models="an index written by next offset and read by last offset",
     scenario="indexes",
     guarantee="index_wrong",
-    unsimulated="no check reads indexes",
+    mix="replication",
 )
 def index_off_by_one(mark: Mark) -> None:
     """Subtracts one from each offset that is added to the index."""
@@ -248,7 +242,7 @@ def directory_not_synced(mark: Mark) -> None:
     models="a checkpoint that is read under another name",
     scenario="deleted-once",
     guarantee="undeleted_records",
-    unsimulated=DELETED_RECORDS,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def log_start_checkpoint_ignored(mark: Mark) -> None:
     """Loads an empty log-start-offset-checkpoint."""
@@ -291,7 +285,7 @@ def deleted_logs_not_removed(mark: Mark) -> None:
     models="a broker with stale settings",
     scenario="retention-changed",
     guarantee="kept_too_long",
-    unsimulated=SETTINGS,
+    mix="retention",
 )
 def retention_change_ignored(mark: Mark) -> None:
     """Keeps the retention of a log when its settings change."""
@@ -361,7 +355,7 @@ def watermark_checkpoint_zero(mark: Mark) -> None:
     models="a recovery that fails after a power cut",
     scenario="power-cut",
     guarantee="unexpected_exit",
-    unsimulated=NOT_TRIED,
+    mix="transactions",
 )
 def torn_tail_is_fatal(mark: Mark) -> None:
     """Raises an error for a torn last batch in place of truncating it."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import COPIERS, QUOTAS, SECURITY
+from urteil.suites.mutants.unsimulated import QUOTAS, SECURITY
 
 
 @mutant(
@@ -86,7 +86,7 @@ def fetches_unthrottled(mark: Mark) -> None:
     models="KIP-447, KAFKA-9346: require_stable ignored",
     scenario="paused-copier",
     guarantee="commit_register",
-    unsimulated=COPIERS,
+    mix="transactions",
 )
 def require_stable_ignored(mark: Mark) -> None:
     """Answers every request as one without require_stable."""
@@ -150,7 +150,7 @@ def wrong_leader_hint(mark: Mark) -> None:
     models="a group coordinator that looks for members in the wrong place",
     scenario="transactions-calm",
     guarantee="no_progress",
-    unsimulated=COPIERS,
+    mix="transactions",
 )
 def txn_offset_commit_rejected(mark: Mark) -> None:
     """Finds no member for a TxnOffsetCommit."""

@@ -100,7 +100,7 @@ def size_limit_ignored(mark: Mark) -> None:
     models="retention that checks the time and ignores the policy",
     scenario="tombstones",
     guarantee="retained_too_short",
-    unsimulated="retention is unlimited where topics are compacted",
+    mix="compaction",
 )
 def compacted_topics_expire(mark: Mark) -> None:
     """Applies retention by time whatever the cleanup policy."""

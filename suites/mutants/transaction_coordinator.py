@@ -11,7 +11,7 @@ from typing import Any
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.early_acknowledgement import Hasty
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_FOUND, NOT_TRIED
+from urteil.suites.mutants.unsimulated import NOT_FOUND_BY_THREE, UNREACHED
 
 COORDINATOR = "urteil.broker.transactions.coordinator:TransactionCoordinator"
 DECISIONS = "__transaction_state"
@@ -47,7 +47,7 @@ def abort_marker_on_some_partitions(mark: Mark) -> None:
     models="a two-phase commit whose decision is not durable before its second phase",
     scenario="lost-decision",
     guarantee="torn_txn",
-    unsimulated=NOT_FOUND,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def txn_commit_before_prepare_persisted(mark: Mark) -> None:
     """Sends the markers at once, and again after the decision is stored."""
@@ -83,7 +83,7 @@ def txn_commit_before_prepare_persisted(mark: Mark) -> None:
     models="KAFKA-12671: InitProducerId answers CONCURRENT_TRANSACTIONS for ever",
     scenario="unsent-markers",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=UNREACHED,
 )
 def transactional_id_kept(mark: Mark) -> None:
     """Stores the completion of a transaction only where the decision was made."""
@@ -117,7 +117,7 @@ def transactional_id_kept(mark: Mark) -> None:
     models="KAFKA-14402 (before KIP-890): hanging transactions",
     scenario="late-produce",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def partition_not_verified(mark: Mark) -> None:
     """Counts every first batch of a transaction as verified."""
@@ -140,7 +140,7 @@ def partition_not_verified(mark: Mark) -> None:
     models="a transaction shard that is not unloaded at resignation",
     scenario="transactions-moved",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    mix="transactions",
 )
 def txn_coordinator_not_unloaded(mark: Mark) -> None:
     """Ignores the loss of a partition of __transaction_state."""
@@ -166,7 +166,7 @@ def txn_coordinator_not_unloaded(mark: Mark) -> None:
     models="WriteTxnMarkers appended with acks=1",
     scenario="lost-markers",
     guarantee="torn_txn",
-    unsimulated=NOT_FOUND,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def marker_not_replicated(mark: Mark) -> None:
     """Appends markers with acks=1."""
@@ -187,7 +187,7 @@ def marker_not_replicated(mark: Mark) -> None:
     models="a transaction log that is written with acks=1 except for decisions",
     scenario="lost-additions",
     guarantee="torn_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def added_partitions_not_replicated(mark: Mark) -> None:
     """Writes the coordinator's record of an ongoing transaction with acks=1."""
@@ -215,7 +215,7 @@ def added_partitions_not_replicated(mark: Mark) -> None:
     models="a decision read from the log without the first of its partitions",
     scenario="unsent-markers",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def marker_lost_in_takeover(mark: Mark) -> None:
     """Omits the first partition of each decision that is read from the log."""
@@ -251,7 +251,7 @@ def marker_lost_in_takeover(mark: Mark) -> None:
     models="timers that only AddPartitionsToTxn sets",
     scenario="transactions-moved",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def txn_timeouts_not_loaded(mark: Mark) -> None:
     """Sets no timeout for transactions that are loaded from the log."""
@@ -284,7 +284,7 @@ def txn_timeouts_not_loaded(mark: Mark) -> None:
     models="KIP-98: fencing that is forgotten when the coordinator changes",
     scenario="transactions-moved",
     guarantee="zombie_write",
-    unsimulated=NOT_FOUND,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def producer_epoch_not_logged(mark: Mark) -> None:
     """Writes the previous epoch in InitProducerId's record, until a transaction begins."""

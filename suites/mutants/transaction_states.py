@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.suites.mutants.declaration import mutant
 from urteil.suites.mutants.patching import Function, Mark, replace
-from urteil.suites.mutants.unsimulated import NOT_FOUND, NOT_TRIED
+from urteil.suites.mutants.unsimulated import NOT_FOUND_BY_THREE, UNREACHED
 
 SHARE = 16
 
@@ -48,7 +48,6 @@ def zombie_not_fenced(mark: Mark) -> None:
     models="KIP-98: a coordinator's abort that does not bump the epoch",
     scenario="transactional-paused",
     guarantee="torn_txn",
-    unsimulated=NOT_FOUND,
 )
 def timed_out_keeps_epoch(mark: Mark) -> None:
     """Bumps no epoch when a transaction times out."""
@@ -68,7 +67,7 @@ def timed_out_keeps_epoch(mark: Mark) -> None:
     models="a timeout in another unit than the client's",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=NOT_FOUND_BY_THREE,
 )
 def transactions_cut_short(mark: Mark) -> None:
     """Moves the start of each transaction into the past."""
@@ -112,7 +111,7 @@ def fenced_producer_ends_transaction(mark: Mark) -> None:
     models="transactional.id.expiration.ms compared the wrong way round",
     scenario="transactions-held-open",
     guarantee="hanging_txn",
-    unsimulated=NOT_TRIED,
+    unsimulated=UNREACHED,
 )
 def transactional_ids_expire_early(mark: Mark) -> None:
     """Reports every transactional id without an open transaction as expired."""

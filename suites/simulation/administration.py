@@ -110,18 +110,29 @@ class Administrator(Client):
             self._own[name] = count
 
     async def _configure(self, name: str) -> None:
-        value = str(self.rng.randrange(10**6, 10**9))
+        await self._set(name, str(self.rng.randrange(10**6, 10**9)))
+
+    async def _set(self, name: str, value: str) -> str:
+        """The outcome of a change of the topic's retention."""
         config = IncrementalAlterConfigsRequest.AlterableConfig(
             name=SETTING, config_operation=SET, value=value
         )
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
             resource_type=TOPIC_RESOURCE, resource_name=name, configs=[config]
         )
-        await self._request(
+        return await self._request(
             ("configure", name, None, value),
             IncrementalAlterConfigsRequest(resources=[resource]), 1,
             lambda answer: answer.responses[0].error_code,
         )  # fmt: skip
+
+    async def change_retention(self, topic: str, pause_s: float, *values_ms: int) -> None:
+        """Set the retention of a topic to one value after another. After a request without an
+        answer there is no further one, for it may be executed at any later time."""
+        for value_ms in values_ms:
+            await asyncio.sleep(pause_s)
+            if await self._set(topic, str(value_ms)) != "ok":
+                return
 
     # replicas and leaders of any topic
 

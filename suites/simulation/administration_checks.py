@@ -103,6 +103,12 @@ def preferred_leader_ignored(evidence: Evidence) -> Iterator[str]:
             yield f"broker {preferred_leader} should lead {astray} of {len(partitions)} partitions"
 
 
+def lasting_files(evidence: Evidence) -> Iterator[str]:
+    """Files that are marked for deletion are deleted after log.segment.delete.delay.ms."""
+    for broker, path in evidence.lasting_files:
+        yield f"{path} on {broker} was marked for deletion, and is there at the end"
+
+
 def leftover_log(evidence: Evidence) -> Iterator[str]:
     """A moved replica and a deleted topic leave the disk, and so does what was marked.
 

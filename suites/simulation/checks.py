@@ -18,7 +18,17 @@ from urteil.broker.wire.batches import parse_header
 from urteil.harness.verify.guarantees import GUARANTEES
 from urteil.harness.verify.guarantees.metadata.wrong_answer import access_subject
 from urteil.harness.verify.reference import Reference, SmallHistory, Violation
-from urteil.suites.simulation import administration_checks, group_checks, recovery_checks
+from urteil.suites.simulation import (
+    administration_checks,
+    copier_checks,
+    deletion_checks,
+    group_checks,
+    lookup_checks,
+    recovery_checks,
+    repetition_checks,
+    shutdown_checks,
+    simple_group_checks,
+)
 from urteil.suites.simulation.evidence import Evidence, Glimpse, Place, leaderless
 from urteil.suites.simulation.rows import small_history
 
@@ -58,12 +68,14 @@ REFERENCES = (
     "wrong_answer",
     *("stalled_partition", "stalled_producer", "slow_fetch", "slow_acknowledgement"),
     *("poll_skip", "end_below_ack", "latest_went_back", "disagreement", "wrong_log_start"),
-    *("time_index_wrong", "no_delivery"),
+    *("time_index_wrong", "no_delivery", "undeleted_records", "index_wrong"),
 )
 """The guarantees whose reference checks a simulation can feed. `ack_below_min_isr` needs to know
 which faults hid an ISR from its leader; here the leader's own memory is known instead."""
 OF_IDEMPOTENT = ("duplicate", "reordered_send")
 """Without idempotence these are permitted, which reference checks leave to the excuses."""
+WITHOUT_DELETIONS = ("retained_too_short",)
+"""Reference checks that leave out what an administrator deleted: such partitions are not judged."""
 
 
 ROWS = "rows of the evidence"
@@ -103,9 +115,16 @@ def check_error(check: str, error: Exception) -> CheckError:
 def _violations(name: str, history: SmallHistory) -> Iterator[Violation]:
     check = _reference(name)
     for violation in check(history):
+        if name in WITHOUT_DELETIONS and _is_trimmed(history, violation):
+            continue
         send = history.sends_by_value.get(violation.value_id or "")
         if name not in OF_IDEMPOTENT or (send is not None and send.idempotent):
             yield violation
+
+
+def _is_trimmed(history: SmallHistory, violation: Violation) -> bool:
+    row = history.parts_at.get((violation.topic or "", violation.partition or 0))
+    return row is not None and bool(row.trimmed)
 
 
 def _reference(name: str) -> Reference:
@@ -183,4 +202,13 @@ LOCAL: tuple[tuple[str, Callable[[Evidence], Iterable[str]]], ...] = (
     ("member_expelled", group_checks.member_expelled),
     ("departed_member_kept", group_checks.departed_member_kept),
     ("static_member_rebalanced", group_checks.static_member_rebalanced),
+    ("epoch_lineage", lookup_checks.epoch_lineage),
+    ("leadership_not_handed_over", shutdown_checks.leadership_not_handed_over),
+    ("leftover_log", administration_checks.lasting_files),
+    ("duplicate", repetition_checks.duplicate),
+    ("undeleted_records", deletion_checks.undeleted_records),
+    ("commit_register", simple_group_checks.commit_register),
+    ("commit_register", copier_checks.commit_register),
+    ("offsets_not_atomic", copier_checks.offsets_not_atomic),
+    ("no_progress", copier_checks.rejected_offsets),
 )

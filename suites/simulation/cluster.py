@@ -17,7 +17,7 @@ from urteil.broker.config.broker_config import load_config
 from urteil.broker.environment import Environment
 from urteil.broker.zookeeper.znodes import decode_state
 from urteil.harness.racks import rack_properties
-from urteil.suites.simulation.disturbances import DOWN, Disturbances
+from urteil.suites.simulation.disturbances import DOWN, Disturbances, Stop
 from urteil.suites.simulation.loop import SimulatedLoop
 from urteil.suites.simulation.session import SimulatedSession
 from urteil.suites.simulation.storage import Disk, DiskStorage
@@ -26,6 +26,7 @@ from urteil.suites.simulation.zookeeper import HOST, Ensemble
 BROKERS = (1, 2, 3)
 PORT = 9092
 STOP_S = 60.0
+DELETED = ".deleted"
 READING_S = 1e-9
 EPOCH_MS = 1_700_000_000_000
 PROPERTIES = {
@@ -141,6 +142,7 @@ class Cluster:
     clocks: dict[int, Clock] = field(default_factory=dict)
     lives: dict[int, Life] = field(default_factory=dict)
     bad_stops: list[str] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
     disturbances: Disturbances = field(init=False)
 
     def __post_init__(self) -> None:
@@ -193,6 +195,7 @@ class Cluster:
         if not self.lives[broker_id].starting.done():
             return self.kill(broker_id)
         life = self.lives.pop(broker_id)
+        began_s = self.loop.time()
         self.disturbances.begin(DOWN, process(broker_id))
         stopping = self.loop.network.host(life.host).create_task(life.broker.stop())
         await asyncio.wait([stopping], timeout=STOP_S)
@@ -200,8 +203,18 @@ class Cluster:
             self.bad_stops.append(f"broker {broker_id} did not stop within {STOP_S:.0f} s")
         elif (error := stopping.exception()) is not None:
             self.bad_stops.append(f"broker {broker_id} could not stop: {error!r}")
+        self.stops.append(Stop(broker_id, began_s, self.loop.time()))
         self.loop.network.kill(life.host, silent=False)
         life.machine.storage.is_alive = False  # type: ignore[attr-defined]
+
+    def deleted_files(self) -> set[tuple[int, str]]:
+        """Broker and path of the files that are marked for deletion."""
+        return {
+            (broker_id, path)
+            for broker_id in BROKERS
+            for path in self.disks[process(broker_id)].files
+            if path.endswith(DELETED)
+        }
 
     def ended_brokers(self) -> list[int]:
         """Brokers that halted by themselves, or could not start."""
@@ -235,6 +248,10 @@ class Cluster:
         """In the order in which they are preferred."""
         data, _ = self.ensemble.get(f"/brokers/topics/{topic}")
         return list(json.loads(data)["partitions"][str(partition)])
+
+    def topic_configs(self, topic: str) -> dict[str, str]:
+        data, _ = self.ensemble.get(f"/config/topics/{topic}")
+        return dict(json.loads(data)["config"])
 
     def is_healthy(self, partitions: int) -> bool:
         """All brokers are up and registered, so many partitions are there, and every one is led and

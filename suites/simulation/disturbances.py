@@ -26,6 +26,14 @@ class Disturbance(NamedTuple):
     end_s: float
 
 
+class Stop(NamedTuple):
+    """A controlled shutdown of a broker."""
+
+    broker: int
+    begin_s: float
+    end_s: float
+
+
 class Disturbances:
     """The disturbances of a run, as they begin and end."""
 

@@ -9,7 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from urteil.suites.simulation.disturbances import Disturbance
+from urteil.broker.wire.batches import iter_records, parse_header
+from urteil.broker.wire.primitives import CorruptBatch
+from urteil.harness.evidence.readers.index_files import INDEXES, Layout, index_rows
+from urteil.suites.simulation.disturbances import Disturbance, Stop
+from urteil.suites.simulation.fetched_records import control_kind
 from urteil.suites.simulation.history import History, Read, Send
 from urteil.suites.simulation.storage import Disk
 from urteil.suites.simulation.zookeeper import Change
@@ -32,6 +36,10 @@ class Replica:
     log_start: int = 0
     segments: tuple[int, ...] = (0,)
     """Their base offsets."""
+    epochs: Mapping[int, int] | None = None
+    """Epoch to its start offset, as in the broker's checkpoint of epochs; None without one."""
+    indexes: tuple[dict[str, Any], ...] = ()
+    """The rows of `indexes`, without the columns of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class Glimpse:
     leader_epoch: int
     isr: tuple[int, ...]
     in_flight: bool
+    log_start: int = 0
 
 
 @dataclass(slots=True)
@@ -86,6 +95,10 @@ class Evidence:
     broken_off: set[tuple[str, Place]] = field(default_factory=set)
     """The last passes that did not reach the end."""
     disturbances: list[Disturbance] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    """The controlled shutdowns."""
+    lasting_files: list[tuple[int, str]] = field(default_factory=list)
+    """Broker and path of the deleted files that remained from the recovery to the end."""
     folders: dict[int, list[str]] = field(default_factory=dict)
     """Those on each broker's disk in the end."""
     brokers_of_wrong_clocks: set[int] = field(default_factory=set)
@@ -97,10 +110,13 @@ class Evidence:
 def read_replicas(disk: Disk, broker: int, logs: Mapping[Place, Any]) -> dict[Place, Replica]:
     """The logs on a disk, straight from their segments; `logs` are the broker's own."""
     segments_of: dict[Place, dict[int, bytes]] = defaultdict(dict)
+    indexes_of: dict[Place, list[dict[str, Any]]] = defaultdict(list)
     for path in sorted(disk.files):
         if match := _SEGMENT.fullmatch(path):
             data = bytes(disk.files[path].data)
-            segments_of[match[1], int(match[2])][int(match[3])] = data
+            place = match[1], int(match[2])
+            segments_of[place][int(match[3])] = data
+            indexes_of[place] += _index_rows(disk, path, data)
     replicas = {}
     for place, segments in segments_of.items():
         log = logs.get(place)
@@ -110,8 +126,38 @@ def read_replicas(disk: Disk, broker: int, logs: Mapping[Place, Any]) -> dict[Pl
             log.high_watermark if log else 0,
             log.log_start_offset if log else 0,
             tuple(segments),
+            _read_epochs(disk, place),
+            tuple(indexes_of[place]),
         )
     return replicas
+
+
+def _index_rows(disk: Disk, segment: str, data: bytes) -> Iterator[dict[str, Any]]:
+    """The rows of the three indexes of a segment file, of which the last batch may be torn."""
+    layout = Layout()
+    for base, batch in _batches(data):
+        try:
+            header = parse_header(batch)
+        except CorruptBatch:
+            break
+        layout.add(len(batch), base, header.last_offset, header.max_timestamp)
+        if header.is_control:
+            (marker,) = iter_records(batch)
+            layout.controls[base] = control_kind(marker)
+    stem = segment.removesuffix(".log")
+    for kind, (suffix, _) in INDEXES.items():
+        file = disk.files.get(stem + suffix)
+        if file is not None:
+            yield from index_rows(int(stem[-20:]), kind, bytes(file.data), layout)
+
+
+def _read_epochs(disk: Disk, place: Place) -> dict[int, int] | None:
+    """A broker's checkpoint of leader epochs: a version, a count, and a line for each epoch."""
+    file = disk.files.get(f"/data/{place[0]}-{place[1]}/leader-epoch-checkpoint")
+    if file is None:
+        return None
+    lines = bytes(file.data).decode().split("\n")[2:]
+    return {int(epoch): int(start) for epoch, start in (line.split() for line in lines if line)}
 
 
 def _batches(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from urteil.broker.wire.batches import BatchHeader, iter_batches, iter_records
 
+_MARKERS = ("abort", "commit")
+
 
 class Fetched(NamedTuple):
     """A record as a broker returned it."""
@@ -57,6 +59,11 @@ def batch_records(header: BatchHeader, batch: Any, start: int = 0) -> Iterator[F
                 record.offset, value_id(record), header.partition_leader_epoch, key,
                 record.timestamp_ms,
             )  # fmt: skip
+
+
+def control_kind(marker: Any) -> str:
+    """Whether a control record is the marker of an `abort` or of a `commit`."""
+    return _MARKERS[int.from_bytes((marker.key or b"")[2:4], "big")]
 
 
 def value_id(record: Any) -> str:

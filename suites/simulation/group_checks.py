@@ -6,44 +6,18 @@ heartbeat and its answer are known, and sessions are as long as the members aske
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
 from urteil.broker.wire.errors import ErrorCode
-from urteil.suites.simulation.evidence import OFFSETS_STATE, Evidence
+from urteil.suites.simulation.coordinators import Coordinators
+from urteil.suites.simulation.evidence import Evidence
 from urteil.suites.simulation.groups import SESSION_MS
 from urteil.suites.simulation.history import Beat
 
 _SESSION_S = SESSION_MS / 1000
 _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID.name
-
-
-class Coordinators:
-    """Who led the partition of the offsets topic, and since when."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        versions = [
-            (change.at_s, json.loads(change.data)["leader"])
-            for change in evidence.changes
-            if change.path == OFFSETS_STATE and change.data is not None
-        ]
-        self._at_s = [
-            at_s
-            for (at_s, leader), (_, before) in zip(versions, [(0.0, -1), *versions], strict=False)
-            if leader != before
-        ]
-        self._led = dict(versions)
-
-    def at(self, at_s: float) -> tuple[int, float]:
-        """The leader at a time, and since when; -1 for none."""
-        n = bisect_right(self._at_s, at_s)
-        return (self._led[self._at_s[n - 1]], self._at_s[n - 1]) if n else (-1, 0.0)
-
-    def changed(self, since_s: float, until_s: float) -> bool:
-        return self.at(since_s) != self.at(until_s)
 
 
 def member_expelled(evidence: Evidence) -> Iterator[str]:

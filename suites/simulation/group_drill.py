@@ -1,12 +1,14 @@
-"""A drill of a group that no fault disturbs: a static member dies and returns within its session,
-one member leaves, and one dies."""
+"""A drill of a group that no fault disturbs: clients that are no members of its generation commit,
+a static member dies and returns within its session, one member leaves, and one dies."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
 
+from urteil.suites.simulation.copiers import LateCopier
 from urteil.suites.simulation.groups import SESSION_MS, Member, Rejoin
 from urteil.suites.simulation.history import Departure, History, StaticReturn
 from urteil.suites.simulation.loop import SimulatedLoop
@@ -20,6 +22,7 @@ LEFT_S = SESSION_MS / 2000
 REBALANCE_S = 2.0
 """How long a rebalance of members takes at most that all send heartbeats every `BEAT_S`."""
 RETURN_S = 1.0
+SLACK_S = 0.5
 INSTANCE = "drilled"
 
 
@@ -33,6 +36,10 @@ class Drilled(Member):
     @property
     def generation(self) -> int:
         return self._generation
+
+    @property
+    def member_id(self) -> str:
+        return self._member_id
 
     def begin(self, topic: str, partitions: int) -> None:
         self.is_stable = False
@@ -81,9 +88,16 @@ class GroupDrill:
         """Each act begins when the group is stable. Returns what kept the drill from its end; empty
         when all acts were played."""
         try:
+            await self._pass_by()
             for instance in (INSTANCE, None, None):
                 self._add(instance)
-            for act in (self._return, self._leave, self._die):
+            for act in (
+                self._intrude,
+                self._return,
+                self._leave,
+                self._commit_late,
+                self._die,
+            ):
                 if not await self._is_stable():
                     return (
                         f"the group of {', '.join(member.name for member in self._members)} is not "
@@ -97,6 +111,36 @@ class GroupDrill:
         finally:
             for member in self._members:
                 member.die()
+
+    async def _pass_by(self) -> None:
+        """A client gets a member id, and does not join with it. Rebalances wait for that client for
+        a session's timeout."""
+        passer = Member(self._loop, "passer", self._history, self._rng.getrandbits(64))
+        with contextlib.suppress(Rejoin):
+            await passer.host.create_task(passer.request_member_id())
+        await asyncio.sleep(SESSION_MS / 1000 + SLACK_S)
+
+    async def _intrude(self) -> None:
+        """A client without a generation commits an offset of the group. Before and after, the
+        members request their assignments."""
+        stranger = Member(self._loop, "stranger", self._history, self._rng.getrandbits(64))
+        await self._sync_again()
+        await stranger.host.create_task(stranger.commit_without_membership(self._topic))
+        await self._sync_again()
+
+    async def _sync_again(self) -> None:
+        for member in self._members:
+            with contextlib.suppress(Rejoin):
+                await member.host.create_task(member.sync_again(self._topic))
+
+    async def _commit_late(self) -> None:
+        """A transaction commits an offset in the generation before the last rebalance."""
+        copier = LateCopier(
+            self._loop, "late", self._history, self._rng.getrandbits(64), transactional_id="late"
+        )
+        member = self._members[-1]
+        committing = copier.commit_as(member.member_id, member.generation - 1, self._topic)
+        await copier.host.create_task(committing)
 
     def _add(self, instance: str | None) -> Drilled:
         member = Drilled(

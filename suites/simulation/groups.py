@@ -71,14 +71,20 @@ class Member(CoordinatedClient):
 
     # joining
 
-    async def _join(self, topic: str, partitions: int) -> None:
+    async def request_member_id(self) -> None:
+        """Get a member id without joining (KIP-394). Raises Rejoin without an answer."""
+        await self._ask(self._join_request(), 5, JOIN_MS)
+
+    def _join_request(self) -> JoinGroupRequest:
         protocols = [JoinGroupRequest.JoinGroupRequestProtocol(name=PROTOCOL, metadata=b"")]
-        request = JoinGroupRequest(
+        return JoinGroupRequest(
             group_id=GROUP, session_timeout_ms=SESSION_MS, rebalance_timeout_ms=SESSION_MS,
             member_id=self._member_id, group_instance_id=self.instance, protocol_type=PROTOCOL,
             protocols=protocols,
         )  # fmt: skip
-        joined = await self._ask(request, 5, JOIN_MS)
+
+    async def _join(self, topic: str, partitions: int) -> None:
+        joined = await self._ask(self._join_request(), 5, JOIN_MS)
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self._member_id = joined.member_id
         self._check(joined.error_code)
@@ -142,7 +148,7 @@ class Member(CoordinatedClient):
             self.forget_coordinator()
             raise Rejoin from None
 
-    async def _sync_again(self, topic: str) -> None:
+    async def sync_again(self, topic: str) -> None:
         """Ask for the assignment once more: in one generation it is always the same."""
         request = SyncGroupRequest(
             group_id=GROUP, generation_id=self._generation, member_id=self._member_id,
@@ -174,7 +180,7 @@ class Member(CoordinatedClient):
                 await asyncio.sleep(1.5 * SESSION_MS / 1000)
                 await self._commit_all(topic)
             if whim > 0.85:
-                await self._sync_again(topic)
+                await self.sync_again(topic)
             code = await self._beat()
             if code in NOT_A_MEMBER:
                 await self._commit_all(topic)
@@ -215,6 +221,11 @@ class Member(CoordinatedClient):
         """Commit the next positions. Whether all commits were accepted."""
         outcomes = [await self._commit(topic, partition) for partition in sorted(self._positions)]
         return all(outcome == "ok" for outcome in outcomes)
+
+    async def commit_without_membership(self, topic: str) -> None:
+        """Commit an offset without a member id and a generation."""
+        self._positions = {0: 0}
+        await self._commit_all(topic)
 
     async def _commit(self, topic: str, partition: int) -> str:
         self._positions[partition] += self.rng.randint(1, 5)

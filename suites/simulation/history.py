@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from urteil.suites.simulation.cluster import EPOCH_MS
 
+NO_OFFSET = -1
+
 
 @dataclass(slots=True)
 class Send:
@@ -24,6 +26,8 @@ class Send:
     producer_id: int = -1
     sequence: int = -1
     error: str = ""
+    rejected_by: int = -1
+    """The broker that answered the last error."""
     attempts: int = 0
     out_of_order_s: float = -1.0
     """When it was first rejected as out of order. From then on it waits for its predecessor."""
@@ -33,6 +37,16 @@ class Send:
     """Of each record; none in topics that are not compacted."""
     tombstones: frozenset[str] = frozenset()
     """The values that are headers of records without a value."""
+
+
+class RejectedRepetition(NamedTuple):
+    """A repetition of an acknowledged batch, one of the five newest of its producer, that a broker
+    rejected as out of order."""
+
+    send: Send
+    node: int
+    invoke_s: float
+    complete_s: float
 
 
 @dataclass(slots=True)
@@ -58,7 +72,8 @@ class Answer:
     """A leader's answer to ListOffsets: where a partition ends (`latest` for readers of all
     records, `stable` for those of committed ones), where it starts (`earliest`), the first record
     that is not older than `asked_ms` (`time`), or the one of the largest timestamp (`max`). The
-    offset is -1 with an error, and where there is no such record."""
+    offset is -1 with an error, and where there is no such record. `before` is the answer to a fetch
+    of the offset before the start that the leader returned in that epoch."""
 
     client: str
     topic: str
@@ -89,6 +104,17 @@ class Poll(NamedTuple):
     complete_s: float
     error: str | None = None
     event: str | None = None
+
+
+class EpochEnd(NamedTuple):
+    """A leader's answer to OffsetForLeaderEpoch after the recovery: the end offset of `epoch`."""
+
+    broker: int
+    topic: str
+    partition: int
+    epoch: int
+    end: int
+    at_s: float
 
 
 class View(NamedTuple):
@@ -177,6 +203,63 @@ class CommitRead(NamedTuple):
     complete_s: float
 
 
+class ExpectedOffset(NamedTuple):
+    """The offset that a group without members has from `since_s` on. `deleted_by` is the broker
+    that accepted its deletion, which was requested at `invoke_s`; -1 if it was not deleted."""
+
+    group: str
+    offset: int
+    since_s: float
+    deleted_by: int = -1
+    invoke_s: float = -1.0
+
+
+class OffsetRead(NamedTuple):
+    """The committed offset of a group without members, as a coordinator returned it."""
+
+    expected: ExpectedOffset
+    offset: int
+    leader_epoch: int
+    node: int
+    invoke_s: float
+    complete_s: float
+
+
+class Deletion(NamedTuple):
+    """An accepted DeleteRecords and the low watermark of its answer."""
+
+    topic: str
+    partition: int
+    low_watermark: int
+    begin_s: float
+    end_s: float
+
+
+@dataclass(slots=True)
+class TxnCommit:
+    """An offset that a transaction committed for a group."""
+
+    client: str
+    group: str
+    txn: Txn
+    offset: int
+    begin_s: float
+    is_accepted: bool = False
+
+
+class StableRead(NamedTuple):
+    """A stable offset of a copier's group, as a coordinator returned it; -1 for none. `within` is
+    the open transaction that had committed an offset of the group; None if there was none."""
+
+    client: str
+    group: str
+    within: int | None
+    offset: int
+    node: int
+    invoke_s: float
+    complete_s: float
+
+
 class Act(NamedTuple):
     """A request of an administrator and what came of it: `create`, `grow`, `configure`, `delete`,
     `move`, `cancel` or `elect`; `asked` is a count, a value or replicas."""
@@ -228,11 +311,13 @@ class History:
     """What the clients saw."""
 
     sends: list[Send] = field(default_factory=list)
+    rejected_repetitions: list[RejectedRepetition] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     txns: list[Txn] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
+    epoch_ends: list[EpochEnd] = field(default_factory=list)
     producer_ends_s: dict[str, float] = field(default_factory=dict)
     """When every batch of a producer had an outcome."""
     readers_of_committed: list[str] = field(default_factory=list)
@@ -246,6 +331,12 @@ class History:
     commit_reads: list[CommitRead] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)
     questioned: list[Questioned] = field(default_factory=list)
+    offset_reads: list[OffsetRead] = field(default_factory=list)
+    deletions: list[Deletion] = field(default_factory=list)
+    deleted_places: set[tuple[str, int]] = field(default_factory=set)
+    """The partitions of which records were deleted, or may have been."""
+    txn_commits: list[TxnCommit] = field(default_factory=list)
+    stable_reads: list[StableRead] = field(default_factory=list)
 
 
 def sent_ms(send: Send) -> int:

@@ -6,7 +6,7 @@ import asyncio
 from uuid import UUID
 
 from urteil.broker.wire.errors import ErrorCode
-from urteil.broker.wire.messages import MetadataRequest
+from urteil.broker.wire.messages import MetadataRequest, OffsetForLeaderEpochRequest
 from urteil.suites.simulation.client import (
     CLIENT_TIMEOUT_MS,
     EARLIEST,
@@ -16,7 +16,7 @@ from urteil.suites.simulation.client import (
     Client,
 )
 from urteil.suites.simulation.cluster import BROKERS, EPOCH_MS
-from urteil.suites.simulation.history import View
+from urteil.suites.simulation.history import EpochEnd, View
 
 BEGINS_S = 5.0
 """A reader that has no position for so long stands still."""
@@ -69,6 +69,28 @@ class LookupClient(EndAsker):
         until_s = self.now_s() + BEGINS_S
         while not await self.look_up(topic, partition, LATEST) and self.now_s() < until_s:
             pass
+
+    async def look_up_epochs(self, topic: str, partition: int) -> None:
+        """Record the end of each leader epoch of a partition, as the leader answers it."""
+        node = await self.leader(topic, partition)
+        try:
+            found = await self.list_offset(node, topic, partition, LATEST)
+            for epoch in range(found.leader_epoch + 1):
+                part = OffsetForLeaderEpochRequest.OffsetForLeaderPartition(
+                    partition=partition, leader_epoch=epoch
+                )
+                named = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
+                    topic=topic, partitions=[part]
+                )
+                request = OffsetForLeaderEpochRequest(topics=[named])
+                answer = await self.ask(node, request, 3, CLIENT_TIMEOUT_MS)
+                result = answer.topics[0].partitions[0]
+                if result.error_code == ErrorCode.NONE:
+                    self.history.epoch_ends.append(
+                        EpochEnd(node, topic, partition, epoch, result.end_offset, self.now_s())
+                    )
+        except LOST:
+            return
 
     async def view(self, topic: str) -> None:
         """Record what each broker answers to Metadata about the topic."""

@@ -11,26 +11,34 @@ from typing import Any, ClassVar
 from urteil.harness.conformance.required_settings import LIMITS
 from urteil.suites.simulation.administration import Administrator
 from urteil.suites.simulation.client import Client
+from urteil.suites.simulation.copiers import Copier
 from urteil.suites.simulation.evidence import COMMITTED, Evidence
 from urteil.suites.simulation.group_drill import GroupDrill
 from urteil.suites.simulation.groups import Member, PositionAsker
 from urteil.suites.simulation.history import History
 from urteil.suites.simulation.lookups import EndAsker, LookupClient
 from urteil.suites.simulation.loop import SimulatedLoop
-from urteil.suites.simulation.producers import KeyedProducer, Producer
+from urteil.suites.simulation.producers import KeyedProducer, Producer, Repeater
 from urteil.suites.simulation.readers import CommittedReader, Reader
-from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, Writer
+from urteil.suites.simulation.record_deletion import RecordDeleter
+from urteil.suites.simulation.simple_groups import CHECK_MS, SimpleGroupClient
+from urteil.suites.simulation.transactions import CLEANUP_MS, TIMEOUT_MS, KeyedWriter, Writer
 
 TOPIC = "t"
 PRODUCERS = 4
+REPEATING = 2
+"""The number of the idempotent producer that also repeats batches."""
+RETENTION_MS = "retention.ms"
+LONG_MS, CHANGE_S = 1_200_000, 3.0
+"""The retention before the last change, and the time to the first change."""
 CALM_SENDS = 24
 CALM_S = 6.0
 """About the time in which the producers after the recovery send."""
-WRITERS = ("x1", "x2", "shared", "shared")
+TRANSACTIONAL_IDS = ("x1", "x2", "shared", "shared")
 INSTANCES = (None, None, None, "static", "static")
 REPLICATION, TRANSACTIONS, GROUPS = "replication", "transactions", "groups"
 COMPACTION, RETENTION, ADMINISTRATION = "compaction", "retention", "administration"
-QUESTIONS = "questions"
+QUESTIONS, COMPACTED_TRANSACTIONS = "questions", "compacted-transactions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +58,18 @@ class Mix:
     properties: ClassVar[Mapping[str, str | None]] = {}
     configs: ClassVar[dict[str, str]] = {}
     """Of the topic."""
+    first_configs: ClassVar[dict[str, str]] = {}
+    """Those with which the topic is created, if not `configs`: a client changes them."""
     scale: ClassVar[Scale] = Scale()
     moves_clocks: ClassVar[bool] = True
     late_s: ClassVar[float] = 0.0
     """How long brokers may keep what has to go."""
     has_racks: ClassVar[bool] = False
     """Each broker is in a rack of its own."""
+    restarts_in_calm: ClassVar[bool] = False
+    """One broker restarts after `settle`."""
+    deletes_files_soon: ClassVar[bool] = False
+    """Files that are marked for deletion when `settle` begins are deleted when it ends."""
 
     def __init__(
         self, loop: SimulatedLoop, history: History, rng: random.Random, scale: Scale
@@ -102,14 +116,17 @@ class Replication(Mix):
     looks up offsets. After the recovery, two more producers."""
 
     producer: ClassVar[type[Producer]] = Producer
+    properties: ClassVar[Mapping[str, str | None]] = {
+        "producer.id.expiration.check.interval.ms": "5000"
+    }
+    restarts_in_calm: ClassVar[bool] = True
     calm_sends: ClassVar[int] = CALM_SENDS
     """The sends of each producer after the recovery."""
 
     def _begin(self, scale: Scale) -> None:
         for n in range(PRODUCERS):
-            producer = self.producer(
-                self._loop, f"p{n}", self._history, self._seed(), idempotent=n % 2 == 0
-            )
+            kind = Repeater if n == REPEATING and not self.configs else self.producer
+            producer = kind(self._loop, f"p{n}", self._history, self._seed(), idempotent=n % 2 == 0)
             share = scale.sends // PRODUCERS
             pause_s = scale.faults_s / share
             self._produce(producer, producer.run(TOPIC, self._partitions, share, pause_s))
@@ -140,6 +157,7 @@ class Replication(Mix):
         await self._asker.host.create_task(self._asker.view(TOPIC))
         for n in range(self._partitions):
             await self._asker.host.create_task(self._asker.find_end(TOPIC, n))
+            await self._asker.host.create_task(self._asker.look_up_epochs(TOPIC, n))
 
 
 class Limited(Replication):
@@ -148,6 +166,7 @@ class Limited(Replication):
     scale = Scale(sends=500, faults_s=30.0)
     moves_clocks = False
     late_s = 1.0
+    restarts_in_calm = False
     calm_sends = 0
     properties: ClassVar[Mapping[str, str | None]] = {
         "log.cleaner.backoff.ms": "1000",
@@ -163,42 +182,76 @@ class Limited(Replication):
 
 
 class Compaction(Limited):
-    """Producers of values and tombstones of a few keys, in a topic that is compacted."""
+    """Producers of values and tombstones of a few keys, in a topic that is compacted. Its
+    `retention.ms` has no effect without the policy `delete`."""
 
     producer = KeyedProducer
     configs: ClassVar[dict[str, str]] = {
         "cleanup.policy": "compact",
         "segment.bytes": "3000",
         "min.cleanable.dirty.ratio": "0.1",
+        "retention.ms": "10000",
     }
 
 
 class Retention(Limited):
-    """The same clients as in `Replication`; records are kept for 25 s, and segments end after 5 s
-    at the latest."""
+    """The clients of `Replication`. Records are kept for 25 s, which an administrator sets as the
+    topic's retention, and segments end after 5 s at the latest. A client deletes records of the
+    last partition; others commit, delete and read offsets of groups without members, some of which
+    expire."""
 
     configs: ClassVar[dict[str, str]] = {
-        "retention.ms": "25000",
+        RETENTION_MS: "25000",
         "segment.bytes": "20000",
         "segment.ms": "5000",
     }
+    first_configs: ClassVar[dict[str, str]] = {**configs, RETENTION_MS: str(2 * LONG_MS)}
+    deletes_files_soon = True
+    properties: ClassVar[Mapping[str, str | None]] = {
+        **Limited.properties,
+        "log.flush.start.offset.checkpoint.interval.ms": "1000",
+        "log.segment.delete.delay.ms": "1000",
+        "offsets.topic.num.partitions": "1",
+        "offsets.retention.check.interval.ms": str(CHECK_MS),
+    }
+
+    def _begin(self, scale: Scale) -> None:
+        boss = Administrator(self._loop, "boss", self._history, self._seed())
+        changing = boss.change_retention(TOPIC, CHANGE_S, LONG_MS, int(self.configs[RETENTION_MS]))
+        self._produce(boss, changing)
+        deleter = RecordDeleter(self._loop, "deleter", self._history, self._seed())
+        until_s = self._loop.time() + scale.faults_s
+        running = deleter.run(TOPIC, self._partitions - 1, until_s, pause_s=4.0)
+        self._produce(deleter, running)
+        for name, act in (
+            ("keep", SimpleGroupClient.keep),
+            ("delete", SimpleGroupClient.delete),
+            ("expire", SimpleGroupClient.expire),
+        ):
+            client = SimpleGroupClient(self._loop, name, self._history, self._seed())
+            self.following.append(client.host.create_task(act(client, TOPIC)))
+            self.names.append(name)
+        super()._begin(scale)
 
 
 class Transactions(Mix):
-    """Four writers, two of which share a transactional id; readers of committed records; and a
-    client that asks for the ends of partitions."""
+    """Four writers, of which two commit offsets and two share a transactional id; readers of
+    committed records; and a client that asks for the ends of partitions."""
 
     scale = Scale(sends=500, faults_s=30.0)
+    writers: ClassVar[tuple[type[Writer], ...]] = (Copier, Copier, Writer, Writer)
     properties: ClassVar[Mapping[str, str | None]] = {
         "transaction.state.log.num.partitions": "2",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(CLEANUP_MS),
         "log.segment.bytes": "5000",
+        "offsets.topic.num.partitions": "1",
     }
 
     def _begin(self, scale: Scale) -> None:
-        share = max(1, scale.sends // 6 // len(WRITERS))
-        for n, transactional_id in enumerate(WRITERS):
-            writer = Writer(
+        share = max(1, scale.sends // 6 // len(TRANSACTIONAL_IDS))
+        for n, transactional_id in enumerate(TRANSACTIONAL_IDS):
+            kind = self.writers[n]
+            writer = kind(
                 self._loop, f"w{n}", self._history, self._seed(), transactional_id=transactional_id
             )
             pause_s = scale.faults_s / share / 2
@@ -228,10 +281,25 @@ class Transactions(Mix):
         return [*super().final_readers(), committed]
 
 
+class CompactedTransactions(Transactions):
+    """The clients of `Transactions`, which write values of a few keys in a topic that is compacted
+    every second. No clock is wrong."""
+
+    writers: ClassVar[tuple[type[Writer], ...]] = (KeyedWriter,) * len(TRANSACTIONAL_IDS)
+    moves_clocks = False
+    late_s = Limited.late_s
+    configs: ClassVar[dict[str, str]] = Compaction.configs
+    properties: ClassVar[Mapping[str, str | None]] = {
+        **Limited.properties,
+        **Transactions.properties,
+    }
+
+
 class Administration(Replication):
     """The clients of `Replication`, with fewer records, and an administrator."""
 
     scale = Scale(sends=300, faults_s=40.0)
+    restarts_in_calm = False
     calm_sends = 0
     properties: ClassVar[Mapping[str, str | None]] = {
         "leader.imbalance.check.interval.seconds": "5",
@@ -258,6 +326,7 @@ class Groups(Mix):
     scale = Scale(sends=0, faults_s=40.0)
     properties: ClassVar[Mapping[str, str | None]] = {
         "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "500",
         "offsets.commit.timeout.ms": "2500",
     }
@@ -308,6 +377,7 @@ SETTLING_S = 10.0
 MIXES: dict[str, type[Mix]] = {
     REPLICATION: Replication,
     TRANSACTIONS: Transactions,
+    COMPACTED_TRANSACTIONS: CompactedTransactions,
     GROUPS: Groups,
     COMPACTION: Compaction,
     RETENTION: Retention,

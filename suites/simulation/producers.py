@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
+from dataclasses import replace
 from typing import Any
 
 from urteil.broker.wire.batches import build_batch
 from urteil.broker.wire.errors import ErrorCode
 from urteil.broker.wire.messages import InitProducerIdRequest, ProduceRequest
 from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, Client
-from urteil.suites.simulation.history import Send, sent_ms
+from urteil.suites.simulation.history import RejectedRepetition, Send, sent_ms
 
 IN_FLIGHT = 5
 """Batches of a partition that an idempotent producer has under way: as many as a broker knows."""
+REPEATED = 0.06
+"""The probability of a repetition after each batch."""
+LONGER = 0.3
+"""The probability that a repetition has further records."""
 REQUEST_MS = 2500
 ACKED = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 REFUSED = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -64,6 +69,10 @@ class Producer(Client):
                 sequence += len(send.values)
                 settling = self._settle(send, tuple(under_way))
                 under_way.append(tasks.create_task(settling))
+                await self._follow_up(partition, under_way)
+
+    async def _follow_up(self, partition: int, under_way: deque[asyncio.Task[None]]) -> None:
+        """Called after each batch. `under_way` are the batches without an outcome."""
 
     def _begin(self, topic: str, partition: int, sequence: int) -> Send:
         count = self.rng.choice((1, 1, 2, 3))
@@ -90,6 +99,8 @@ class Producer(Client):
             is_oldest = all(task.done() for task in earlier)
             send.outcome = await self._attempt(send, batch)
             send.end_s = self._loop.time()
+            if send.outcome == "ok":
+                self._keep(send, batch)
             if not self._idempotent or send.outcome == "ok":
                 return
             if send.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
@@ -98,6 +109,9 @@ class Producer(Client):
                 if is_oldest:
                     return
             await self.forget_leader(send.topic, send.partition)
+
+    def _keep(self, send: Send, batch: bytes) -> None:
+        """Called with each acknowledged batch."""
 
     def _records(self, send: Send, padding: str) -> list[Any]:
         """Key, value, headers and timestamp of each."""
@@ -124,8 +138,68 @@ class Producer(Client):
         if code in ACKED:
             send.offset, send.node = part_response.base_offset, node
             return "ok"
+        send.rejected_by = node
         self._leaders.pop((send.topic, send.partition), None)
         return "fail" if code in REFUSED else "info"
+
+
+class Repeater(Producer):
+    """An idempotent producer that also sends batches again: one of the five newest acknowledged
+    ones, which brokers know, as it was, or with further records behind its own.
+
+    A repetition as it was is answered with its offset. One that is longer is rejected.
+    """
+
+    def __init__(self, *given: Any, idempotent: bool) -> None:
+        super().__init__(*given, idempotent=idempotent)
+        self._acked: dict[int, list[tuple[Send, bytes]]] = defaultdict(list)
+
+    def _keep(self, send: Send, batch: bytes) -> None:
+        self._acked[send.partition].append((send, batch))
+
+    async def _follow_up(self, partition: int, under_way: deque[asyncio.Task[None]]) -> None:
+        if self.rng.random() > REPEATED:
+            return
+        await asyncio.wait(under_way)
+        await asyncio.sleep(self.rng.uniform(0.0, 2.0))
+        newest = sorted(self._acked[partition], key=lambda each: each[0].sequence)[-IN_FLIGHT:]
+        if not newest or any(task.exception() for task in under_way):
+            return
+        send, batch = self.rng.choice(newest)
+        if self.rng.random() < LONGER:
+            await self._send_longer(send)
+            return
+        begun = sum(
+            each.sequence > send.sequence
+            for each in self.history.sends
+            if (each.client, each.topic, each.partition) == (self.name, send.topic, partition)
+        )
+        repetition = replace(send, begin_s=self._loop.time(), error="")
+        outcome = await self._attempt(repetition, batch)
+        if outcome == "ok" and repetition.offset >= 0:
+            send.offset = repetition.offset
+        elif begun < IN_FLIGHT and repetition.error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER.name:
+            self.history.rejected_repetitions.append(
+                RejectedRepetition(
+                    send, repetition.rejected_by, repetition.begin_s, self._loop.time()
+                )
+            )
+
+    async def _send_longer(self, acked: Send) -> None:
+        """A batch that begins with the sequence of an acknowledged one and has one record more."""
+        send = self._begin(acked.topic, acked.partition, acked.sequence)
+        self._next += len(acked.values)
+        more = tuple(f"{self.name}-{self._next - n}" for n in range(1, 1 + len(acked.values)))
+        send.values += more
+        batch = build_batch(
+            self._records(send, ""),
+            producer_id=send.producer_id,
+            producer_epoch=self._epoch,
+            base_sequence=send.sequence,
+        )
+        send.attempts = 1
+        send.outcome = await self._attempt(send, batch)
+        send.end_s = self._loop.time()
 
 
 class KeyedProducer(Producer):

@@ -12,6 +12,8 @@ from urteil.suites.simulation.history import Poll, Read
 
 WAIT_MS = 500
 """The wait of a fetch for a first record."""
+SHORT_POLLS = 0.1
+"""The share of the polls that return one record."""
 RESET = "reset"
 RESET_PAUSE_S = 0.2
 
@@ -38,6 +40,8 @@ class Reader(Client):
         return self.history.reads
 
     async def follow(self, topic: str, partition: int) -> None:
+        """Fetch for ever. Some polls return a part of the records, and the next one continues
+        within a batch, as with max.poll.records."""
         position = 0
         while True:
             try:
@@ -47,7 +51,8 @@ class Reader(Client):
 
     async def _poll(self, topic: str, partition: int, position: int) -> int:
         node = await self.leader(topic, partition)
-        fetched = await self._fetch(node, topic, partition, position, WAIT_MS)
+        most = 1 if self.rng.random() < SHORT_POLLS else None
+        fetched = await self._fetch(node, topic, partition, position, WAIT_MS, most)
         if fetched.error == ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._reset(topic, partition, position)
         if fetched.error:
@@ -56,14 +61,19 @@ class Reader(Client):
         return fetched.next_offset
 
     async def _fetch(
-        self, node: int, topic: str, partition: int, position: int, wait_ms: int
-    ) -> FetchAnswer:
-        """Fetch, and record the poll and its records. Raises ConnectionError, TimeoutError."""
+        self, node: int, topic: str, partition: int, position: int, wait_ms: int,
+        most: int | None = None,
+    ) -> FetchAnswer:  # fmt: skip
+        """Fetch, and record the poll and its records, `most` at most. Raises ConnectionError,
+        TimeoutError."""
         began_s = self._loop.time()
         fetched = await self.fetch(
             node, topic, partition, position, wait_ms, is_committed=self.is_committed
         )
         now_s = self._loop.time()
+        if most is not None and len(fetched.records) > most:
+            records = fetched.records[:most]
+            fetched = fetched._replace(records=records, next_offset=records[-1].offset + 1)
         error = ErrorCode(fetched.error).name if fetched.error else None
         after = position if error else fetched.next_offset
         self._polls += 1

@@ -23,7 +23,7 @@ from urteil.suites.simulation.evidence import (
     leaderless,
     states_of,
 )
-from urteil.suites.simulation.fetched_records import value_id
+from urteil.suites.simulation.fetched_records import control_kind, value_id
 from urteil.suites.simulation.groups import GROUP
 from urteil.suites.simulation.history import (
     Answer,
@@ -41,11 +41,14 @@ from urteil.suites.simulation.interval_tables import CONTROLLER, REGISTRATIONS, 
 from urteil.suites.simulation.zookeeper import Change
 
 _ASSIGNMENT = re.compile(r"/brokers/topics/[^/]+")
-_MARKERS = ("abort", "commit")
 _READ_COMMITTED = "read_committed"
 _DAY_NS = 86_400 * 10**9
 _WEEK_MS = 7 * 86_400_000
 _UNPLACED = ("txns", "clients", "accesses")
+_NO_BATCH = dict.fromkeys(
+    ("there", "there_base", "there_last", "there_timestamp_ms", "before_timestamp_ms")
+)
+"""Of an index entry that points at no batch."""
 _OUT_OF_RANGE = "OffsetOutOfRangeError"
 """The name of the error in the lab's journals."""
 
@@ -113,7 +116,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
         "polls": [_poll(poll) for poll in evidence.history.polls if _is_judged(evidence, poll)],
         "accesses": [_access(row) for row in evidence.history.questioned],
     }
-    for name in ("passes", "logs", "replicas"):
+    for name in ("passes", "logs", "replicas", "indexes"):
         tables[name] = []
     for place, reads in evidence.final.items():
         tables["reads"] += [_read(read, "final", place[1]) for read in reads]
@@ -127,6 +130,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
             here = {"topic": place[0], "partition": place[1], "broker": replica.broker}
             tables["replicas"] += [here | row for row in rows]
             tables["logs"].append(here | _log(replica, rows))
+            tables["indexes"] += [here | _NO_BATCH | row for row in replica.indexes]
     lost = leaderless(evidence)
     kept = {
         name: [row for row in rows
@@ -149,7 +153,11 @@ def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
         "settings": [{"txns_over_ns": over_ns, "wall_ns": EPOCH_MS * 1_000_000}],
         "partitions": [
             {"p": p, "topic": place[0], "partition": place[1]}
-            | _kept_by(evidence.promises, _final_log(evidence, place, led.get(place)))
+            | _kept_by(
+                evidence.promises,
+                _final_log(evidence, place, led.get(place)),
+                is_trimmed=place in evidence.history.deleted_places,
+            )
             for place, p in numbers.items()
         ],
         "answers": [
@@ -162,7 +170,7 @@ def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     }  # fmt: skip
 
 
-def _kept_by(promises: Promises, led: Replica | None) -> dict[str, Any]:
+def _kept_by(promises: Promises, led: Replica | None, *, is_trimmed: bool) -> dict[str, Any]:
     """What is promised of one partition's log, as in the derived table `partitions`."""
     configs = promises.configs
     policy = configs.get("cleanup.policy", "delete")
@@ -171,7 +179,7 @@ def _kept_by(promises: Promises, led: Replica | None) -> dict[str, Any]:
         "log_start": led.log_start if led else 0,
         "active_base": led.segments[-1] if led else -1,
         "ends_ns": _ns(promises.ends_s), "calm_ns": _ns(promises.calm_s),
-        "late_ns": _ns(promises.late_s), "gone": False, "trimmed": False, "clock_moved": False,
+        "late_ns": _ns(promises.late_s), "gone": False, "trimmed": is_trimmed, "clock_moved": False,
         "compacted": "compact" in policy, "deletes": "delete" in policy,
         "unclean_on": False, "lost_floor": None, "short_ns": None,
         "retention_configured": kept_ms is not None,
@@ -366,7 +374,7 @@ def _records(base: int, batch: bytes) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
     if header.is_control:
         (marker,) = iter_records(batch)
-        kind = _MARKERS[int.from_bytes((marker.key or b"")[2:4], "big")]
+        kind = control_kind(marker)
         yield row | {"offset": base, "value_id": None, "control": kind, "sequence": -1}
         return
     for record in iter_records(batch):
@@ -380,9 +388,9 @@ def _records(base: int, batch: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _log(replica: Replica, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """A log's row: its records say its epochs."""
-    epochs: dict[int, int] = {}
-    for row in rows:
+    """A log's row. Without a checkpoint of epochs, they are those of its records."""
+    epochs = dict(replica.epochs or {})
+    for row in rows if replica.epochs is None else ():
         epochs.setdefault(row["leader_epoch"], row["offset"])
     return {
         "log_start": replica.log_start,

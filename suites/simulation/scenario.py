@@ -164,7 +164,8 @@ async def _play(
     await _until(lambda: _are_brokers_registered(cluster), STARTING_S, "three brokers registered")
     admin = Client(loop, "admin", history, rng.getrandbits(64))
     async with asyncio.timeout(STARTING_S):
-        await admin.host.create_task(admin.create_topic(TOPIC, scale.partitions, mix.configs))
+        configs = mix.first_configs or mix.configs
+        await admin.host.create_task(admin.create_topic(TOPIC, scale.partitions, configs))
     await _until(lambda: cluster.is_healthy(scale.partitions), STARTING_S, "a healthy cluster")
     looking = asyncio.ensure_future(_look(loop, cluster, evidence.glimpses))
     load = mix(loop, history, rng, scale)
@@ -176,21 +177,26 @@ async def _play(
     evidence.healed_s = loop.time()
     reviving = asyncio.ensure_future(schedule.revive())
     await _recover(loop, cluster, load.producing, scale, evidence)
-    calm_s = loop.time()
+    calm_s, files = loop.time(), cluster.deleted_files()
     await load.settle(evidence)
+    if mix.restarts_in_calm:
+        await schedule.restart_in_calm()
+    if mix.deletes_files_soon:
+        evidence.lasting_files = sorted(files & cluster.deleted_files())
     for task in (*load.following, looking, reviving):
         if task.done():
             task.result()
         task.cancel()
     await _read_all(cluster, load.final_readers(), scale, evidence)
-    evidence.promises = Promises(mix.configs, mix.late_s, calm_s, loop.time())
+    last_configs = cluster.topic_configs(TOPIC) if mix.first_configs else {}
+    evidence.promises = Promises(mix.configs | last_configs, mix.late_s, calm_s, loop.time())
     evidence.troubles += [
         f"a broker could not start: {error!r}"
         for error in schedule.failed_starts
         if not isinstance(error, TimeoutError)
     ]
     evidence.troubles += cluster.bad_stops
-    evidence.disturbances = cluster.disturbances()
+    evidence.disturbances, evidence.stops = cluster.disturbances(), cluster.stops
     run.faults, run.restarts = schedule.faults, schedule.restarts
     run.outcomes = Counter(send.outcome for send in history.sends)
     run.outcomes.update(commit.outcome for commit in history.commits)
@@ -226,6 +232,7 @@ async def _look(loop: SimulatedLoop, cluster: Cluster, glimpses: list[Glimpse]) 
                             partition.leader_epoch,
                             tuple(sorted(isr.committed)),
                             isr.is_in_flight,
+                            partition.log.log_start_offset,
                         )
                     )
 

@@ -127,6 +127,13 @@ class Schedule:
             if broker_id not in self._cluster.lives:
                 self._cluster.start(broker_id)
 
+    async def restart_in_calm(self) -> None:
+        """A controlled shutdown of one broker, and its return, with no fault acting."""
+        broker_id = random.Random(self._draws.getrandbits(64)).choice(BROKERS)
+        await self._cluster.stop(broker_id)
+        self._cluster.start(broker_id)
+        await self._comes(lambda: self._cluster.is_healthy(self.partitions))
+
     async def revive(self) -> None:
         """Start again what ended by itself, for ever: a supervisor."""
         while True:

@@ -18,7 +18,7 @@ from urteil.broker.wire.messages import (
 from urteil.suites.simulation.client import CLIENT_TIMEOUT_MS, LOST, CoordinatedClient
 from urteil.suites.simulation.cluster import EPOCH_MS
 from urteil.suites.simulation.history import Send, Txn
-from urteil.suites.simulation.producers import ACKED, REQUEST_MS
+from urteil.suites.simulation.producers import ACKED, KEYS, REQUEST_MS
 
 TIMEOUT_MS = 6_000
 CLEANUP_MS = 1_000
@@ -49,6 +49,9 @@ class Refused(Exception):
 
 class Writer(CoordinatedClient):
     """Transactions one after another. After an error the producer is initialised again."""
+
+    is_keyed = False
+    """Whether its records have one of a few keys of its own."""
 
     def __init__(self, *given: Any, transactional_id: str) -> None:
         super().__init__(*given, key=transactional_id, key_type=TRANSACTION_KEY)
@@ -174,6 +177,8 @@ class Writer(CoordinatedClient):
             self.name, topic, partition, values, self._loop.time(), producer_id=txn.producer_id,
             sequence=sequence, session=txn.session, txn=txn.number,
         )  # fmt: skip
+        if self.is_keyed:
+            send.keys = tuple(f"{self.name}.{self.rng.randrange(KEYS)}" for _ in values)
         self.history.sends.append(send)
         request = self._produce_request(send, txn)
         while True:
@@ -188,8 +193,12 @@ class Writer(CoordinatedClient):
 
     def _produce_request(self, send: Send, txn: Txn) -> ProduceRequest:
         now_ms = EPOCH_MS + int(self._loop.time() * 1000)
+        keys: tuple[str | None, ...] = send.keys or (None,) * len(send.values)
         batch = build_batch(
-            [(None, f"{value} {'x' * 50}".encode(), (), now_ms) for value in send.values],
+            [
+                (None if key is None else key.encode(), f"{value} {'x' * 50}".encode(), (), now_ms)
+                for key, value in zip(keys, send.values, strict=True)
+            ],
             producer_id=txn.producer_id,
             producer_epoch=txn.epoch,
             base_sequence=send.sequence,
@@ -218,3 +227,9 @@ class Writer(CoordinatedClient):
         else:
             send.error = code.name
         return code
+
+
+class KeyedWriter(Writer):
+    """Writes values of a few keys."""
+
+    is_keyed = True

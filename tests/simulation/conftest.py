@@ -18,6 +18,7 @@ SEEDS = 6
 IN_DEFAULT = {
     "replication": (2, 3),
     "transactions": (1,),
+    "compacted-transactions": (),
     "groups": (1,),
     "compaction": (1,),
     "retention": (1,),

@@ -10,6 +10,8 @@ import pytest
 
 from tests.simulation import (
     administration_damage,
+    deletion_damage,
+    disk_damage,
     group_damage,
     interval_damage,
     lookup_damage,
@@ -482,6 +484,8 @@ def test_run_whose_check_fails_has_an_error_and_no_finding(
 def test_every_check_is_tried() -> None:
     others = (
         administration_damage,
+        deletion_damage,
+        disk_damage,
         group_damage,
         interval_damage,
         lookup_damage,

@@ -30,12 +30,24 @@ FOUND_AS = {
     "reassigned_at_once": "unclean_leader",
     "commits_always_loading": "no_progress",
     "producer_ids_reused": "lost_write",
+    "pending_members_never_expire": "departed_member_kept",
+    "rest_of_batch_skipped": "poll_skip",
+    "stable_end_cached": "hanging_txn",
+    "aborts_from_fetch_offset": "aborted_read",
+    "newest_transaction_unstable": "precommitted_read",
+    "txn_coordinator_not_unloaded": "no_progress",
+    "torn_tail_is_fatal": "no_progress",
+    "static_member_not_fenced": "no_progress",
 }
 """Where not as in the lab: these clients wait for all replicas, which do not follow a stale leader;
 so it acknowledges nothing that could be lost, and for ever is not a replica of its successor.
 What was cut is acknowledged here, for others go on writing behind it. Nobody asks here where logs
 end, but leaders that acknowledged too much do die. Members wait here for their commits. A
-producer that has another one's id is acknowledged for what was a repetition."""
+producer that has another one's id is acknowledged for what was a repetition. A group that waits for
+a member that never joins rebalances too late. Readers do not commit, so that a record that they do
+not receive is only skipped. The checks of fractured reads, of cycles and of stale ends have no
+reference. Writers wait for a coordinator that was deposed. A broker that ends in its start never
+joins an ISR, and one whose requests end in a traceback is a trouble of the run."""
 SEEDS = (2, 3, 1, 5, 8, 13, 21, 34)
 """Tried in this order until one finds the bug: which one does moves with every change of timing."""
 

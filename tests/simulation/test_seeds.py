@@ -12,6 +12,7 @@ import pytest
 
 from urteil.suites.simulation.mixes import (
     ADMINISTRATION,
+    COMPACTED_TRANSACTIONS,
     COMPACTION,
     GROUPS,
     QUESTIONS,
@@ -37,6 +38,7 @@ print(run.trace, run.events, evidence, min(map(len, run.rows.values())))
 LEAST_OK = {
     REPLICATION: Scale().sends // 2,
     TRANSACTIONS: 50,
+    COMPACTED_TRANSACTIONS: 50,
     GROUPS: 20,
     COMPACTION: 250,
     RETENTION: 250,
@@ -66,7 +68,10 @@ def test_a_seed_keeps_every_guarantee(
         (GROUPS, 3),
         *(
             pytest.param(mix, 4, marks=pytest.mark.thorough)
-            for mix in (REPLICATION, TRANSACTIONS, COMPACTION, RETENTION, ADMINISTRATION, QUESTIONS)
+            for mix in (
+                *(REPLICATION, TRANSACTIONS, COMPACTED_TRANSACTIONS, COMPACTION, RETENTION),
+                *(ADMINISTRATION, QUESTIONS),
+            )
         ),
     ],
 )

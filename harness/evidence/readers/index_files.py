@@ -58,16 +58,21 @@ class Layout:
 
 def read_indexes(segment: Path, layout: Layout) -> Iterator[Row]:
     """Rows of `indexes` of one segment's three files, without the columns of the log."""
-    base = int(segment.stem)
-    for kind, (suffix, entry) in INDEXES.items():
+    for kind, (suffix, _) in INDEXES.items():
         path = segment.with_suffix(suffix)
         data = path.read_bytes() if path.exists() else b""
-        used = len(data.rstrip(b"\0"))
-        count = -(-used // entry.size)
-        whole = data[: count * entry.size].ljust(count * entry.size, b"\0")
-        for number, values in enumerate(entry.iter_unpack(whole)):
-            common = {"segment_base": base, "kind": kind, "entry": number}
-            yield common | _entry(kind, base, values, layout)
+        yield from index_rows(int(segment.stem), kind, data, layout)
+
+
+def index_rows(base: int, kind: str, data: bytes, layout: Layout) -> Iterator[Row]:
+    """Rows of `indexes` of one file, whose segment begins at `base`."""
+    entry = INDEXES[kind][1]
+    used = len(data.rstrip(b"\0"))
+    count = -(-used // entry.size)
+    whole = data[: count * entry.size].ljust(count * entry.size, b"\0")
+    for number, values in enumerate(entry.iter_unpack(whole)):
+        common = {"segment_base": base, "kind": kind, "entry": number}
+        yield common | _entry(kind, base, values, layout)
 
 
 def _entry(kind: str, base: int, values: tuple[Any, ...], layout: Layout) -> Row:

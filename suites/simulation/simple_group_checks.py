@@ -11,9 +11,13 @@ from urteil.suites.simulation.evidence import Evidence
 from urteil.suites.simulation.history import NO_OFFSET, ExpectedOffset, OffsetRead
 from urteil.suites.simulation.simple_groups import CHECK_MS, leader_epoch_of
 
-REPLICATED_S = 1.5 * float(PROPERTIES["replica.lag.time.max.ms"]) / 1000
+_LAG_MS, _SESSION_MS = (
+    float(PROPERTIES[name]) for name in ("replica.lag.time.max.ms", "zookeeper.session.timeout.ms")
+)
+REPLICATED_S = (1.5 * _LAG_MS + _SESSION_MS) / 1000
 """A coordinator acknowledges the deletion of offsets before followers have it, as Apache Kafka's
-does: a coordinator that fails sooner may lose it."""
+does. One that dies before a follower has it loses the deletion; its successor is elected when its
+session has ended."""
 EXPIRED_S = 3 * CHECK_MS / 1000
 """After its takeover a coordinator may have offsets for so long that expired before."""
 

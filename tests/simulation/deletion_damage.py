@@ -62,7 +62,7 @@ def read_offset(
     evidence: Evidence, expected: ExpectedOffset, offset: int, epoch: int | None = None
 ) -> None:
     known = leader_epoch_of(offset) if epoch is None else epoch
-    evidence.history.offset_reads.append(OffsetRead(expected, offset, known, 1, 60.0, 60.1))
+    evidence.history.offset_reads.append(OffsetRead(expected, offset, known, 1, 65.0, 65.1))
 
 
 def read_offsets(evidence: Evidence) -> None:

@@ -55,7 +55,7 @@ def test_deposed_leader_may_have_deleted_records() -> None:
     assert "undeleted_records" not in {finding.guarantee for finding in findings_of(evidence)}
 
 
-@pytest.mark.parametrize("at_s", [50.05, 52.0])
+@pytest.mark.parametrize("at_s", [50.05, 52.0, 58.0])
 def test_deletion_by_a_coordinator_that_is_deposed_soon_may_be_lost(at_s: float) -> None:
     evidence = sound()
     return_a_deleted_offset(evidence)

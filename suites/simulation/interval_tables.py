@@ -164,21 +164,20 @@ def _writable(evidence: Evidence, numbers: Mapping[Place, int]) -> Iterator[dict
 def _disturbed_times(
     disturbance: Disturbance, leader: int, controllers: list[tuple[Interval, int]]
 ) -> list[Interval]:
-    """The time of a disturbance of the leader or the controller. Of any other broker, the moments
-    of its begin and its end, at which the ISR changes."""
+    """The time of a disturbance of the leader or the controller, also of a cut between the
+    controller and another broker, which returns outdated leaders to clients. Of any other broker,
+    the moments of its begin and its end, at which the ISR changes."""
     acted = _interval(disturbance)
-    central = {process(leader)} | {
-        process(controller) for office, controller in controllers if office.meets(acted)
-    }
+    active = {process(controller) for office, controller in controllers if office.meets(acted)}
     ends, brokers = {*disturbance.ends}, {process(broker) for broker in BROKERS}
     if disturbance.kind == SLOW:
         return [acted]
     if disturbance.kind == CUT and ends <= brokers:
-        spares_both = not ends <= central
+        spares_both = not ends & active
     elif disturbance.kind == CUT and not ends & brokers:
         spares_both = False
     else:
-        spares_both = not ends & central
+        spares_both = not ends & {process(leader), *active}
     return [Interval(at, at) for at in (acted.begin_ns, acted.end_ns)] if spares_both else [acted]
 
 

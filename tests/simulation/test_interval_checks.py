@@ -44,6 +44,7 @@ def test_check_of_undisturbed_intervals_finds_its_damage(
         (DOWN, ("b2",)),
         (CUT, ("zk", "b1")),
         (CUT, ("b1", "b2")),
+        (CUT, ("b3", "b2")),
         (CUT, ("b1", "q")),
         (SLOW, ("b3", "b1")),
     ],

@@ -9,20 +9,24 @@ from urteil.suites.simulation.evidence import OFFSETS_STATE, Evidence
 
 
 class Coordinators:
-    """Read from the versions of the partition's state in ZooKeeper."""
+    """Read from the versions of the partition's state in ZooKeeper. A coordinator that restarts and
+    is elected again loads its groups anew."""
 
     def __init__(self, evidence: Evidence) -> None:
-        versions = [
-            (change.at_s, json.loads(change.data)["leader"])
+        states = [
+            (change.at_s, json.loads(change.data))
             for change in evidence.changes
             if change.path == OFFSETS_STATE and change.data is not None
         ]
+        versions = [(at_s, (state["leader"], state["leader_epoch"])) for at_s, state in states]
         self._at_s = [
             at_s
-            for (at_s, leader), (_, before) in zip(versions, [(0.0, -1), *versions], strict=False)
-            if leader != before
+            for (at_s, led), (_, before) in zip(
+                versions, [(0.0, (-1, -1)), *versions], strict=False
+            )
+            if led != before
         ]
-        self._led = dict(versions)
+        self._led = {at_s: leader for at_s, (leader, _) in versions}
 
     def at(self, at_s: float) -> tuple[int, float]:
         """The leader at a time, and when it was elected; -1 for none."""

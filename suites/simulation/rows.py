@@ -111,7 +111,7 @@ def small_history(evidence: Evidence) -> SmallHistory:
             for row in evidence.history.commit_reads
             if _is_of_coordinator(evidence, row)
         ],
-        "offset_answers": [_answer(answer) for answer in evidence.history.answers],
+        "offset_answers": [_answer(answer) for answer in _answers(evidence)],
         "states": state_rows(evidence),
         "polls": [_poll(poll) for poll in evidence.history.polls if _is_judged(evidence, poll)],
         "accesses": [_access(row) for row in evidence.history.questioned],
@@ -143,6 +143,16 @@ def small_history(evidence: Evidence) -> SmallHistory:
     return SmallHistory.of(kept, settings, ends_ns, derived=_derived(evidence))
 
 
+def _answers(evidence: Evidence) -> list[Answer]:
+    """Those that are judged. A lookup by timestamp passes over records that a client deleted."""
+    return [
+        answer
+        for answer in evidence.history.answers
+        if answer.query not in ("time", "max")
+        or (answer.topic, answer.partition) not in evidence.history.deleted_places
+    ]
+
+
 def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
     """Rows of derived tables that reference checks of transactions read."""
     over_ns = None if evidence.txns_over_s is None else _ns(evidence.txns_over_s)
@@ -163,7 +173,7 @@ def _derived(evidence: Evidence) -> dict[str, list[dict[str, Any]]]:
         "answers": [
             {"p": numbers[answer.topic, answer.partition], "kind": answer.query}
             | _answer(answer)
-            for answer in evidence.history.answers
+            for answer in _answers(evidence)
             if (answer.topic, answer.partition) in numbers
         ],
         **interval_tables(evidence, numbers),

@@ -20,8 +20,10 @@ from tests.simulation.deletion_damage import (
 )
 from tests.simulation.group_damage import lead
 from tests.simulation.test_checks import findings_of, sound, state
+from urteil.suites.simulation.coordinators import Coordinators
 from urteil.suites.simulation.disturbances import DOWN, Disturbance
-from urteil.suites.simulation.evidence import Evidence
+from urteil.suites.simulation.evidence import OFFSETS_STATE, Evidence
+from urteil.suites.simulation.zookeeper import Change
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,14 @@ def test_repetition_after_an_election_may_be_rejected() -> None:
     reject_a_repetition(evidence)
     evidence.changes.append(state(8, 1, [1, 2], 1))
     assert findings_of(evidence) == []
+
+
+def test_coordinator_that_is_elected_again_takes_over_anew() -> None:
+    evidence = sound()
+    for epoch, isr in ((0, "[2, 1]"), (0, "[2]"), (1, "[2]")):
+        data = f'{{"leader": 2, "leader_epoch": {epoch}, "isr": {isr}}}'.encode()
+        number = len(evidence.changes)
+        evidence.changes.append(Change(float(number), number, OFFSETS_STATE, data, 0))
+    elected_s = evidence.changes[-1].at_s
+    assert Coordinators(evidence).at(elected_s + 1) == (2, elected_s)
+    assert Coordinators(evidence).at(elected_s - 1)[1] < elected_s - 1

@@ -67,8 +67,9 @@ class KraftTarget(KafkaTarget):
     def properties(self, node: BrokerNode) -> dict[str, str]:
         settings = {**super(KraftTarget, self).properties(node), **KEEP_ALL}
         if parse_version(self.version) < ADVERTISES_CONTROLLERS:
-            of_brokers = (it for it in node.listeners if it.name != CONTROLLER)
-            settings[ADVERTISED] = advertised(of_brokers)
+            settings[ADVERTISED] = advertised(
+                listener for listener in node.listeners if listener.name != CONTROLLER
+            )
         return settings
 
     def format(self, node: BrokerNode, log_dir: Path, *, former_starts: int) -> None:

@@ -13,11 +13,14 @@ PLACE = ("t", 0)
 ENDS_S = 60.0
 
 
-def answer(evidence: Evidence, query: str, offset: int, at_s: float, **more: int | None) -> None:
-    given = {"leader_epoch": 0, "asked_ms": None, "found_ms": None} | more
+def answer(
+    evidence: Evidence, query: str, offset: int, at_s: float,
+    asked_ms: int | None = None, found_ms: int | None = None,
+) -> None:  # fmt: skip
     evidence.history.answers.append(
-        Answer("a", *PLACE, query, offset, 1, at_s, at_s + 0.1, **given)  # type: ignore[arg-type]
-    )
+        Answer("a", *PLACE, query, offset, 1, at_s, at_s + 0.1, leader_epoch=0,
+               asked_ms=asked_ms, found_ms=found_ms)
+    )  # fmt: skip
 
 
 def view(evidence: Evidence, broker: int, leader: int) -> None:

@@ -24,7 +24,9 @@ def quorum_losses(faults: Sequence[Row], scenario: Scenario) -> list[Interval]:
 
 def _without_majority(voters: Sequence[str], faults: Sequence[Row]) -> Iterator[Interval]:
     acting = [
-        (acting_interval(fault), fault) for fault in faults if has_any(fault, MAKES_UNAVAILABLE)
+        (acting_interval(fault), fault)
+        for fault in faults
+        if fault["acted"] and has_any(fault, MAKES_UNAVAILABLE)
     ]
     moments = sorted({at_ns for acted, _ in acting for at_ns in (acted.begin_ns, acted.end_ns)})
     for begin_ns, end_ns in pairwise(moments):

@@ -25,7 +25,7 @@ def _fault(
     effect = effect or (Effect.CUTS_LINKS if links else Effect.KILLS_NODES)
     return {
         "targets": json.dumps(targets), "effects": json.dumps([effect]), "fault": "unnamed",
-        "begin_ns": begin_ns, "end_ns": end_ns, "healed_ns": end_ns,
+        "begin_ns": begin_ns, "end_ns": end_ns, "healed_ns": end_ns, "acted": True,
     }  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def _losses(*faults: dict[str, Any], cluster: ClusterSpec, target: str = "kafka:
     [
         ([_fault("b2", begin_ns=1, end_ns=9)], THREE, []),
         ([_fault("b2", begin_ns=1, end_ns=9)], TWO, [(1, 9)]),
+        ([_fault("b2", begin_ns=1, end_ns=9) | {"acted": False}], TWO, []),
         ([_fault("b1", "b2", begin_ns=1, end_ns=9)], THREE, [(1, 9)]),
         ([_fault("b1", "b2", begin_ns=1, end_ns=9)], SEPARATE, []),
         ([_fault("q1", begin_ns=1, end_ns=6), _fault("q3", begin_ns=4, end_ns=9)], SEPARATE,
@@ -51,7 +52,8 @@ def _losses(*faults: dict[str, Any], cluster: ClusterSpec, target: str = "kafka:
          [(2, 5)]),
         ([_fault("q1", "q2", begin_ns=1, end_ns=9, effect=Effect.MOVES_CLOCKS)], SEPARATE, []),
     ],
-    ids=["one of three", "one of two", "two of three", "brokers alone", "two at once",
+    ids=["one of three", "one of two", "without effect", "two of three", "brokers alone",
+         "two at once",
          "one after the other", "one link", "every link", "a link and the third voter", "clocks"],
 )  # fmt: skip
 def test_losses_last_while_no_majority_is_connected(

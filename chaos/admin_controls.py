@@ -106,6 +106,11 @@ class AdminControls(Protocol):
         """Change settings and wait until they are in effect; None restores a default."""
         ...
 
+    def request_config(self, topic: str, settings: Mapping[str, str], *, wait_s: float) -> bool:
+        """Request settings once. Returns whether an answer came in time; they may be in effect
+        later without one."""
+        ...
+
     def defaults(self) -> dict[str, str]:
         """The settings that are set for all brokers while they run."""
         ...

@@ -92,6 +92,8 @@ class Effect(StrEnum):
     CHANGES_MIN_ISR = "changes_min_isr"
     CHANGES_DEFAULTS = "changes_defaults"
     """Brokers get other defaults of settings on which no guarantee depends."""
+    CHANGES_SETTINGS = "changes_settings"
+    """A topic gets other settings on which no guarantee depends."""
     SETS_QUOTAS = "sets_quotas"
     CHANGES_VOTERS = "changes_voters"
     """Controllers leave and join the voters of KRaft's quorum."""

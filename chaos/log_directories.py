@@ -29,6 +29,7 @@ METADATA_LOG = "__cluster_metadata-0"
 """The folder of KRaft's metadata log."""
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
+TOPIC_ID = "partition.metadata"
 SETTLED_S = 5.0
 """Older changes of entries are on the disk: ext4 commits its journal at this interval."""
 

@@ -11,7 +11,13 @@ from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError, UnknownBrokerIdError
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    UnknownBrokerIdError,
+)
 from kafka.structs import TopicPartition
 
 from urteil.chaos.admin_controls import ActFailed, Directories, Replicas
@@ -331,11 +337,7 @@ class AdminActs:
         return self._state.topic_config(topic)
 
     def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
-        ops = {
-            name: (DELETE_CONFIG, None) if value is None else ("SET", value)
-            for name, value in settings.items()
-        }
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic, configs=ops)
+        resource = _config_resource(topic, settings)
         before = {name: self.config(topic).get(name) for name in settings}
         with self._acts.act("config", topic, before) as after:
             after.update(settings)
@@ -345,6 +347,16 @@ class AdminActs:
                     self.config(topic).get(name) == value for name, value in settings.items()
                 ),
             )
+
+    def request_config(self, topic: str, settings: Mapping[str, str], *, wait_s: float) -> bool:
+        resource = _config_resource(topic, settings)
+        with self._acts.act("request settings", topic) as after, self._client(wait_s) as admin:
+            after.update(settings)
+            try:
+                admin.alter_configs([resource])
+            except (KafkaConnectionError, KafkaTimeoutError, RequestTimedOutError):
+                return False
+        return True
 
     def _alter_config(
         self, admin: Any, resource: ConfigResource, settings: Mapping[str, str | None]
@@ -474,14 +486,22 @@ class AdminActs:
             raise ActFailed(f"{type(error).__name__}: {error}") from error
 
     @contextmanager
-    def _client(self) -> Iterator[Any]:
+    def _client(self, wait_s: float = REQUEST_TIMEOUT_MS / 1000) -> Iterator[Any]:
         admin = KafkaAdminClient(
-            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=REQUEST_TIMEOUT_MS
+            bootstrap_servers=list(self._bootstrap()), request_timeout_ms=int(wait_s * 1000)
         )
         try:
             yield admin
         finally:
             admin.close()
+
+
+def _config_resource(topic: str, settings: Mapping[str, str | None]) -> ConfigResource:
+    changes = {
+        name: (DELETE_CONFIG, None) if value is None else ("SET", value)
+        for name, value in settings.items()
+    }
+    return ConfigResource(ConfigResourceType.TOPIC, topic, configs=changes)
 
 
 def is_transient(error: KafkaError) -> bool:

@@ -104,6 +104,8 @@ class ClusterControls:
         self._zookeeper_controls = ZooKeeperControls(lambda: state.client, self._servers)
         self._commands = ControllerRequests(state, plan.direct_address)
         self._ended: dict[tuple[str, int], Ended] = {}
+        self._not_serving: set[str] = set()
+        """Nodes that the lab stopped, or whose start it began and did not see end."""
         self._clients: ClientControls | None = None
 
     @property
@@ -194,6 +196,7 @@ class ClusterControls:
 
     def stop(self, node: str, *, deadline_s: float = 30.0) -> NodeStatus:
         self._store_registration(node)
+        self._not_serving.add(node)
         return self._runtime.stop(node, deadline_s=deadline_s)
 
     def start(self, node: str, *, deadline_s: float = 60.0) -> NodeStatus:
@@ -207,6 +210,7 @@ class ClusterControls:
         deadline = time.monotonic() + deadline_s
         if node in self.brokers and self._waits_for_own_znode(node):
             self._await_no_problem(lambda: self._describe_own_znode(node), deadline)
+        self._not_serving.add(node)
         self._start_node(node)
         try:
             self._await_no_problem(lambda: self._describe_not_serving(node), deadline, node)
@@ -216,6 +220,7 @@ class ClusterControls:
                 raise
             self._start_node(node)
             self._await_no_problem(lambda: self._describe_not_serving(node), deadline, node)
+        self._not_serving.discard(node)
         return self._runtime.status(node)
 
     def _note_end(self, status: NodeStatus, *, starting: bool) -> None:
@@ -319,6 +324,24 @@ class ClusterControls:
             )
             raise LabFailure(f"ended by itself: {names}")
         self._links.check()
+
+    def closed_nodes(self) -> list[str]:
+        """Brokers and controllers that served, and refuse connections although they run."""
+        return [
+            node
+            for node in self.nodes
+            if node not in self.zookeepers
+            and node not in self._not_serving
+            and self._runtime.is_alive(node)
+            and self._refuses(node)
+        ]
+
+    def _refuses(self, node: str) -> bool:
+        try:
+            probe_broker(*self._plan.direct_address(node), timeout_s=PROBE_S)
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
+        return False
 
     def describe_missing_members(self) -> str:
         """A broker that is not registered, or the lack of a controller; empty if there is none."""

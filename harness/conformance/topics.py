@@ -218,6 +218,19 @@ def _recreate_topic(brokers: Brokers, name: str) -> BrokerAnswer:
 ANEW = str(BY_DEFAULT)
 
 
+def _recreate_name_with_periods(brokers: Brokers, name: str) -> BrokerAnswer:
+    """Names that differ only in periods and underscores collide, as long as both topics exist."""
+    dotted = f"{name}.of.periods"
+    brokers.create(dotted, [brokers.nodes])
+    errors = brokers.create_errors(dotted.replace(".", "_"), partitions=1, replication=1)
+    request = DeleteTopicsRequest[4](topic_names=[dotted], timeout_ms=5_000)
+    check("DeleteTopics", brokers.send(brokers.controller, request).responses[0].error_code)
+    created = await_value(
+        brokers, lambda: names(brokers.create_errors(dotted, partitions=1, replication=1)), "No"
+    )
+    return brokers.controller, f"{names(errors)}, then {created}"
+
+
 def _describe_internal_topics(brokers: Brokers, name: str) -> BrokerAnswer:
     """The internal topics are compacted, with the configured number of in-sync replicas."""
     for kind in (GROUP, TRANSACTIONAL_ID):
@@ -330,6 +343,12 @@ TOPICS = (
         about="settings and committed offsets of a topic that was created again",
         answer=ANEW,
         ask=_recreate_topic,
+    ),
+    Question(
+        about="creation of a topic whose name collides with another one, and of that one again, "
+        "after it was deleted",
+        answer="InvalidTopic, then No",
+        ask=_recreate_name_with_periods,
     ),
     Question(about="DescribeCluster, at all brokers", answer="one cluster", ask=_describe_cluster),
 )

@@ -1,4 +1,4 @@
-"""Brokers that do not start again, or start without what was on their disk."""
+"""Nodes that end, that do not start again, or start without what was on their disk."""
 
 from urteil.harness.known_bugs.known_bug import KnownBug
 
@@ -38,5 +38,34 @@ BUGS = (
             "end_below_ack",
             "time_index_wrong",
         ),
+    ),
+    KnownBug(
+        name="kafka-16814",
+        issue="KAFKA-16814",
+        about="A broker dies before it has flushed the topic id of a new replica, and each start "
+        "ends at the folder without an id.",
+        releases="3.7.0, without ZooKeeper",
+        fixed_in="3.7.1",
+        broken="3.7.0",
+        fixed="3.7.2",
+        scenario="crash-at-creation",
+        guarantee="unexpected_exit",
+        sub_kinds=("starting",),
+        also=("slow_recovery",),
+        target="kafka-kraft",
+    ),
+    KnownBug(
+        name="kafka-14946",
+        issue="KAFKA-14946",
+        about="A controller that undoes uncommitted changes, since another one leads, fails at "
+        "them; it stops to serve, and its process neither works nor ends.",
+        releases="3.3.1 to 3.4.0, without ZooKeeper",
+        fixed_in="3.4.1",
+        broken="3.4.0",
+        fixed="3.4.1",
+        scenario="undone-changes",
+        guarantee="unexpected_exit",
+        sub_kinds=("closed", "running"),
+        target="kafka-kraft",
     ),
 )

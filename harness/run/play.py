@@ -180,7 +180,7 @@ class Play:
             steps.end_clients(workload)
 
     def _record_lives(self, opened: Sequence[AnyCluster]) -> None:
-        """Check again that every node lives, and record those that exited by themselves."""
+        """Check again that every node lives, and record those that exited or stopped to serve."""
         every = [cluster.controls() for cluster in opened]
         lives: list[NodeStatus] = []
         try:
@@ -194,7 +194,8 @@ class Play:
         except LabFailure as failure:
             self._note_problem(str(failure))
         ended = [end for controls in every for end in controls.unexpected_ends]
-        write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, ended)
+        closed = [node for controls in every for node in controls.closed_nodes()]
+        write_lives(self.run_dir, self.facts.run, time.monotonic_ns(), lives, ended, closed)
 
     def _load(self, opened: Sequence[AnyCluster], workload: Workload) -> None:
         measure = self._steps.measure

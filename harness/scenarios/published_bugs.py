@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
-from urteil.harness.scenarios.administration import RECREATE_TOPIC
+from urteil.harness.scenarios.administration import KNOWN_ANSWERS, RECREATE_TOPIC
 from urteil.harness.scenarios.common import DURABLE, IMPATIENT, REPLICATION, cluster, fault
 from urteil.harness.scenarios.compaction import CLEANING, COMPACTION_CALM, EAGER, PATIENT
 from urteil.harness.scenarios.disks import POWER_CUT_SEGMENTS
@@ -348,5 +348,48 @@ OLD_LOG_OF_TOPIC = replace(
     guarantees=(*REPLICATION, "slow_recovery"),
     duration_s=32.0,
     recovery_deadline_s=12.0,
+    target=KRAFT,
+)
+
+NEW_REPLICAS_LOST = Scenario(
+    name="crash-at-creation",
+    about="a broker dies when it has created the replicas of a topic and not flushed their ids: "
+    "it starts again (KAFKA-16814)",
+    cluster=cluster(background_threads="1"),
+    workload=LOAD,
+    faults=(fault("crash_at_creation", "follower", 5, 4),),
+    guarantees=(*REPLICATION, "slow_recovery"),
+    duration_s=16.0,
+    target=KRAFT,
+)
+
+COLLIDING_NAMES = replace(
+    KNOWN_ANSWERS,
+    name="colliding-names",
+    about="no fault; a client asks all brokers questions with known answers about topics: one that "
+    "was deleted is created again, with periods in its name (KAFKA-14337)",
+    suites=(),
+    workload=replace(
+        KNOWN_ANSWERS.workload, options={"questions": "1", "question_subject": "topics"}
+    ),
+    duration_s=20.0,
+    target=KRAFT,
+)
+
+UNDONE_CHANGES = Scenario(
+    name="undone-changes",
+    about="the quorum's leader is cut off from the other controllers and appends changes of "
+    "settings that it cannot commit: it undoes them when it learns of its successor (KAFKA-14946)",
+    cluster=ClusterSpec(controllers=3),
+    workload=replace(
+        LOAD,
+        topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.ms": "700000000"}),),
+    ),
+    faults=(
+        fault("partition", "quorum_leader<->quorum", 5, 14),
+        fault("uncommitted_settings", "topic", 5.2, 15),
+    ),
+    guarantees=(*REPLICATION, "quorum_log", "undone_administration"),
+    duration_s=26.0,
     target=KRAFT,
 )

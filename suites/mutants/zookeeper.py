@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -51,6 +52,38 @@ def session_end_is_fatal(mark: Mark) -> None:
         return change_state
 
     replace("urteil.broker.zookeeper.session:Session._handle_state_change", make)
+
+
+@mutant(
+    about="a broker whose session expired stops to listen, and its process does not end",
+    models="KAFKA-14946: the exit after a fatal fault waits for the thread that it came from",
+    scenario="session-expired",
+    guarantee="unexpected_exit",
+    unsimulated="the simulation judges no listeners",
+)
+def exit_waits_for_itself(mark: Mark) -> None:
+    """Closes the broker's listeners and connections when its session expires, and waits."""
+    opened: list[Any] = []
+
+    def remember(original: Function) -> Function:
+        async def listen(server: Any, listeners: Any, resolver: Any) -> None:
+            opened.append(server)
+            await original(server, listeners, resolver)
+
+        return listen
+
+    def make(original: Function) -> Function:
+        async def register(registration: Any) -> Any:
+            if registration.epoch >= 0:
+                mark.hit()
+                await asyncio.gather(*(server.close() for server in opened))
+                await asyncio.Event().wait()
+            return await original(registration)
+
+        return register
+
+    replace("urteil.broker.net.socket_server:SocketServer.listen", remember)
+    replace("urteil.broker.zookeeper.registration:Registration.register", make)
 
 
 @mutant(

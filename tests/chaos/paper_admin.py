@@ -136,6 +136,9 @@ class PaperAdmin:
     def config(self, topic: str) -> dict[str, str]:
         return dict(self.settings.get(topic, {}))
 
+    def request_config(self, topic: str, settings: Mapping[str, str], *, wait_s: float) -> bool:
+        return self.without_effect
+
     def set_config(self, topic: str, settings: Mapping[str, str | None]) -> None:
         if self.without_effect:
             return

@@ -61,7 +61,11 @@ class PaperDisks:
 
     @contextmanager
     def open_log_directories(self, node: str) -> Iterator[Sequence[Path]]:
-        yield [self.folder(node)]
+        log_dir = self.folder(node)
+        for topic, views in self.cluster.views.items():
+            for partition in views if topic != "t" else ():
+                (log_dir / f"{topic}-{partition}").mkdir(exist_ok=True)
+        yield [log_dir]
 
     def flushed_files(self, node: str) -> FlushedFiles | None:
         return self.flushed

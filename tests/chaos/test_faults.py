@@ -264,6 +264,17 @@ def test_topic_is_created_again_in_kraft_while_its_replica_is_down() -> None:
     assert cluster.admin.topic_id(topic) == topic_id
 
 
+def test_broker_is_killed_between_a_folder_and_its_topic_id() -> None:
+    cluster = PaperCluster(zookeepers=0)
+    fault = FAULTS["crash_at_creation"](arguments("b2", partitions=3))
+    proof = fault.begin(cluster)
+    assert cluster.status("b2").state is NodeState.DEAD
+    assert "3 of 3 folders" in proof.text
+    assert "3 of them without a topic id (new-" in proof.text
+    fault.heal(cluster)
+    assert not fault.find_residual_effects(cluster)
+
+
 def test_controller_cannot_be_fenced() -> None:
     cluster = PaperCluster(zookeepers=0, controllers=3)
     with pytest.raises(NoTarget, match="q1 is not a broker and has no session"):

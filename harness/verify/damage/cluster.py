@@ -7,7 +7,7 @@ from typing import Any
 
 from urteil.chaos.effects import Effect
 from urteil.harness.evidence.acts import ADD_VOTER, QUORUM_VOTERS, REMOVE_VOTER
-from urteil.harness.evidence.broker_lives import EXIT_CODE, RUNNING, WHILE
+from urteil.harness.evidence.broker_lives import CLOSED, EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
     S,
@@ -218,4 +218,13 @@ def exit_by_itself(copy: Copy) -> None:
     copy.rows("samples").append(
         {"at_ns": copy.last_ns, "source": f"b{brokers(copy)[0]}", "metric": EXIT_CODE}
         | {"labels": json.dumps({WHILE: RUNNING}), "value": 1.0}
+    )
+
+
+@damage("let a broker stop to serve", "unexpected_exit", CLOSED)
+def refuse_connections(copy: Copy) -> None:
+    """A broker's process runs after healing, and its address refuses connections."""
+    copy.rows("samples").append(
+        {"at_ns": copy.last_ns, "source": f"b{brokers(copy)[0]}", "metric": CLOSED}
+        | {"labels": "{}", "value": 1.0}
     )

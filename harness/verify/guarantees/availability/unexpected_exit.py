@@ -1,19 +1,26 @@
-"""No broker exits by itself, nor does a KRaft controller that is a node of its own.
+"""No broker or controller exits or stops to serve by itself.
 
-Judged are nodes whose process the lab started and watched. The lab expects the exit if a fault may
-end a node (a full disk, no file descriptors, the loss of its last log directory)."""
+Judged are brokers, and KRaft controllers that are nodes of their own, whose process the lab started
+and watched. The lab expects the exit if a fault may end a node (a full disk, no file descriptors,
+the loss of its last log directory)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from urteil.harness.evidence.broker_lives import CLOSED
 from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
     kind = "Controller" if row["node"].startswith("q") else "Broker"
+    if row["sub_kind"] == CLOSED:
+        return (
+            f"{kind} {row['node'][1:]} refuses connections at the end, and its process runs; its "
+            f"last lines are in logs/{row['node']}.log."
+        )
     return (
         f"{kind} {row['node'][1:]} exited{meanwhile} by itself, with exit code "
         f"{row['exit_code']}; its last lines are in logs/{row['node']}.log."
@@ -23,13 +30,14 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="unexpected_exit",
     rank=40,
-    about="a broker or controller exited by itself",
+    about="a broker or controller exited or stopped to serve by itself",
     promise="Failures of other nodes, of the network or of its own process do not end a broker or "
     "controller for good: it continues, or starts again.",
     source="Kafka documentation, 4.7 Replication: Kafka handles failures in the fail/recover model",
     sub_kinds={
         "running": "the node exited while it was running",
         "starting": "it exited while it started",
+        CLOSED: "its process ran after healing, and its address refused connections",
     },
     details=(
         "Judged are brokers, and controllers of KRaft with nodes of their own, whose process the "
@@ -40,6 +48,7 @@ GUARANTEE = Guarantee(
         "gone, damage under a running node.",
         "What other programs may have done: SIGKILL, as the kernel sends it when memory is short, "
         "and SIGTERM, after which a node may exit with 0.",
+        "Refused connections of a node whose last start did not come to an end.",
         "`starting` while another fault acts than the node's own, since a start needs other nodes.",
     ),
     occasion=Occasion.SAMPLES,
@@ -47,7 +56,7 @@ GUARANTEE = Guarantee(
     violations="""
 SELECT kind AS sub_kind, CAST(NULL AS INT) AS p, CAST(NULL AS BIGINT) AS off, at_ns,
   at_ns AS until_ns, node, exit_code
-FROM broker_exits WHERE exit_code IS NOT NULL""",
+FROM broker_exits WHERE kind IS NOT NULL""",
     explain=_explain,
     tie="finding.node, finding.exit_code",
     needs=("samples",),

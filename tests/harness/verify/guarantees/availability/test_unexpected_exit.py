@@ -15,9 +15,11 @@ from urteil.harness.verify.synthetic import CRASH_NS, END_NS, RUN, S
 LIVES = [NodeStatus(node=f"b{n}", state=NodeState.RUNNING, pid=n, starts=n) for n in (1, 2, 3)]
 
 
-def _judged(run_dir: Path, *ended: Ended, fault_on: str = "b1") -> GuaranteeResult:
-    """The run in which these ended, with one fault from CRASH_NS on."""
-    write_lives(run_dir, RUN, END_NS, LIVES, ended)
+def _judged(
+    run_dir: Path, *ended: Ended, fault_on: str = "b1", closed: tuple[str, ...] = ()
+) -> GuaranteeResult:
+    """The run in which these ended or closed, with one fault from CRASH_NS on."""
+    write_lives(run_dir, RUN, END_NS, LIVES, ended, closed)
     tables = healthy()
     tables["faults"][0]["targets"] = f'["{fault_on}"]'
     tables["samples"] = []
@@ -44,6 +46,15 @@ def test_unexpected_exit_of_a_controller_is_found(tmp_path: Path) -> None:
     (finding,) = _judged(tmp_path, _end(1, node="q2")).findings
     assert finding.sentence == (
         "Controller 2 exited by itself, with exit code 1; its last lines are in logs/q2.log."
+    )
+
+
+def test_controller_that_runs_and_refuses_connections_is_found(tmp_path: Path) -> None:
+    (finding,) = _judged(tmp_path, closed=("q1",)).findings
+    assert finding.sub_kind == "closed"
+    assert finding.sentence == (
+        "Controller 1 refuses connections at the end, and its process runs; its last lines are in "
+        "logs/q1.log."
     )
 
 

@@ -30,5 +30,6 @@ BUGS = (
         scenario="late-produce",
         guarantee="hanging_txn",
         sub_kinds=("open",),
+        or_shown_by=("stale_end/end",),
     ),
 )

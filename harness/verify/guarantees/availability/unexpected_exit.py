@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from urteil.harness.evidence.broker_lives import CLOSED
 from urteil.harness.verify.guarantees.base import DERIVED, Guarantee, Occasion
 
 
 def _explain(row: Mapping[str, Any]) -> str:
     meanwhile = " while it started" if row["sub_kind"] == "starting" else ""
     kind = "Controller" if row["node"].startswith("q") else "Broker"
-    if row["sub_kind"] == CLOSED:
+    if row["sub_kind"] == "closed":
         return (
             f"{kind} {row['node'][1:]} refuses connections at the end, and its process runs; its "
             f"last lines are in logs/{row['node']}.log."
@@ -37,7 +36,7 @@ GUARANTEE = Guarantee(
     sub_kinds={
         "running": "the node exited while it was running",
         "starting": "it exited while it started",
-        CLOSED: "its process ran after healing, and its address refused connections",
+        "closed": "its process ran after healing, and its address refused connections",
     },
     details=(
         "Judged are brokers, and controllers of KRaft with nodes of their own, whose process the "

@@ -133,10 +133,19 @@ class AdminControls(Protocol):
         ...
 
     def release(self, node: str) -> str:
-        """The release of a broker after its next start."""
+        """The release of a node after its next start."""
         ...
 
     def upgrade(self, node: str, *, step: int) -> str:
         """Set step 1 (newer code, older inter-broker protocol) or step 2 (newer protocol) of a
-        rolling upgrade for the next start of a broker. Returns the release of that step."""
+        rolling upgrade for the next start of a node. Returns the release of that step."""
+        ...
+
+    def features(self) -> Mapping[str, int]:
+        """The finalized level of each feature, as a broker reports it (KIP-584)."""
+        ...
+
+    def raise_features(self) -> Mapping[str, int]:
+        """Raise the features to the levels of a new cluster of the target's release, and wait until
+        a broker reports them. Does nothing if they have these levels. Returns the levels."""
         ...

@@ -12,10 +12,12 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import (
+    InvalidUpdateVersionError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RequestTimedOutError,
+    RetriableError,
     UnknownBrokerIdError,
 )
 from kafka.structs import TopicPartition
@@ -35,7 +37,7 @@ from urteil.harness.cluster import admin_znodes
 from urteil.harness.cluster.act_log import ActLog
 from urteil.harness.cluster.client_quotas import alter_quotas
 from urteil.harness.cluster.cluster_state import ClusterState
-from urteil.harness.evidence.acts import DEFAULT_CLIENT
+from urteil.harness.evidence.acts import DEFAULT_CLIENT, RAISE_FEATURES
 
 DEADLINE_S = 30.0
 REQUEST_TIMEOUT_MS = 5_000
@@ -58,6 +60,10 @@ class Releases:
 
     def upgrade(self, node: str, step: int) -> str:
         raise ActFailed(f"the lab did not start {node} and cannot upgrade it (step {step})")
+
+    def features(self) -> Mapping[str, int]:
+        """The level of each feature in a new cluster of the newest release."""
+        raise ActFailed("the lab did not start this cluster and does not know its release")
 
 
 class AdminActs:
@@ -438,6 +444,27 @@ class AdminActs:
             after["release"] = self._releases.upgrade(node, step)
         return self.release(node)
 
+    # Features
+
+    def features(self) -> dict[str, int]:
+        answer = self._request(lambda admin: admin.describe_features())
+        levels = {name: feature.get("finalized") for name, feature in answer.items()}
+        return {name: level[1] for name, level in sorted(levels.items()) if level is not None}
+
+    def raise_features(self) -> dict[str, int]:
+        before = self.features()
+        goal = self._releases.features()
+        higher = {name: level for name, level in goal.items() if level > before.get(name, 0)}
+        if not higher:
+            return before
+        with self._acts.act(RAISE_FEATURES, "features", before) as after:
+            self._send_until(
+                lambda admin: _update_features(admin, higher),
+                lambda: higher.items() <= self.features().items(),
+            )
+            after.update(self.features())
+        return self.features()
+
     # Requests
 
     def _lacks(self, capability: Capability) -> bool:
@@ -513,6 +540,22 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
     for slot, error in errors.items():
         if error is not None:
             raise error(f"{slot.topic}-{slot.partition}")
+
+
+class FeaturesRefused(RetriableError):
+    """The controller refused to raise features. A node that has just started may not have
+    registered the levels that its release supports."""
+
+
+def _update_features(admin: Any, levels: Mapping[str, int]) -> None:
+    """Raise FeaturesRefused for a refusal. UpdateFeatures before version 2 has an error for each
+    feature, which kafka-python returns as text."""
+    try:
+        answers = admin.update_features(levels)
+    except InvalidUpdateVersionError as error:
+        raise FeaturesRefused(str(error)) from error
+    if refused := {feature: text for feature, text in answers.items() if text != "OK"}:
+        raise FeaturesRefused(str(refused))
 
 
 def _default_of(setting: Mapping[str, Any]) -> str | None:

@@ -30,12 +30,13 @@ from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.quorum_state import quorum_state
-from urteil.harness.cluster.releases import ClusterReleases
+from urteil.harness.cluster.releases import ClusterReleases, newest_kind
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.voter_acts import VoterActs
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
+from urteil.harness.dependencies.kafka_releases import parse_version
 from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.racks import rack_properties
@@ -129,7 +130,9 @@ class Cluster:
         self.kinds = dict(zip(self.nodes, kinds, strict=True))
         self.kinds |= dict.fromkeys(self._controllers, kinds[0])
         self.state: ClusterState = self._open_state()
-        self.releases = ClusterReleases(self.nodes, self.kinds, self.spec, self._write_broker)
+        self.releases = ClusterReleases(
+            self._kafka_nodes, self.kinds, self.spec, self._write_broker
+        )
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.runtime,
@@ -236,9 +239,17 @@ class Cluster:
         return lacks
 
     def versions(self) -> dict[str, str]:
-        """Versions of the brokers and of the dependencies that the cluster runs on."""
-        kinds = sorted({(kind.name, kind.version) for kind in self.kinds.values()})
-        brokers = {name: ", ".join(v for n, v in kinds if n == name) for name, _ in kinds}
+        """Versions of the brokers and of the dependencies that the cluster runs on. Several
+        versions of a kind of broker are in order, the newest last; those of a later upgrade are
+        among them."""
+        kinds = [*self.kinds.values(), *self.releases.newest.values()]
+        releases = sorted(
+            {(kind.name, kind.version) for kind in kinds}, key=lambda kind: parse_version(kind[1])
+        )
+        brokers = {
+            name: ", ".join(version for kind, version in releases if kind == name)
+            for name, _ in releases
+        }
         versions = {part.name: part.version for part in describe_required()}
         return {**brokers, **versions}
 
@@ -321,7 +332,7 @@ class Cluster:
     def _open_state(self) -> ClusterState:
         if self.has_zookeeper:
             return ZooKeeperState(self.plan.zookeeper_direct())
-        version = next(iter(self.kinds.values())).version
+        version = newest_kind(self.kinds.values()).version
         return quorum_state(self.metadata_logs, version, self.run_dir)
 
     def metadata_logs(self) -> dict[str, Path]:
@@ -337,7 +348,7 @@ class Cluster:
 
     def _voter_acts(self) -> VoterActs:
         return VoterActs(
-            version=next(iter(self.kinds.values())).version,
+            version=newest_kind(self.kinds.values()).version,
             state=self.state,
             acts=ActLog(self.run_dir),
             direct_address=self.plan.quorum_address,
@@ -511,5 +522,5 @@ def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | N
         raise ValueError("the voters of a quorum on hosts are static: leave --quorum out")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
-    if spec.older:
-        raise ValueError("an upgrade of KRaft's nodes is not built: take --target kafka")
+    if spec.older and spec.quorum == DYNAMIC:
+        raise ValueError("the voters of a cluster that is upgraded are static: leave --quorum out")

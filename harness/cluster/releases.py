@@ -1,10 +1,11 @@
-"""The release of each broker of a cluster, and the two steps of a rolling upgrade."""
+"""The release of each node of a cluster, and the steps of a rolling upgrade."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
 from urteil.harness.cluster.admin_acts import Releases
+from urteil.harness.dependencies.kafka_releases import parse_version
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import BrokerNode, Target
 from urteil.harness.targets.target import PROTOCOL
@@ -13,8 +14,9 @@ NEWER_CODE, NEWER_PROTOCOL = 1, 2
 
 
 class ClusterReleases(Releases):
-    """With `spec.older` every broker starts as the release before that of its kind. Brokers use the
-    older protocol among themselves until step 2."""
+    """With `spec.older` every node starts as the release before that of its kind. Brokers with
+    ZooKeeper use the older protocol among themselves until step 2; without it, the features in the
+    metadata log have the older levels until they are raised."""
 
     def __init__(
         self,
@@ -46,3 +48,11 @@ class ClusterReleases(Releases):
             self._held_back.discard(node)
         self._write(self._nodes[node])
         return self.release(node)
+
+    def features(self) -> Mapping[str, int]:
+        return newest_kind(self.newest.values()).features()
+
+
+def newest_kind(kinds: Iterable[Target]) -> Target:
+    """The kind of the highest release."""
+    return max(kinds, key=lambda kind: parse_version(kind.version))

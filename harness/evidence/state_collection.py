@@ -82,15 +82,16 @@ def _quorum_states(
     run_dir: Path, place: str, facts: RunFacts, offset_ns: int, collected: Collected
 ) -> MetadataStates | None:
     """The same for KRaft, from the best copy of the metadata log up to its committed end. The
-    release of an external cluster is unknown: the newest one defines all records of earlier ones,
-    and its committed end was not observed."""
+    newest release of the run's nodes defines all records of earlier ones. The release of an
+    external cluster is unknown: the newest of all defines its records. Its committed end was not
+    observed."""
     nodes = cluster_folder(run_dir, place) / "nodes"
     controllers = "q" if any(nodes.glob("q*/data")) else "b"
     folders = sorted(nodes.glob(f"{controllers}*/data/**/{FOLDER}"))
     folders = [folder for folder in folders if find_segments(folder)]
     if not folders:
         return None
-    version = facts.versions.get(KRAFT, "").partition(",")[0]
+    version = facts.versions.get(KRAFT, "").rpartition(", ")[2]
     is_external = facts.runtime == EXTERNAL
     if not version and not is_external:
         collected.problems.append("the metadata log cannot be read: run.json names no release")

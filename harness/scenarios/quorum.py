@@ -234,3 +234,21 @@ QUORUM_ADMINISTRATION = quorum_scenario(
 )
 """The lab makes one change at a time. With `at_once` a leader dies when the controller that died
 before it has returned, also on a slow host: its healing is the first of its round."""
+
+QUORUM_UPGRADE = quorum_scenario(
+    name="quorum-upgrade",
+    about="controllers, then brokers restart in order, from 3.9.1 to the target's release; a "
+    "leader of partitions and the quorum's leader die, and while they are away metadata.version "
+    "is raised",
+    cluster=ClusterSpec(controllers=APART.controllers, older=True),
+    workload=PATIENT,
+    faults=(
+        fault("upgrade", "all", 4, 5),
+        fault("crash", "leader", 4.1, 8),
+        fault("crash", "quorum_leader", 4.2, 8),
+    ),
+    besides=("undone_administration",),
+    recovery_deadline_s=60.0,
+)
+"""The crashes wait for the end of the restarts. Features are raised while each of three voters but
+one runs."""

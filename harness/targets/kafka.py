@@ -77,6 +77,9 @@ class KafkaTarget:
             settings["log.message.format.version"] = line.name
         return settings
 
+    def features(self) -> dict[str, int]:
+        return {}
+
     def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
         if launcher:
             raise ValueError("a launcher changes the target urteil; Apache Kafka has none")

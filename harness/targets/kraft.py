@@ -8,17 +8,19 @@ all its records, in one segment and without further snapshots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urteil.harness.dependencies.kafka import kafka_format
 from urteil.harness.dependencies.kafka_releases import (
     LINES,
+    NEWEST,
     abbreviate,
     parse_version,
     release_line,
 )
 from urteil.harness.dependencies.kraft_storage import META, directory_id, format_directory
+from urteil.harness.evidence.readers.metadata_log import read_features
 from urteil.harness.targets.kafka import KafkaTarget
 from urteil.harness.targets.quorum_checkpoint import Voter, write_checkpoint
 from urteil.harness.targets.target import (
@@ -63,6 +65,25 @@ class KraftTarget(KafkaTarget):
 
     def translate_class(self, value: str) -> str:
         return KRAFT_CLASSES.get(value, value)
+
+    def previous_release(self) -> KraftTarget:
+        """The last release before 4.0, from which an upgrade to any later one is supported."""
+        if release_line(self.version).has_zookeeper:
+            raise ValueError(
+                f"the lab upgrades clusters without ZooKeeper from {NEWEST} to 4.0 and later "
+                f"releases, not to {self.version}"
+            )
+        return replace(self, version=NEWEST)
+
+    def older_protocol(self) -> dict[str, str]:
+        return {}
+
+    def features(self) -> dict[str, int]:
+        """The levels in the files that the release's own StorageTool writes. Until 3.9 it writes
+        none."""
+        formatted = kafka_format(self.version)
+        snapshots = [] if formatted is None else sorted(formatted.rglob("*.checkpoint"))
+        return read_features(snapshots, self.version)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
         settings = {**super(KraftTarget, self).properties(node), **KEEP_ALL}

@@ -172,11 +172,17 @@ class Target(Protocol):
         ...
 
     def previous_release(self) -> Target:
-        """The previous release, from which a rolling upgrade begins."""
+        """The previous release, from which a rolling upgrade begins. ValueError for none."""
         ...
 
     def older_protocol(self) -> dict[str, str]:
-        """Settings for the inter-broker protocol of the previous release."""
+        """Settings for the inter-broker protocol of the previous release; none without ZooKeeper,
+        where a feature in the metadata log has the level."""
+        ...
+
+    def features(self) -> dict[str, int]:
+        """The finalized level of each feature in a new cluster of this release without ZooKeeper;
+        empty with ZooKeeper."""
         ...
 
     def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:

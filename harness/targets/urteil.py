@@ -49,6 +49,9 @@ class UrteilTarget:
     def older_protocol(self) -> dict[str, str]:
         return {PROTOCOL: "3.8"}
 
+    def features(self) -> dict[str, int]:
+        return {}
+
     def argv(self, node: BrokerNode, programs: Programs, launcher: Sequence[str]) -> list[str]:
         python = [programs.python(), "-P", "-u", "-m"]
         program = [*launcher, "--"] if launcher else ["urteil.broker"]

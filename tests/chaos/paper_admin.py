@@ -27,7 +27,8 @@ class PaperAdmin:
         self.going: set[str] = set()
         self.places: dict[tuple[str, int], str] = {}
         self.open_ends: list[str] = []
-        self.releases = dict.fromkeys(cluster.brokers, "old")
+        self.releases = dict.fromkeys(cluster.nodes, "old")
+        self.levels = {"metadata.version": 21}
         self.epoch = 1
 
     @property
@@ -173,6 +174,15 @@ class PaperAdmin:
         if not self.without_effect:
             self.releases[node] = f"new, step {step}"
         return self.releases[node]
+
+    def features(self) -> dict[str, int]:
+        return dict(self.levels)
+
+    def raise_features(self) -> dict[str, int]:
+        self.cluster.acts.append("raise features")
+        if not self.without_effect:
+            self.levels = {"group.version": 1, "metadata.version": 25}
+        return self.features()
 
 
 def _view(topic: str, partition: int, nodes: Sequence[str]) -> PartitionView:

@@ -280,3 +280,46 @@ def test_controller_cannot_be_fenced() -> None:
     with pytest.raises(NoTarget, match="q1 is not a broker and has no session"):
         FAULTS["fence"](arguments("quorum_leader")).begin(cluster)
     assert not cluster.acts
+
+
+def test_upgrade_in_kraft_begins_with_controllers_and_raises_features_at_healing() -> None:
+    cluster = PaperCluster(zookeepers=0, controllers=3)
+    fault = FAULTS["upgrade"](arguments("all"))
+    proof = fault.begin(cluster)
+    assert fault.targets == ("q1", "q2", "q3", "b1", "b2", "b3")
+    restarts = [act for act in cluster.acts if act.startswith("stop")]
+    assert restarts == [f"stop {node}" for node in fault.targets]
+    assert proof.text.startswith("q1: old, then new, step 1; ")
+    assert "raise features" not in cluster.acts
+    for _ in range(2):
+        fault.heal(cluster)
+    assert cluster.acts.count("raise features") == 1
+    proof = fault.final_proof(proof)
+    assert proof.acted
+    assert proof.text.endswith("; metadata.version 21, then 25 (group.version 1)")
+
+
+def test_upgrade_in_kraft_did_not_act_if_metadata_version_stays() -> None:
+    cluster = PaperCluster(zookeepers=0)
+    fault = FAULTS["upgrade"](arguments("all"))
+    proof = fault.begin(cluster)
+    assert proof.acted
+    cluster.without_effect = True
+    fault.heal(cluster)
+    assert not fault.final_proof(proof).acted
+
+
+def test_features_stay_if_the_restarts_of_an_upgrade_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = PaperCluster(zookeepers=0)
+    monkeypatch.setattr(cluster, "await_healthy", raise_not_healthy)
+    fault = FAULTS["upgrade"](arguments("all"))
+    with pytest.raises(NotHealthy):
+        fault.begin(cluster)
+    fault.heal(cluster)
+    assert "raise features" not in cluster.acts
+
+
+def raise_not_healthy(*, deadline_s: float) -> float:
+    raise NotHealthy(f"after {deadline_s:g} s")

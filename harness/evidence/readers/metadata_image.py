@@ -11,7 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from urteil.harness.evidence.readers.metadata_log import LEADER_CHANGE, MetadataRecord, voters_of
+from urteil.harness.evidence.readers.metadata_log import (
+    FEATURE_LEVEL,
+    LEADER_CHANGE,
+    MetadataRecord,
+    voters_of,
+)
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 """Types of resources in ConfigRecord (`ConfigResource.Type`)."""
@@ -51,14 +56,15 @@ class Broker:
 
 class MetadataImage:
     """Topics by id, brokers by id, settings by resource type and name, quotas by client id (None is
-    the default), the active controller and its epoch (-1 before the first), and the directory ids
-    of a dynamic quorum's voters by node id (none of a static one)."""
+    the default), levels of features by name, the active controller and its epoch (-1 before the
+    first), and the directory ids of a dynamic quorum's voters by node id (none of a static one)."""
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
         self.brokers: dict[int, Broker] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.client_quotas: dict[str | None, dict[str, float]] = {}
+        self.features: dict[str, int] = {}
         self.controller = -1
         self.controller_epoch = -1
         self.voters: dict[int, str] = {}
@@ -90,6 +96,8 @@ class MetadataImage:
                 _put(self.configs.setdefault(resource, {}), fields["Name"], fields["Value"])
             case "ClientQuotaRecord":
                 self._set_quota(fields)
+            case name if name == FEATURE_LEVEL:
+                _put(self.features, fields["Name"], fields["FeatureLevel"] or None)
             case name if name == LEADER_CHANGE:
                 self.controller, self.controller_epoch = fields["LeaderId"], record.epoch
 

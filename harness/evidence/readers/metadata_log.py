@@ -11,7 +11,7 @@ for all records below its offset. Sources: KIP-595, KIP-630, KIP-631.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from urteil.harness.protocol.message_schema import (
 FOLDER = "__cluster_metadata-0"
 LEADER_CHANGE = "LeaderChangeMessage"
 VOTERS = "VotersRecord"
+FEATURE_LEVEL = "FeatureLevelRecord"
 
 _FRAME_VERSION = 1
 _CONTROL_TYPES = {
@@ -205,6 +206,18 @@ def _decode_control(record: Any, schemas: RecordSchemas) -> tuple[str, int, dict
         return name, 0, {}
     version = int.from_bytes(value[:2], "big")
     return name, version, schemas.control[name].decode(value, version)
+
+
+def read_features(snapshots: Iterable[Path], version: str) -> dict[str, int]:
+    """The levels of features in snapshots of this release."""
+    levels: dict[str, int] = {}
+    for snapshot in snapshots:
+        schemas, log = release_schemas(version), MetadataLog(snapshot.parent)
+        for batch in _batches(snapshot, log):
+            for record in parse_records(batch, schemas, log):
+                if record.name == FEATURE_LEVEL:
+                    levels[record.fields["Name"]] = record.fields["FeatureLevel"]
+    return levels
 
 
 def voters_of(record: MetadataRecord) -> dict[int, str] | None:

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from urteil.harness.evidence.acts import DEFAULT_CLIENT, QUORUM_VOTERS
+from urteil.harness.evidence.acts import DEFAULT_CLIENT, FEATURES, QUORUM_VOTERS
 from urteil.harness.evidence.readers.metadata_image import TOPIC_RESOURCE, MetadataImage, Topic
-from urteil.harness.evidence.readers.metadata_log import VOTERS, MetadataRecord
+from urteil.harness.evidence.readers.metadata_log import FEATURE_LEVEL, VOTERS, MetadataRecord
 
 Row = dict[str, Any]
 
@@ -98,6 +98,9 @@ class MetadataStates:
             return [self._partition(record)]
         if record.name in ("ConfigRecord", "ClientQuotaRecord"):
             return list(self._settings(record))
+        if record.name == FEATURE_LEVEL:
+            levels = json.dumps(self._image.features)
+            return [{"path": FEATURES, "version": record.offset, "settings": levels}]
         if record.name == VOTERS:
             voters = json.dumps({str(node): text for node, text in self._image.voters.items()})
             return [{"path": QUORUM_VOTERS, "version": record.offset, "settings": voters}]

@@ -6,7 +6,13 @@ import json
 from typing import Any
 
 from urteil.chaos.effects import Effect
-from urteil.harness.evidence.acts import ADD_VOTER, QUORUM_VOTERS, REMOVE_VOTER
+from urteil.harness.evidence.acts import (
+    ADD_VOTER,
+    FEATURES,
+    QUORUM_VOTERS,
+    RAISE_FEATURES,
+    REMOVE_VOTER,
+)
 from urteil.harness.evidence.broker_lives import CLOSED, EXIT_CODE, RUNNING, WHILE
 from urteil.harness.verify.damage.copy import (
     Copy,
@@ -167,6 +173,13 @@ def keep_removed_voter(copy: Copy) -> None:
     """The removal of a voter is acknowledged, and it is a voter at the end."""
     _add_rows(copy, {"path": QUORUM_VOTERS, "settings": '{"3": "third"}'})
     _acknowledge(copy, REMOVE_VOTER, "q3", {"after": {"directory": "third"}})
+
+
+@damage("lower a feature that was raised", "undone_administration", "lowered feature")
+def lower_feature(copy: Copy) -> None:
+    """A higher level of a feature is acknowledged, and it has the lower one at the end."""
+    _add_rows(copy, {"path": FEATURES, "settings": '{"metadata.version": 21}'})
+    _acknowledge(copy, RAISE_FEATURES, "features", {"after": {"metadata.version": 25}})
 
 
 def _acknowledge(copy: Copy, act: str, subject: str, details: dict[str, dict[str, Any]]) -> None:

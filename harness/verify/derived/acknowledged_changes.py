@@ -1,5 +1,5 @@
-"""Acknowledged changes of topics, settings, quotas and voters, compared with the last states: rows
-of the derived table `acknowledged_changes`.
+"""Acknowledged changes of topics, settings, quotas, voters and features, compared with the last
+states: rows of the derived table `acknowledged_changes`.
 
 The evidence contains only the lab's own acts, on the first cluster of a run. A change is judged if
 no later act, acknowledged or not, concerns the same object. An act is acknowledged once the lab saw
@@ -13,7 +13,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from urteil.harness.evidence.acts import ADD_VOTER, QUORUM_VOTERS, REMOVE_VOTER
+from urteil.harness.evidence.acts import (
+    ADD_VOTER,
+    FEATURES,
+    QUORUM_VOTERS,
+    RAISE_FEATURES,
+    REMOVE_VOTER,
+)
 from urteil.harness.evidence.limits import SECOND_ZXID
 from urteil.harness.verify.derived.small_evidence import SmallEvidence
 from urteil.harness.verify.evidence import Row
@@ -34,6 +40,7 @@ def change_rows(small: SmallEvidence, end_ns: int) -> list[Row]:
     ops = sorted(small.ops, key=lambda op: int(op["invoke_ns"] or 0))
     has_settings = any(row.get("settings") is not None for row in states)
     rows = [*_topics(ops, last), *_partitions(ops, last), *_voters(ops, last)]
+    rows += _features(ops, last)
     rows += [*_settings(ops, last), *_quotas(ops, last)] if has_settings else []
     return [
         {"kind": kind, "at_ns": op["complete_ns"], "until_ns": end_ns, "change": change}
@@ -119,6 +126,18 @@ def _voters(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
         else:
             actual = "it is a voter" if directory in voters else None
             yield "returned voter", op, f"that {node} be removed from the voters", actual
+
+
+def _features(ops: Sequence[Row], last: dict[str, Row]) -> Iterator[_Change]:
+    """The last acknowledged levels of all features."""
+    levels = _object(_last_state(last, FEATURES).get("settings"))
+    for op in _last_acts(ops, (RAISE_FEATURES,)).values():
+        if not _is_acknowledged(op):
+            continue
+        for feature, level in _object(op["after"]).items():
+            current = levels.get(feature, 0)
+            actual = None if current >= level else f"it is {current}"
+            yield "lowered feature", op, f"that {feature} be {level}", actual
 
 
 def _last_acts(ops: Sequence[Row], acts: Sequence[str]) -> dict[str, Row]:

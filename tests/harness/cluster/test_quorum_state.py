@@ -159,6 +159,12 @@ def test_evidence_has_the_committed_states_only(tmp_path: Path, log) -> None:
     assert not problems
 
 
+def test_newest_release_of_a_run_defines_the_records(tmp_path: Path, log) -> None:
+    """After an upgrade the log has records of both releases."""
+    store(tmp_path, b1=log(1, 2), b2=log(1, 2), b3=log(1))
+    assert states_of(tmp_path, {KRAFT: f"no release, {VERSION}"})[0]
+
+
 def test_evidence_has_each_copy_and_what_was_seen_committed(
     tmp_path: Path, schemas: RecordSchemas, log
 ) -> None:

@@ -101,11 +101,21 @@ def test_unknown_release_in_a_mix_is_rejected() -> None:
 def test_upgrade_begins_with_the_line_before() -> None:
     assert KafkaTarget().previous_release().version == "3.8.0"
     assert KafkaTarget().older_protocol() == {"inter.broker.protocol.version": "3.8"}
+    assert KafkaTarget().features() == {}
     older = KafkaTarget(version="1.0.2")
     assert older.previous_release().version == "0.11.0.0"
     assert older.older_protocol() == {
         "inter.broker.protocol.version": "0.11.0", "log.message.format.version": "0.11.0"
     }  # fmt: skip
+
+
+def test_upgrade_without_zookeeper_begins_with_the_last_release_before_4() -> None:
+    for version in ("4.0.0", "4.4.0"):
+        target = KraftTarget(version=version)
+        assert target.previous_release() == KraftTarget(version="3.9.1")
+        assert target.older_protocol() == {}
+    with pytest.raises(ValueError, match=r"to 4\.0 and later releases, not to 3\.9\.1"):
+        KraftTarget().previous_release()
 
 
 def test_settings_of_later_releases_are_left_out() -> None:
@@ -144,7 +154,6 @@ def test_low_value_gets_the_internal_name_of_newer_releases() -> None:
     ("arguments", "reason"),
     [
         (["zookeeper-pause"], "the fault pause acts on ZooKeeper there"),
-        (["upgrade"], "the fault upgrade does not act on --target kafka:4.4.0"),
         (["rights"], "into ZooKeeper: --target kafka has it"),
         (
             ["demo", "--zookeepers", "3"],

@@ -152,6 +152,20 @@ def test_settings_of_topics_and_quotas_are_states(log, schemas) -> None:
     ]
 
 
+def test_levels_of_features_are_states(log, schemas) -> None:
+    writer = SegmentWriter(schemas)
+    for name, level in (("metadata.version", 21), ("group.version", 1), ("metadata.version", 25)):
+        writer.write(("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}))
+    writer.write(("FeatureLevelRecord", {"Name": "group.version", "FeatureLevel": 0}))
+    store(log, writer)
+    assert facts(states(log, schemas), "path", "settings") == [
+        ("/feature", '{"metadata.version": 21}'),
+        ("/feature", '{"metadata.version": 21, "group.version": 1}'),
+        ("/feature", '{"metadata.version": 25, "group.version": 1}'),
+        ("/feature", '{"metadata.version": 25}'),
+    ]
+
+
 def test_broker_is_present_while_it_is_unfenced(log, schemas) -> None:
     writer = SegmentWriter(schemas)
     writer.write(("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": True}))

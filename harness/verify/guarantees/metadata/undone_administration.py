@@ -1,10 +1,10 @@
 """A change whose acknowledgement an administrator received stays.
 
 If a metadata plane loses committed changes, say when controllers crash, a topic vanishes or a
-deleted topic returns. Judged are the lab's own acts: the last one on a topic, a setting or a
-client's quotas, if it was acknowledged, against the last states of the metadata plane
-(`derived/acknowledged_changes.py`). Whether moves of replicas and deletions end in time, and stay,
-is judged by `unfinished_administration`."""
+deleted topic returns. Judged are the lab's own acts: the last one on a topic, a setting, a
+client's quotas or the features, if it was acknowledged, against the last states of the metadata
+plane (`derived/acknowledged_changes.py`). Whether moves of replicas and deletions end in time, and
+stay, is judged by `unfinished_administration`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _explain(row: Mapping[str, Any]) -> str:
 GUARANTEE = Guarantee(
     name="undone_administration",
     rank=61,
-    about="an acknowledged change of a topic, setting, quota or voter is undone",
+    about="an acknowledged change of a topic, setting, quota, voter or feature is undone",
     promise="An acknowledged creation, deletion or growth of a topic, and an acknowledged change "
-    "of its settings, of a quota or of a quorum's voters, stays.",
-    source="KIP-500, KIP-631, KIP-853: an acknowledged change is a committed record of the "
-    "metadata log",
+    "of its settings, of a quota, of a quorum's voters or of a feature, stays.",
+    source="KIP-500, KIP-584, KIP-631, KIP-853: an acknowledged change is a committed record of "
+    "the metadata log",
     sub_kinds={
         "lost topic": "a topic whose creation was acknowledged does not exist",
         "returned topic": "a topic whose deletion was acknowledged exists",
@@ -36,13 +36,14 @@ GUARANTEE = Guarantee(
         "lost setting": "a setting or a quota is not what was acknowledged",
         "lost voter": "a controller whose addition was acknowledged is no voter of the quorum",
         "returned voter": "a controller whose removal was acknowledged is a voter of the quorum",
+        "lowered feature": "a feature has a lower level than was acknowledged",
     },
     details=(
-        "Judged is the lab's last act on a topic, a setting, the quotas of a client id or a voter, "
-        "if it "
-        "was acknowledged, against the last states of ZooKeeper or of KRaft's metadata log.",
+        "Judged is the lab's last act on a topic, a setting, the quotas of a client id, a voter or "
+        "the features, if it was acknowledged, against the last states of ZooKeeper or of KRaft's "
+        "metadata log.",
     ),
-    not_counted=("ACLs, credentials, features and settings of brokers.",),
+    not_counted=("ACLs, credentials and settings of brokers.",),
     occasion=Occasion.ADMINISTRATION,
     opportunities="SELECT COUNT(*) AS n FROM acknowledged_changes changes",
     violations="""

@@ -1,4 +1,5 @@
-"""Acknowledged changes of topics, settings and quotas must still apply at the end of the run."""
+"""Acknowledged changes of topics, settings, quotas, voters and features apply at the end of a
+run."""
 
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ VOTERS = {"path": "/quorum/voters", "settings": '{"1001": "x", "1002": "y"}'}
 ADD = act("add voter", "q2", after='{"directory": "y"}')
 REMOVE = act("remove voter", "q2", after='{"directory": "y"}')
 QUOTA = act("quota", "p1", after=json.dumps({"producer_byte_rate": "7"}))
+FEATURES = {"path": "/feature", "settings": '{"group.version": 1, "metadata.version": 21}'}
+RAISE = act("raise features", "features", after='{"group.version": 1, "metadata.version": 25}')
 
 
 def sub_kinds(run_dir: Path, states: list[dict[str, Any]], ops: list[dict[str, Any]]) -> list[str]:
@@ -64,6 +67,7 @@ def sub_kinds(run_dir: Path, states: list[dict[str, Any]], ops: list[dict[str, A
         ([VOTERS], REMOVE, "returned voter"),
         ([VOTERS, VOTERS | {"settings": '{"1001": "x"}'}], ADD, "lost voter"),
         ([VOTERS | {"settings": '{"1002": "other"}'}], ADD, "lost voter"),
+        ([FEATURES], RAISE, "lowered feature"),
     ],
 )
 def test_undone_change_is_found(
@@ -91,11 +95,12 @@ def test_undone_change_is_found(
         ([QUOTAS], [QUOTA | {"after": '{"producer_byte_rate": 5}'}]),
         ([VOTERS], [REMOVE, ADD]),
         ([VOTERS], [REMOVE | {"after": '{"directory": "former disk"}'}]),
+        ([FEATURES, FEATURES | {"settings": RAISE["after"]}], [RAISE]),
     ],
     ids=[
         *("created", "deleted", "another topic", "being deleted", "maybe deleted", "made anew"),
         *("grown", "set again", "maybe reset", "default", "deleted since", "no settings", "quota"),
-        *("voter added again", "voter with another disk"),
+        *("voter added again", "voter with another disk", "raised features"),
     ],
 )
 def test_change_that_stands_or_was_replaced_yields_nothing(

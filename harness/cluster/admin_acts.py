@@ -542,7 +542,7 @@ def _raise_first(errors: Mapping[Any, Any]) -> None:
             raise error(f"{slot.topic}-{slot.partition}")
 
 
-class FeaturesRefused(RetriableError):
+class FeaturesRefused(RetriableError):  # type: ignore[misc]
     """The controller refused to raise features. A node that has just started may not have
     registered the levels that its release supports."""
 

@@ -522,5 +522,3 @@ def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | N
         raise ValueError("the voters of a quorum on hosts are static: leave --quorum out")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")
-    if spec.older and spec.quorum == DYNAMIC:
-        raise ValueError("the voters of a cluster that is upgraded are static: leave --quorum out")

@@ -138,6 +138,9 @@ def _check_settings(scenario: Scenario, kind: Target) -> None:
             kind.previous_release()
         except ValueError as reason:
             raise NotPlayable(f"{scenario.name}: {reason}") from None
+        if is_dynamic:
+            raise NotPlayable(f"{scenario.name} begins with an older release, whose voters are "
+                              "static: leave --quorum out")  # fmt: skip
 
 
 def _check_clients(scenario: Scenario, kind: Target) -> None:

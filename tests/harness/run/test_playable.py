@@ -22,7 +22,14 @@ from urteil.chaos.capabilities import (
     Capability,
 )
 from urteil.harness.run.playable import NotPlayable, fit_to_brokers, fit_to_releases
-from urteil.harness.scenario import ClusterSpec, FaultSpec, Scenario, TopicSpec, WorkloadSpec
+from urteil.harness.scenario import (
+    DYNAMIC,
+    ClusterSpec,
+    FaultSpec,
+    Scenario,
+    TopicSpec,
+    WorkloadSpec,
+)
 from urteil.harness.scenarios import SCENARIOS
 
 PLAIN = Scenario(name="plain", guarantees=("lost_write", "duplicate"))
@@ -150,6 +157,16 @@ def test_upgrade_needs_a_release_before() -> None:
     fit_to_releases(msgspec.structs.replace(upgrade, target="kafka:2.8.2"))
     with pytest.raises(NotPlayable, match=r"no release before 0\.10\.2\.2"):
         fit_to_releases(msgspec.structs.replace(upgrade, target="kafka:0.10.2.2"))
+
+
+def test_upgrade_without_zookeeper_needs_a_release_from_4_on_and_a_static_quorum() -> None:
+    upgrade = SCENARIOS["quorum-upgrade"]
+    fit_to_releases(upgrade)
+    with pytest.raises(NotPlayable, match=r"to 4\.0 and later releases, not to 3\.9\.1"):
+        fit_to_releases(msgspec.structs.replace(upgrade, target="kafka-kraft"))
+    dynamic = msgspec.structs.replace(upgrade.cluster, quorum=DYNAMIC)
+    with pytest.raises(NotPlayable, match="leave --quorum out"):
+        fit_to_releases(msgspec.structs.replace(upgrade, cluster=dynamic))
 
 
 def test_fault_and_event_that_need_what_is_lacking_are_refused() -> None:

@@ -291,9 +291,11 @@ def test_upgrade_in_kraft_begins_with_controllers_and_raises_features_at_healing
     assert restarts == [f"stop {node}" for node in fault.targets]
     assert proof.text.startswith("q1: old, then new, step 1; ")
     assert "raise features" not in cluster.acts
+    cluster.kill("b2")  # by another fault
     for _ in range(2):
         fault.heal(cluster)
     assert cluster.acts.count("raise features") == 1
+    assert cluster.states["b2"] is NodeState.DEAD
     proof = fault.final_proof(proof)
     assert proof.acted
     assert proof.text.endswith("; metadata.version 21, then 25 (group.version 1)")
@@ -309,17 +311,20 @@ def test_upgrade_in_kraft_did_not_act_if_metadata_version_stays() -> None:
     assert not fault.final_proof(proof).acted
 
 
-def test_features_stay_if_the_restarts_of_an_upgrade_failed(
+def test_upgrade_that_failed_starts_its_node_and_keeps_the_features(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = PaperCluster(zookeepers=0)
-    monkeypatch.setattr(cluster, "await_healthy", raise_not_healthy)
     fault = FAULTS["upgrade"](arguments("all"))
+    monkeypatch.setattr(cluster, "start", raise_not_healthy)
     with pytest.raises(NotHealthy):
         fault.begin(cluster)
+    monkeypatch.undo()
+    assert cluster.states["b1"] is NodeState.DEAD
     fault.heal(cluster)
+    assert cluster.states["b1"] is NodeState.RUNNING
     assert "raise features" not in cluster.acts
 
 
-def raise_not_healthy(*, deadline_s: float) -> float:
-    raise NotHealthy(f"after {deadline_s:g} s")
+def raise_not_healthy(node: str, *, deadline_s: float = 60.0) -> NodeStatus:
+    raise NotHealthy(f"{node} does not answer after {deadline_s:g} s")

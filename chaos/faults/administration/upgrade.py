@@ -29,7 +29,8 @@ class Upgrade(Fault):
     The cluster must have started as the previous release (`ClusterSpec.older`).
 
     In KRaft, controllers with nodes of their own precede the brokers. Healing raises
-    `metadata.version` and the other features to the levels of the next release.
+    `metadata.version` and the other features to the levels of the next release, and starts no node
+    that another fault has ended meanwhile.
     """
 
     name = "upgrade"
@@ -46,9 +47,11 @@ class Upgrade(Fault):
     expiry_s = 1800.0
     on_targets = STARTED_BY_LAB
     deadline_s: float = number(
-        90.0, "time until the cluster must be healthy again", unit="s", least=0
+        90.0, "time for a node to start, and then for the cluster to be healthy", unit="s", least=0
     )
 
+    restarting = ""
+    """The node that the fault has stopped and not started yet."""
     has_newer_code = False
     levels: tuple[Mapping[str, int], Mapping[str, int]] | None = None
     """The finalized features before and after healing, in KRaft."""
@@ -72,18 +75,20 @@ class Upgrade(Fault):
         return Proof(acted=acted, text="; ".join(texts))
 
     def _restart(self, controls: Controls, node: str, step: int) -> None:
+        self.restarting = node
         controls.stop(node)
         controls.admin.upgrade(node, step=step)
-        controls.start(node)
+        controls.start(node, deadline_s=self.deadline_s)
+        self.restarting = ""
         controls.await_healthy(deadline_s=self.deadline_s)
 
     def heal(self, controls: Controls) -> str:
-        for node in self.targets:
-            controls.start(node)
+        if self.restarting:
+            controls.start(self.restarting)
         if self.has_newer_code and self.levels is None and not controls.zookeepers:
             before = controls.admin.features()
             self.levels = before, controls.admin.raise_features()
-        return f"{len(self.targets)} nodes run"
+        return f"{len(self.targets)} nodes were restarted"
 
     def final_proof(self, proof: Proof) -> Proof:
         if self.levels is None:

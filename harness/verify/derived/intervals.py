@@ -23,13 +23,12 @@ class Interval:
 def undisturbed_between(
     disturbed: Iterable[Interval], begin_ns: int, end_ns: int
 ) -> list[Interval]:
-    """The parts of the time from `begin_ns` to `end_ns` that no disturbance covers."""
+    """The parts of the time from `begin_ns` to `end_ns` that no disturbance covers; none if it ends
+    before it begins."""
     intervals: list[Interval] = []
     since_ns = begin_ns
     for interval in sorted(disturbed, key=lambda interval: interval.begin_ns):
-        if interval.begin_ns > since_ns:
+        if since_ns < min(interval.begin_ns, end_ns):
             intervals.append(Interval(since_ns, min(interval.begin_ns, end_ns)))
         since_ns = max(since_ns, interval.end_ns)
-        if since_ns >= end_ns:
-            return intervals
-    return [*intervals, Interval(since_ns, end_ns)]
+    return [*intervals, Interval(since_ns, end_ns)] if since_ns < end_ns else intervals

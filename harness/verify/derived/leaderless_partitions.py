@@ -19,7 +19,7 @@ from urteil.harness.verify.derived.fault_effects import (
     has_only,
 )
 from urteil.harness.verify.derived.impact import acting_interval
-from urteil.harness.verify.derived.intervals import Interval
+from urteil.harness.verify.derived.intervals import Interval, undisturbed_between
 from urteil.harness.verify.derived.presence import (
     CONTROLLER,
     IDS,
@@ -168,7 +168,7 @@ def _without_leader(span: Span, presence: Presence, load_ns: int) -> Iterator[In
     if span.leader < 0:
         yield lasted
     elif led and led[0].begin_ns <= lasted.begin_ns:
-        yield from _subtract(led, lasted)
+        yield from undisturbed_between(led, lasted.begin_ns, lasted.end_ns)
 
 
 def _row(p: int, place: str, lasted_ns: int, broker: int, part: Interval) -> Row:
@@ -221,15 +221,4 @@ def _shared_intervals(
                 shared = (lasted, lived, term, allowed)
                 begin_ns = max(interval.begin_ns for interval in shared)
                 end_ns = min(interval.end_ns for interval in shared)
-                yield from _subtract(busy, Interval(begin_ns, end_ns))
-
-
-def _subtract(busy: Iterable[Interval], interval: Interval) -> Iterator[Interval]:
-    begin_ns = interval.begin_ns
-    for other in sorted(busy, key=lambda other: other.begin_ns):
-        if other.meets(Interval(begin_ns, interval.end_ns)):
-            if other.begin_ns > begin_ns:
-                yield Interval(begin_ns, other.begin_ns)
-            begin_ns = max(begin_ns, other.end_ns)
-    if begin_ns < interval.end_ns:
-        yield Interval(begin_ns, interval.end_ns)
+                yield from undisturbed_between(busy, begin_ns, end_ns)

@@ -103,8 +103,6 @@ class _Situation:
 
     def unhindered_intervals(self, span: Span, lasted: Interval) -> Iterator[Interval]:
         """The parts of a state's time in which nothing hinders its leader."""
-        if lasted.begin_ns >= lasted.end_ns:
-            return
         busy = [*self._absences(broker_path(span.leader), lasted)]
         busy += self._absences(CONTROLLER, lasted)
         for fault in self._faults:

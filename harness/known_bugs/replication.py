@@ -126,4 +126,19 @@ BUGS = (
         also=("leftover_log",),
         target="kafka-kraft",
     ),
+    KnownBug(
+        name="kafka-15489",
+        issue="KAFKA-15489",
+        about="A leader of KRaft's quorum that no other controller reaches stays leader for ever, "
+        "and the brokers that reach it follow it.",
+        releases="3.3.1 to 3.6.2, without ZooKeeper",
+        fixed_in="3.7.0",
+        broken="3.6.2",
+        fixed="3.7.2",
+        scenario="unresigned-leader",
+        guarantee="deposed_controller",
+        sub_kinds=("not resigned",),
+        also=("stalled_partition", "stalled_producer"),
+        target="kafka-kraft",
+    ),
 )

@@ -386,10 +386,22 @@ UNDONE_CHANGES = Scenario(
         topics=(TopicSpec(config={"min.insync.replicas": "2", "segment.ms": "700000000"}),),
     ),
     faults=(
-        fault("partition", "quorum_leader<->quorum", 5, 14),
-        fault("uncommitted_settings", "topic", 5.2, 15),
+        fault("partition", "quorum_leader<->quorum", 5, 10),
+        fault("uncommitted_settings", "topic", 5.2, 15, wait_ms=500),
     ),
     guarantees=(*REPLICATION, "quorum_log", "undone_administration"),
     duration_s=26.0,
+    target=KRAFT,
+)
+
+UNRESIGNED_LEADER = Scenario(
+    name="unresigned-leader",
+    about="the quorum's leader reaches all brokers and no controller for long: it resigns "
+    "(KAFKA-15489)",
+    cluster=ClusterSpec(controllers=3),
+    workload=LOAD,
+    faults=(fault("partition", "quorum_leader<->quorum", 5, 24),),
+    guarantees=(*REPLICATION, "quorum_votes", "deposed_controller"),
+    duration_s=32.0,
     target=KRAFT,
 )

@@ -114,6 +114,12 @@ b3 = a b x* d
 5-10 controller 2 candidate in epoch 5
 6 controller 2>controller 3 vote?
 7.5 controller 3>controller 2 yes, in epoch 5*""",
+    "deposed_controller": """controller 1, controller 2, controller 3
+0.5-2 controller 1 leads in epoch 3
+2-9.5 controller 1 is cut off and leads in epoch 3*
+4-9.5 controller 2 leads in epoch 5
+5 controller 3>controller 2 Fetch
+7.5 controller 3>controller 2 Fetch""",
     "fenced_member": """controller 1, b1 (leader), b2
 0.5-4 controller 1 leader 1, ISR 1 2
 3-9 b1 pause!

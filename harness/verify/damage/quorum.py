@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from urteil.harness.verify.damage.copy import Copy, brokers, damage, leader, states
+from urteil.harness.verify.damage.copy import Copy, S, brokers, damage, leader, states
 
 _CONTROLLERS = (1, 2, 3)
 _SEEN = -1
@@ -90,6 +90,16 @@ def _add_vote(copy: Copy, voter: int, number: int, epoch: int, **columns: Any) -
     place = {"broker": voter, "position": _FAR + number, "epoch": _FIRST_EPOCH + epoch}
     vote = {"candidate": None, "leader": None, "voters": None, "at_ns": copy.last_ns}
     copy.rows("votes").append(place | vote | columns)
+
+
+@damage("let a leader of the quorum go on", "deposed_controller", "not resigned")
+def keep_deposed_leader(copy: Copy) -> None:
+    """A controller's file names itself as leader, far longer than another one's later epoch."""
+    first_ns = copy.last_ns + _FAR
+    versions = ((3, 30, 3, 0), (2, 31, 2, 1), (3, 31, 2, 30))
+    for number, (voter, epoch, elected, seconds) in enumerate(versions):
+        at_ns = first_ns + seconds * S
+        _add_vote(copy, voter, 10 + number, epoch, leader=elected, at_ns=at_ns)
 
 
 @damage("let a fenced broker lead", "fenced_member", "leads")

@@ -16,6 +16,7 @@ from urteil.chaos.capabilities import ISR_REQUESTS
 from urteil.harness.clients.applications import is_ordered, promise_of
 from urteil.harness.clients.options import GroupOptions
 from urteil.harness.scenario import RunFacts, Scenario, TopicFact
+from urteil.harness.verify import evidence
 from urteil.harness.verify.derived.acknowledged_changes import change_rows
 from urteil.harness.verify.derived.admin_tasks import admin_task_rows
 from urteil.harness.verify.derived.broker_exits import exit_rows
@@ -36,6 +37,7 @@ from urteil.harness.verify.derived.coverage import (
 )
 from urteil.harness.verify.derived.cycles import cycle_rows
 from urteil.harness.verify.derived.deleted_records import deletions
+from urteil.harness.verify.derived.deposed_controllers import deposed_rows
 from urteil.harness.verify.derived.evictions import eviction_rows
 from urteil.harness.verify.derived.harm import flushed_ns, harms
 from urteil.harness.verify.derived.leftovers import leftover_rows
@@ -119,6 +121,8 @@ def derive(
     derived.tables["cluster_tasks"] = admin_task_rows(small, scenario, facts)
     derived.tables["leftover_logs"] = leftover_rows(run_dir, small, scenario, facts)
     derived.tables["broker_exits"] = exit_rows(run_dir, small)
+    votes = evidence.rows(run_dir, "votes")
+    derived.tables["deposed_controllers"] = deposed_rows(votes, small.faults, scenario)
     derived.tables["member_departures"] = departure_rows(run_dir, small, scenario, facts)
     derived.tables["static_rejoins"] = rejoin_rows(run_dir, small, scenario, facts)
     derived.tables["share_partitions"] = share_rows(run_dir, small, scenario, facts)

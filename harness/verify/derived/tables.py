@@ -259,6 +259,11 @@ DERIVED: dict[str, DerivedTable] = {
         "at_ns:l node:s kind:s exit_code:i",
         made_of=("samples", "faults"),
     ),
+    "deposed_controllers": DerivedTable(
+        "a leader of a KRaft quorum after the election of its successor",
+        "node:i epoch:i next_epoch:i next_leader:i from_ns:l to_ns:l limit_s:d late:i",
+        made_of=("votes", "faults"),
+    ),
     "acknowledged_changes": DerivedTable(
         "an acknowledged change of a topic, a setting or a quota, and the actual state at the end",
         "kind:s at_ns:l until_ns:l change:s actual:s undone:i",

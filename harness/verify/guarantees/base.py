@@ -68,6 +68,7 @@ class Occasion(Enum):
     PIPELINE = "an application that writes outputs"
     MIRROR = "a mirror of topics"
     QUORUM = "a KRaft quorum"
+    DEPOSED_CONTROLLER = "a leader of a KRaft quorum with a successor, while no fault acts on it"
     MEMBER_EPOCHS = "a group of the protocol consumer (KIP-848)"
     SHARE_GROUP = "a share group"
     COMPACTION = "a compacted topic"

@@ -6,8 +6,8 @@ BUGS = (
     KnownBug(
         name="kafka-14337",
         issue="KAFKA-14337",
-        about="A topic with a period in its name cannot be created again after its deletion, "
-        "since it collides with itself.",
+        about="A topic with a period in its name cannot be created again after its deletion: the "
+        "controller fails at what is left of it in its table of such names.",
         releases="3.3.0 and 3.3.1, without ZooKeeper",
         fixed_in="3.3.2",
         broken="3.3.1",

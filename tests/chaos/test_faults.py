@@ -275,6 +275,16 @@ def test_broker_is_killed_between_a_folder_and_its_topic_id() -> None:
     assert not fault.find_residual_effects(cluster)
 
 
+def test_healing_may_follow_a_creation_that_found_no_broker() -> None:
+    cluster = PaperCluster(zookeepers=0)
+    cluster.kill("b2")
+    fault = FAULTS["crash_at_creation"](arguments("b2"))
+    with pytest.raises(NoTarget):
+        fault.begin(cluster)
+    fault.heal(cluster)
+    assert not fault.find_residual_effects(cluster)
+
+
 def test_controller_cannot_be_fenced() -> None:
     cluster = PaperCluster(zookeepers=0, controllers=3)
     with pytest.raises(NoTarget, match="q1 is not a broker and has no session"):

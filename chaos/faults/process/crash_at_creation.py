@@ -41,6 +41,8 @@ class CrashAtCreation(Fault):
     sample = "follower"
     partitions: int = whole_number(200, "number of partitions of the topic", least=1, most=2000)
 
+    topic = ""
+
     def begin(self, controls: Controls) -> Proof:
         (node,) = self.targets = tuple(node_selectors.select_running(controls, self.arguments)[:1])
         self.topic = f"new-{self.arguments.random().randrange(1 << 32):08x}"
@@ -50,8 +52,10 @@ class CrashAtCreation(Fault):
             replication_factor=len(controls.brokers),
         )
         with controls.disks.open_log_directories(node) as log_dirs:
-            self._stop_amid_creation(controls, node, log_dirs)
-            controls.kill(node)
+            try:
+                self._stop_amid_creation(controls, node, log_dirs)
+            finally:
+                controls.kill(node)
             folders = self._folders(log_dirs)
             without = [folder.name for folder in folders if not (folder / TOPIC_ID).exists()]
         dead = controls.status(node).state is NodeState.DEAD
@@ -87,9 +91,11 @@ class CrashAtCreation(Fault):
 
     def heal(self, controls: Controls) -> str:
         started = [controls.start(node) for node in self.targets]
-        controls.admin.delete_topic(self.topic, wait=False)
-        runs = ", ".join(f"{status.node} runs as pid {status.pid}" for status in started)
-        return f"{runs}, and {self.topic} is marked for deletion"
+        texts = [f"{status.node} runs as pid {status.pid}" for status in started]
+        if controls.admin.topic_id(self.topic):
+            controls.admin.delete_topic(self.topic, wait=False)
+            texts.append(f"{self.topic} is marked for deletion")
+        return ", ".join(texts)
 
     def find_residual_effects(self, controls: Controls) -> str:
         until(lambda: controls.admin.topic_id(self.topic) is None, deadline_s=CREATED_S)

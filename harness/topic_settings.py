@@ -10,6 +10,7 @@ LAB_DEFAULTS = {
     "unclean.leader.election.enable": "false",
     "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "3000",
+    "controller.quorum.fetch.timeout.ms": "2000",
 }
 """What the lab gives every broker (harness/targets/target.py) and checks depend on."""
 

@@ -13,12 +13,12 @@ from itertools import pairwise
 
 from urteil.chaos.topology import node_name
 from urteil.harness.scenario import Scenario
+from urteil.harness.topic_settings import setting
 from urteil.harness.verify.derived.impact import acting_interval
 from urteil.harness.verify.derived.intervals import undisturbed_between
 from urteil.harness.verify.evidence import Row, targets_of
 from urteil.harness.verify.limits import SECOND_NS
 
-FETCH_TIMEOUT, LAB_FETCH_TIMEOUT_MS = "controller.quorum.fetch.timeout.ms", 2000
 SLACK_S = 10.0
 """For the election that a leader begins after it resigned, and for a slow host."""
 
@@ -32,7 +32,7 @@ def deposed_rows(votes: Sequence[Row], faults: Sequence[Row], scenario: Scenario
     files: dict[tuple[int, str | None], list[Row]] = defaultdict(list)
     for vote in versions:
         files[vote["broker"], vote.get("directory")].append(vote)
-    timeout_ms = float(scenario.cluster.config.get(FETCH_TIMEOUT, LAB_FETCH_TIMEOUT_MS))
+    timeout_ms = float(setting(None, scenario, "controller.quorum.fetch.timeout.ms"))
     limit_s = 1.5 * timeout_ms / 1000 + SLACK_S
     rows = []
     for (voter, _), own in files.items():

@@ -6,8 +6,10 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ from urteil.harness.hunt.host_pool import HostPool
 from urteil.harness.hunt.job import Job, Row, row_of
 from urteil.harness.hunt.shrinking import Report, Rule
 from urteil.harness.reaper import start_reaper
+from urteil.harness.run.judging import COLLECTING
 from urteil.harness.scenario import load_facts
 from urteil.harness.verify.result import load_result
 
@@ -32,10 +35,12 @@ def play_run(
     engine: str = "auto",
     deadline_s: float = DEADLINE_S,
     where: Sequence[str] = (),
+    on_played: Callable[[], object] = lambda: None,
 ) -> Row:
     """Play `job` into a folder under `out`. The row is UNKNOWN if the lab failed. `where` are the
-    options of the runtime. The run ends with this process: in order on Ctrl-C, otherwise by its
-    reaper."""
+    options of the runtime. `on_played` is called when nodes and clients have ended, and the run is
+    still to be judged; again at the end. The run ends with this process: in order on Ctrl-C,
+    otherwise by its reaper."""
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "urteil", *job.arguments(), *where]
@@ -50,16 +55,42 @@ def play_run(
         errors="replace",
     )
     _playing.add(process)
+    output = _Output(process, on_played)
     try:
-        _, output = process.communicate(timeout=deadline_s)
+        process.wait(deadline_s)
+        lines = output.lines()
     except subprocess.TimeoutExpired:
-        output = f"{_end_process(process)}\nthe run did not end within {deadline_s:.0f} s"
+        _end_process(process)
+        lines = [*output.lines(), f"the run did not end within {deadline_s:.0f} s"]
     except BaseException:
         _end_process(process)
         raise
     finally:
         _playing.discard(process)
-    return _row(job, output.splitlines(), time.monotonic() - began, at)
+        on_played()
+    return _row(job, lines, time.monotonic() - began, at)
+
+
+def play_runs(
+    jobs: Iterable[Job], out: Path, *, engine: str = "auto"
+) -> Generator[Row, None, None]:
+    """Play the jobs in their order, each as `play_run`. A run begins when the one before it has
+    only to be judged. Runs that still play when the iterator is closed are ended."""
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            judging: Future[Row] | None = None
+            for job in jobs:
+                played = threading.Event()
+                run = pool.submit(play_run, job, out, engine=engine, on_played=played.set)
+                if judging is not None:
+                    yield judging.result()
+                played.wait()
+                judging = run
+            if judging is not None:
+                yield judging.result()
+        except BaseException:
+            end_runs()
+            raise
 
 
 def play_on_hosts(job: Job, out: Path, *, pool: HostPool, engine: str = "auto") -> Row:
@@ -142,11 +173,34 @@ def _row(job: Job, output: list[str], seconds: float, at: str) -> Row:
     return row_of(job, result, facts, seconds=seconds, at=at, run=run)
 
 
-def _end_process(process: subprocess.Popen[str]) -> str:
-    """End the process, in order if possible. Returns its output, or nothing if another process
-    still holds its standard error."""
+class _Output:
+    """The standard error of a process, read while it runs."""
+
+    def __init__(self, process: subprocess.Popen[str], on_played: Callable[[], object]) -> None:
+        self._process = process
+        self._on_played = on_played
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, name="output of a run", daemon=True)
+        self._reader.start()
+
+    def lines(self) -> list[str]:
+        """All lines, after the end of the process; those so far if another process still holds its
+        standard error."""
+        self._reader.join(END_S)
+        return list(self._lines)
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._lines.append(line.rstrip("\n"))
+            if line.startswith(COLLECTING):
+                self._on_played()
+
+
+def _end_process(process: subprocess.Popen[str]) -> None:
+    """End the process, in order if possible."""
     for end in (process.terminate, process.kill):
         end()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=END_S)[1]
-    return ""
+            process.wait(END_S)
+            return

@@ -15,6 +15,8 @@ from urteil.harness.verify.result import Result, Verdict
 
 Log = Callable[[str], None]
 LOCK = "judge.lock"
+COLLECTING = "collecting the evidence"
+"""Logged when the nodes and clients of the run have ended."""
 
 
 def discard_line(_line: str) -> None:
@@ -81,7 +83,7 @@ def _collect(run_dir: Path, facts: RunFacts, log: Log) -> None:
         return
     from urteil.harness.evidence.collection import collect
 
-    log("collecting the evidence")
+    log(COLLECTING)
     with Stopwatch(facts.seconds, facts.spent)("collect"):
         collected = collect(run_dir)
     facts.problems += collected.problems

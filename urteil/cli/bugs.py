@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from urteil.cli.campaign import (
     campaign_folder,
     campaign_into_option,
     campaign_out_option,
+    due_jobs,
     print_row,
 )
 from urteil.cli.options import SEED, budget_option, engine_option, json_option
@@ -55,21 +56,17 @@ def bugs(
     """
     from urteil.harness.hunt import Ledger
     from urteil.harness.hunt.bug_table import bug_jobs, bug_table, bug_table_text
-    from urteil.harness.hunt.run_process import play_run, prune
+    from urteil.harness.hunt.run_process import play_runs, prune
 
     chosen = chosen_bugs(names)
     folder = campaign_folder(into, out, "bugs")
     ledger = Ledger(folder / "ledger.jsonl")
-    began = time.monotonic()
-    for job in bug_jobs(chosen, range(first_seed, first_seed + tries)):
-        if ledger.find(job):
-            continue
-        if budget is not None and time.monotonic() - began > 60 * budget:
-            break
-        row = play_run(job, folder / "runs", engine=engine)
-        ledger.add(prune(row) if row.verdict == "PASS" else row)
-        print_row(row)
-        _write_table(folder, bug_table(chosen, ledger.rows))
+    jobs = due_jobs(bug_jobs(chosen, range(first_seed, first_seed + tries)), ledger, budget)
+    with closing(play_runs(jobs, folder / "runs", engine=engine)) as rows:
+        for row in rows:
+            ledger.add(prune(row) if row.verdict == "PASS" else row)
+            print_row(row)
+            _write_table(folder, bug_table(chosen, ledger.rows))
     table = bug_table(chosen, ledger.rows)
     _write_table(folder, table)
     click.echo((folder / "bugs.json").read_text() if as_json else bug_table_text(table), nl=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ from urteil.cli.run import EXIT_CODES
 from urteil.cli.suggestions import require_known
 
 if TYPE_CHECKING:
-    from urteil.harness.hunt.job import Row
+    from urteil.harness.hunt import Ledger
+    from urteil.harness.hunt.job import Job, Row
     from urteil.harness.hunt.matrix import ExpectedCatch, Matrix
 
 campaign_out_option = out_option("Parent folder of the campaign.")
@@ -72,32 +74,33 @@ def mutants(
     """
     from urteil.harness.hunt import Ledger
     from urteil.harness.hunt.matrix import matrix_of, plan_jobs, text_of
-    from urteil.harness.hunt.run_process import play_run, prune
+    from urteil.harness.hunt.run_process import play_runs, prune
 
     if target != "urteil":
         raise click.UsageError(f"mutants change our own broker, not --target {target}")
     chosen = chosen_mutants(names, suites)
     folder = campaign_folder(into, out, "mutants")
     ledger = Ledger(folder / "ledger.jsonl")
-    began = time.monotonic()
-    for job in plan_jobs(chosen, range(first_seed, first_seed + seeds)):
-        if ledger.find(job):
-            continue
-        if budget is not None and time.monotonic() - began > 60 * budget:
-            break
-        row = play_run(job, folder / "runs", engine=engine)
-        guarantees = {
-            chosen_mutant.guarantee for chosen_mutant in chosen if chosen_mutant.name == job.mutant
-        }
-        expected = guarantees & set(row.violated) if job.mutant else row.verdict == "PASS"
-        ledger.add(prune(row) if expected else row)
-        print_row(row)
-        _write_matrix(folder, matrix_of(chosen, ledger.rows))
+    jobs = due_jobs(plan_jobs(chosen, range(first_seed, first_seed + seeds)), ledger, budget)
+    with closing(play_runs(jobs, folder / "runs", engine=engine)) as rows:
+        for row in rows:
+            ledger.add(prune(row) if _is_expected(row, chosen) else row)
+            print_row(row)
+            _write_matrix(folder, matrix_of(chosen, ledger.rows))
     matrix = matrix_of(chosen, ledger.rows)
     _write_matrix(folder, matrix)
     click.echo((folder / "matrix.json").read_text() if as_json else text_of(matrix), nl=False)
     click.echo(f"{matrix.verdict}  {folder}", err=True)
     return EXIT_CODES[matrix.verdict]
+
+
+def _is_expected(row: Row, chosen: Sequence[ExpectedCatch]) -> bool:
+    """Whether a mutant was caught by its guarantee, or the unchanged broker passed."""
+    if row.job.mutant is None:
+        return row.verdict == "PASS"
+    return any(
+        mutant.name == row.job.mutant and mutant.guarantee in row.violated for mutant in chosen
+    )
 
 
 def _write_matrix(folder: Path, matrix: Matrix) -> None:
@@ -108,6 +111,17 @@ def _write_matrix(folder: Path, matrix: Matrix) -> None:
     save(folder / "matrix.json", matrix)
     (folder / "matrix.md").write_text(text_of(matrix))
     write_matrix(folder, matrix)
+
+
+def due_jobs(jobs: Iterable[Job], ledger: Ledger, budget: float | None) -> Iterator[Job]:
+    """The jobs without a row in the ledger, until `budget` minutes have passed."""
+    began = time.monotonic()
+    for job in jobs:
+        if ledger.find(job):
+            continue
+        if budget is not None and time.monotonic() - began > 60 * budget:
+            return
+        yield job
 
 
 def campaign_folder(into: Path | None, out: Path, kind: str) -> Path:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import psutil
+import pytest
 
+from tests.harness.hunt.rows import row
 from tests.waiting import until
-from urteil.harness.hunt import Job
-from urteil.harness.hunt.run_process import play_run
+from urteil.harness.hunt import Job, Row, run_process
+from urteil.harness.hunt.run_process import play_run, play_runs
 
 KEEPER = """
 from pathlib import Path
@@ -42,6 +46,48 @@ def test_killed_campaign_leaves_no_run_process(tmp_path: Path) -> None:
     keeper.wait()
     _, alive = psutil.wait_procs(runs, timeout=DEADLINE_S)
     assert alive == []
+
+
+def test_run_begins_when_the_one_before_has_only_to_be_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, judged = Event(), Event()
+    begun: list[tuple[int, bool]] = []
+
+    def play(job: Job, _out: Path, *, engine: str, on_played: Callable[[], None]) -> Row:
+        begun.append((job.seed, played.is_set()))
+        if job.seed == 1:
+            played.set()
+            on_played()
+            assert judged.wait(DEADLINE_S)
+        else:
+            judged.set()
+            on_played()
+        return row(job.scenario, job.seed)
+
+    monkeypatch.setattr(run_process, "play_run", play)
+    rows = play_runs([Job(scenario="calm", seed=1), Job(scenario="calm", seed=2)], tmp_path)
+    assert [row.job.seed for row in rows] == [1, 2]
+    assert begun == [(1, False), (2, True)]
+
+
+def test_closed_iterator_ends_the_run_that_still_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    def play(job: Job, _out: Path, *, engine: str, on_played: Callable[[], None]) -> Row:
+        if job.seed == 2:
+            assert ended.wait(DEADLINE_S)
+        on_played()
+        return row(job.scenario, job.seed)
+
+    monkeypatch.setattr(run_process, "play_run", play)
+    monkeypatch.setattr(run_process, "end_runs", ended.set)
+    rows = play_runs((Job(scenario="calm", seed=seed) for seed in (1, 2, 3)), tmp_path)
+    assert next(rows).job.seed == 1
+    rows.close()
+    assert ended.is_set()
 
 
 def running(pid: int) -> list[psutil.Process]:

@@ -98,15 +98,20 @@ class CommandControls(Protocol):
 
 
 class ClockControls(Protocol):
-    """Wall clocks of brokers with clocks of their own."""
+    """Wall clocks of brokers and controllers with clocks of their own."""
 
     def set_offset(self, node: str, *, offset_s: float) -> None:
-        """Set the clock ahead of true time (behind: negative). The broker follows within two
+        """Set the clock ahead of true time (behind: negative). The node follows within two
         seconds."""
         ...
 
     def clock_offset_s(self, node: str) -> float:
-        """The lead of the broker's LogAppendTime over the lab's clock."""
+        """The lead of the node's clock over the lab's: a broker's by its LogAppendTime, a
+        controller's by the time of its stack dump."""
+        ...
+
+    def precision_s(self, node: str) -> float:
+        """How far the true lead may be from the one that `clock_offset_s` returns."""
         ...
 
 

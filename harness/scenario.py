@@ -30,11 +30,11 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The number of nodes of each kind, and broker properties beyond the lab's defaults.
 
     Each broker has `log_dirs` log directories. `older` brokers begin with the release before the
-    target's (see the fault `upgrade`). With `own_clocks` each broker has a wall clock that faults
-    can set (runtime `process` only). With `records_flushes` the lab records what each broker
-    flushes, so that a power cut takes the rest, whatever the broker believes (the same runtime;
-    elsewhere a cut goes by the broker's recovery points). With `users` brokers have ACLs and a
-    further listener, where users authenticate by SCRAM (the same runtime only;
+    target's (see the fault `upgrade`). With `own_clocks` each broker and controller has a wall
+    clock that faults can set (runtimes `process` and `ssh`). With `records_flushes` the lab records
+    what each of them flushes, so that a power cut takes the rest, whatever the node believes
+    (runtime `process`; elsewhere a cut goes by the broker's recovery points). With `users` brokers
+    have ACLs and a further listener, where users authenticate by SCRAM (runtime `process` only;
     docs/guide/workloads.md). With `racks` each broker is in a rack of its own, and consumers of
     that rack read from it (KIP-392).
 

@@ -1,7 +1,9 @@
-"""Wall clocks of brokers that faults can set. Implements `chaos.controls.ClockControls`."""
+"""Wall clocks of brokers and controllers that faults can set. Implements
+`chaos.controls.ClockControls`."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,23 +14,30 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from urteil.chaos.observations import LabFailure
 from urteil.harness.runtimes.false_clocks import FalseClocks
+from urteil.harness.stack_dumps import DumpSource, request_dump
 
 TOPIC = "urteil-clocks"
 ANSWER_S = 10.0
+_DUMPED, _DUMPED_FORM = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "%Y-%m-%d %H:%M:%S"
+_DUMPED_WITHIN_S = 0.5
 
 
 class Clocks:
-    """The clocks of all brokers, and the time that each stamps on a record (LogAppendTime)."""
+    """The clocks of all brokers, and the time that each stamps on a record (LogAppendTime). A
+    controller with a node of its own stamps no records: its time is that of a stack dump, in whole
+    seconds, and is read on this machine only."""
 
     def __init__(
         self,
         clocks: FalseClocks,
         bootstrap: Callable[[], Sequence[str]],
         brokers: Sequence[str],
+        dump_source: Callable[[str], DumpSource],
     ) -> None:
         self._clocks = clocks
         self._bootstrap = bootstrap
         self._brokers = brokers
+        self._dump_source = dump_source
         self._lock = threading.Lock()
         self._made = False
 
@@ -36,6 +45,20 @@ class Clocks:
         self._clocks.set_offset(node, offset_s)
 
     def clock_offset_s(self, node: str) -> float:
+        return self._stamped_s(node) if node in self._brokers else self._dumped_s(node)
+
+    def precision_s(self, node: str) -> float:
+        return 0.0 if node in self._brokers else _DUMPED_WITHIN_S
+
+    def _dumped_s(self, controller: str) -> float:
+        source, now_s = self._dump_source(controller), time.time()
+        dump = request_dump(source)
+        dumped = _DUMPED.search(dump)
+        if dumped is None:
+            raise LabFailure(f"{controller} reports no time: {dump[:200]}")
+        return time.mktime(time.strptime(dumped[0], _DUMPED_FORM)) + _DUMPED_WITHIN_S - now_s
+
+    def _stamped_s(self, node: str) -> float:
         self._make()
         producer = KafkaProducer(
             bootstrap_servers=list(self._bootstrap()), acks=1, max_block_ms=ANSWER_S * 1000

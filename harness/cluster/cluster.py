@@ -300,11 +300,12 @@ class Cluster:
         sources = []
         for node in (*self.plan.brokers, *self.plan.metadata_nodes):
             with contextlib.suppress(LabFailure):  # dead, or on another machine
-                pid = self.runtime.local_pid(node)
-                sources.append(
-                    DumpSource(name=node, pid=pid, output=partial(self.runtime.log, node))
-                )
+                sources.append(self._dump_source(node))
         return sources
+
+    def _dump_source(self, node: str) -> DumpSource:
+        pid = self.runtime.local_pid(node)
+        return DumpSource(name=node, pid=pid, output=partial(self.runtime.log, node))
 
     def stop(self, *, deadline_s: float = STOP_DEADLINE_S) -> None:
         """SIGTERM to all brokers at once, SIGKILL after the deadline, then the rest."""
@@ -361,7 +362,7 @@ class Cluster:
         if not self.spec.own_clocks or clocks is None:
             return None
         clocks.library()  # installed where it is missing, before anything runs
-        return Clocks(clocks, lambda: self.bootstrap, self.plan.brokers)
+        return Clocks(clocks, lambda: self.bootstrap, self.plan.brokers, self._dump_source)
 
     def _kafka_node(self, name: str) -> BrokerNode:
         is_broker, ports = name in self.plan.brokers, self.plan.ports_at(name)
@@ -438,21 +439,20 @@ class Cluster:
             former_starts = self.runtime.status(name).starts
             for log_dir in self.log_dirs(name):
                 self.kinds[name].format(node, log_dir, former_starts=former_starts)
-        if name in self.nodes:
-            env |= self._library_environment(name)
+            env |= self._library_environment(node)
         image = self.kinds[name].image if node else None
         spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
         self.runtime.start(name, spec)
 
-    def _library_environment(self, broker: str) -> dict[str, str]:
-        """The environment that loads the lab's libraries into a broker."""
+    def _library_environment(self, node: BrokerNode) -> dict[str, str]:
+        """The environment that loads the lab's libraries into a broker or a controller."""
         clocks, env = self.runtime.false_clocks, dict[str, str]()
         if self.spec.own_clocks and clocks is not None:
-            env = clocks.env(self.node_dir(broker), self.nodes[broker].home)
+            env = clocks.env(self.node_dir(node.name), node.home)
         if not self._records_flushes:
             return env
         libraries = [str(flush_recorder()), *filter(None, [env.get("LD_PRELOAD")])]
-        record = flush_record(self.log_dirs(broker))
+        record = flush_record(self.log_dirs(node.name))
         record.touch()
         return env | {"LD_PRELOAD": ":".join(libraries), RECORD_VARIABLE: str(record)}
 

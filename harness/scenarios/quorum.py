@@ -136,6 +136,21 @@ QUORUM_POWER_CUT = quorum_scenario(
     faults=(fault("power_cut", "quorum_leader", 5, 8), fault("power_cut", "leader", 7, 9)),
 )
 
+QUORUM_CLOCKS = quorum_scenario(
+    name="quorum-clocks",
+    cluster=ClusterSpec(controllers=APART.controllers, own_clocks=True),
+    about="the clock of the quorum's leader jumps 300 s ahead, then that of a follower 300 s back "
+    "while the leader dies: elections and sessions do not depend on wall clocks",
+    faults=(
+        fault("clock_shift", "quorum_leader", 4, 8, offset_s=300),
+        fault("crash", "leader", 6, 6),
+        fault("clock_shift", "quorum_follower", 15, 13, offset_s=-300),
+        fault("crash", "quorum_leader", 18, 8),
+        fault("crash", "leader", 19, 7),
+    ),
+    duration_s=32.0,
+)
+
 QUORUM_DISKS = quorum_scenario(
     name="quorum-disks",
     about="the disk of the quorum's leader gets slow, and later that of a leader gets full: the "

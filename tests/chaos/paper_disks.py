@@ -141,3 +141,6 @@ class PaperClocks:
 
     def clock_offset_s(self, node: str) -> float:
         return self.ahead.get(node, 0.0)
+
+    def precision_s(self, node: str) -> float:
+        return 0.0

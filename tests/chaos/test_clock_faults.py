@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
+
 import pytest
 
 from tests.chaos.paper import PaperCluster
@@ -36,6 +38,17 @@ def test_clock_drifts_until_healing(rate: float, sign: int) -> None:
     fault.heal(cluster)
     assert cluster.clocks.ahead == {"b1": 0.0}
     assert fault.find_residual_effects(cluster) == ""
+
+
+def test_error_of_two_readings_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock_fault, "DEADLINE_S", 0.05)
+    cluster = PaperCluster(without_effect=True)
+    readings = chain([-0.5], repeat(0.5))
+    monkeypatch.setattr(cluster.clocks, "clock_offset_s", lambda _node: next(readings))
+    monkeypatch.setattr(cluster.clocks, "precision_s", lambda _node: 0.5)
+    fault = FAULTS["clock_drift"](FaultArguments(target="b1", options={"rate": 2}))
+    assert not fault.begin(cluster).acted
+    fault.heal(cluster)
 
 
 @pytest.mark.parametrize("rate", [0, 1, 11])

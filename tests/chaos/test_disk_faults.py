@@ -21,6 +21,7 @@ from tests.chaos.paper_disks import (
 from urteil.chaos import log_directories
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
+from urteil.chaos.flushed_files import FlushedFiles
 from urteil.chaos.node_selectors import NoTarget
 from urteil.chaos.observations import LabFailure, NodeState
 
@@ -151,7 +152,17 @@ def test_power_cut_with_epochs_loses_the_files_of_leader_epochs() -> None:
     assert not path.exists()
 
 
-def test_power_cut_spares_the_metadata_log() -> None:
+def test_power_cut_by_the_record_of_flushes_cuts_the_metadata_log(tmp_path: Path) -> None:
+    cluster = PaperCluster(zookeepers=0)
+    (tmp_path / "flushes").touch()
+    cluster.disks.flushed = FlushedFiles(tmp_path / "flushes")
+    write_log(cluster.disks.folder("b2") / log_directories.METADATA_LOG)
+    proof = FAULTS["power_cut"](arguments("leader")).begin(cluster)
+    brokers = json.loads(proof.harm or "")["brokers"]
+    assert set(brokers["b2"]) == {"t-0", log_directories.METADATA_LOG}
+
+
+def test_power_cut_by_recovery_points_spares_the_metadata_log() -> None:
     cluster = PaperCluster(zookeepers=0)
     log = cluster.disks.folder("b2") / log_directories.METADATA_LOG
     write_log(log)

@@ -1,4 +1,4 @@
-"""A broker's clock runs too fast or too slow."""
+"""A node's clock runs too fast or too slow."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import repeat
 from urteil.chaos.controls import Controls
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.fault_options import number
-from urteil.chaos.faults.base.clock_fault import TOLERATED_S, ClockFault
+from urteil.chaos.faults.base.clock_fault import ClockFault
 from urteil.chaos.faults.base.recurring_steps import RecurringSteps
 
 STEP_S = 0.25
 
 
 class ClockDrift(ClockFault):
-    """Brokers' wall clocks run at another rate until healing, which corrects them.
+    """The wall clocks of nodes run at another rate until healing, which corrects them.
 
-    The fault sets the clocks in small steps. A broker reads a new step about once a second.
+    The fault sets the clocks in small steps. A node reads a new step about once a second.
     """
 
     name = "clock_drift"
-    about = "a broker's wall clock runs too fast or too slow until healing"
+    about = "a node's wall clock runs too fast or too slow until healing"
     rate: float = number(
         1.5, "seconds that the clock counts in one second, not 1", least=0.1, most=10
     )
@@ -49,6 +49,6 @@ class ClockDrift(ClockFault):
             healed = super().heal(controls)
         return healed
 
-    def is_visible(self, before_s: float, now_s: float) -> bool:
+    def is_visible(self, before_s: float, now_s: float, tolerated_s: float) -> bool:
         gained_s = now_s - before_s
-        return abs(gained_s) > TOLERATED_S and (gained_s > 0) == (self.rate > 1)
+        return abs(gained_s) > tolerated_s and (gained_s > 0) == (self.rate > 1)

@@ -22,6 +22,7 @@ from urteil.chaos.log_directories import (
     cut_power,
     lose_entries,
     lose_leader_epochs,
+    partitions,
     recovery_points,
     replica_logs,
 )
@@ -43,7 +44,8 @@ class PowerCut(Fault):
     they roll the log, and releases from 0.11 to 2.6 never flush it, though they flush the closed
     segment. With `epochs` each log loses its `leader-epoch-checkpoint`, however old: brokers write
     it under another name and rename it, and releases before 3.0 never flush the directory
-    (KAFKA-3968). KRaft's metadata log loses nothing: a controller flushes it before it answers.
+    (KAFKA-3968). KRaft's metadata log has no recovery point, since a controller flushes it before
+    it answers: it loses data by the record alone.
     """
 
     name = "power_cut"
@@ -101,7 +103,7 @@ class PowerCut(Fault):
                 points = recovery_points(log_dir)
                 if flushed is not None:
                     cuts += lose_entries(log_dir, flushed, at_ns)
-                for folder in replica_logs(log_dir):
+                for folder in replica_logs(log_dir) if flushed is None else partitions(log_dir):
                     random = Random(f"{self.arguments.seed}/{node}/{folder.name}")
                     cut = cut_power(
                         folder,

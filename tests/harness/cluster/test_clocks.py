@@ -1,4 +1,4 @@
-"""Clocks of brokers: set at runtime, observed through the broker, correct after healing."""
+"""Clocks of brokers and controllers: set while they run, observed, correct after healing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.clients.tools import compile_java, java_folder
+from tests.waiting import until
 from urteil.chaos.fault_arguments import FaultArguments
 from urteil.chaos.faults import FAULTS
 from urteil.chaos.observations import LabFailure
 from urteil.harness.cluster import Cluster
+from urteil.harness.cluster.clocks import Clocks
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.java import java
 from urteil.harness.runtimes import false_clocks
-from urteil.harness.runtimes.false_clocks import FILE, FILE_VARIABLE, FalseClocks
+from urteil.harness.runtimes.false_clocks import FILE, FILE_VARIABLE, FalseClocks, replace_file
 from urteil.harness.scenario import ClusterSpec
-from urteil.harness.targets import UrteilTarget
+from urteil.harness.stack_dumps import DumpSource
+from urteil.harness.targets import KraftTarget, UrteilTarget
 
 KINDS = ("faketime_shm", "sem.faketime_sem")
 
@@ -45,6 +48,53 @@ public class Waits {
     }
 }
 """
+
+
+JAVA_SLEEPER = """
+public class Sleeper {
+    public static void main(String[] given) throws Exception {
+        System.out.println("sleeping");
+        Thread.sleep(60000);
+    }
+}
+"""
+
+
+def test_stack_dump_of_a_controller_shows_its_clock(tmp_path: Path) -> None:
+    (tmp_path / "Sleeper.java").write_text(JAVA_SLEEPER)
+    false = FalseClocks(
+        lambda: str(faketime_library()),
+        (),
+        lambda _node, name, text: replace_file(tmp_path / name, text),
+    )
+    env = false.env(tmp_path, tmp_path)
+    compile_java(tmp_path / "Sleeper.java", java_folder("java", "3.9.1"), tmp_path)
+    output = tmp_path / "output"
+    with output.open("wb") as file:
+        command = [java(), "-cp", str(tmp_path), "Sleeper"]
+        process = subprocess.Popen(command, env=os.environ | env, stdout=file)
+    try:
+        until(lambda: "sleeping" in output.read_text())
+        source = DumpSource(name="q1", pid=process.pid, output=output.read_text)
+        clocks = Clocks(false, lambda: [], ["b1"], lambda _node: source)
+        assert abs(clocks.clock_offset_s("q1")) < 1
+        clocks.set_offset("q1", offset_s=-300)
+        until(lambda: abs(clocks.clock_offset_s("q1") + 300) < 1)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.thorough
+def test_clock_of_a_controller_jumps_and_is_corrected(tmp_path: Path) -> None:
+    spec = ClusterSpec(brokers=1, controllers=1, own_clocks=True)
+    with Cluster(spec, KraftTarget(version="4.4.0"), tmp_path) as cluster:
+        controls = cluster.controls()
+        fault = FAULTS["clock_shift"](FaultArguments(target="q1", options={"offset_s": 300.0}))
+        proof = fault.begin(controls)
+        assert proof.acted, proof.text
+        fault.heal(controls)
+        assert fault.find_residual_effects(controls) == ""
 
 
 @pytest.mark.parametrize("set_to", ["+0", "+300.000s", "-300.000s"])

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
@@ -33,16 +35,29 @@ class Clocks:
         bootstrap: Callable[[], Sequence[str]],
         brokers: Sequence[str],
         dump_source: Callable[[str], DumpSource],
+        file: Path,
     ) -> None:
+        """`file` receives the settings of each clock, beginning with that of now, as evidence."""
         self._clocks = clocks
         self._bootstrap = bootstrap
         self._brokers = brokers
         self._dump_source = dump_source
+        self._file = file
+        self._began_ns = time.monotonic_ns()
+        self._noted: set[str] = set()
         self._lock = threading.Lock()
         self._made = False
 
     def set_offset(self, node: str, *, offset_s: float) -> None:
+        if node not in self._noted:
+            self._note(node, self._began_ns, 0.0)
+            self._noted.add(node)
+        self._note(node, time.monotonic_ns(), offset_s)
         self._clocks.set_offset(node, offset_s)
+
+    def _note(self, node: str, at_ns: int, ahead_s: float) -> None:
+        with self._file.open("a") as file:
+            file.write(json.dumps({"node": node, "at_ns": at_ns, "ahead_s": ahead_s}) + "\n")
 
     def clock_offset_s(self, node: str) -> float:
         return self._stamped_s(node) if node in self._brokers else self._dumped_s(node)

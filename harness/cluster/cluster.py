@@ -37,6 +37,7 @@ from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.dependencies.kafka_releases import parse_version
+from urteil.harness.evidence.journal import CLOCKS_SET
 from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.protocol.served_versions import common_versions
 from urteil.harness.racks import rack_properties
@@ -362,7 +363,13 @@ class Cluster:
         if not self.spec.own_clocks or clocks is None:
             return None
         clocks.library()  # installed where it is missing, before anything runs
-        return Clocks(clocks, lambda: self.bootstrap, self.plan.brokers, self._dump_source)
+        return Clocks(
+            clocks,
+            lambda: self.bootstrap,
+            self.plan.brokers,
+            self._dump_source,
+            self.run_dir / CLOCKS_SET,
+        )
 
     def _kafka_node(self, name: str) -> BrokerNode:
         is_broker, ports = name in self.plan.brokers, self.plan.ports_at(name)

@@ -23,6 +23,8 @@ METADATA_COMMITTED = "metadata_committed.jsonl"
 """The file of batches of KRaft's metadata log that the lab observed as committed."""
 QUORUM_STATES = "quorum_states.jsonl"
 """The file of observed versions of the controllers' `quorum-state`."""
+CLOCKS_SET = "clocks.jsonl"
+"""The file of the wall clocks that the lab set for nodes."""
 CLIENT_ACTS = "clients.jsonl"
 """The file of the lab's acts on its clients: kills, and requests with their transactional ids."""
 

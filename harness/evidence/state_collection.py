@@ -6,6 +6,7 @@ up to its committed end, and all copies for the tables `metadata_logs` and `vote
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from urteil.harness.evidence.readers.quorum_votes import (
     read_quorum_state,
     read_watched,
 )
+from urteil.harness.evidence.readers.wall_clocks import WallClocks, read_wall_clocks
 from urteil.harness.evidence.readers.zookeeper_log import (
     LogFiles,
     StateRows,
@@ -101,10 +103,11 @@ def _quorum_states(
     for copy in copies:
         copy.read_new()
     best, committed = find_committed(copies)
-    log, states = MetadataLog(best.folder), MetadataStates(offset_ns)
+    clocks = read_wall_clocks(run_dir, offset_ns)
+    log, states = MetadataLog(best.folder), MetadataStates(clocks)
     if place == EAST and not is_external:
         voters = best.voters(before=committed)
-        _add_metadata_logs(run_dir, facts.run, copies, best, voters, schemas, offset_ns, collected)
+        _add_metadata_logs(run_dir, facts.run, copies, best, voters, schemas, clocks, collected)
         end_ns = max((phase.end_ns for phase in facts.phases), default=0)
         _add_last_votes(run_dir, facts.run, copies, end_ns, collected)
     records = read_metadata(log, schemas)
@@ -123,7 +126,7 @@ def _add_metadata_logs(
     best: MetadataCopy,
     voters: dict[int, str],
     schemas: RecordSchemas,
-    offset_ns: int,
+    clocks: WallClocks,
     collected: Collected,
 ) -> None:
     """The batches of each controller's copy, and the batches observed as committed. `voters` are
@@ -144,12 +147,17 @@ def _add_metadata_logs(
             yield {"broker": SEEN_COMMITTED, **row}
 
     votes: dict[tuple[Any, ...], Row] = {}
+    leaders, last_ns = dict[int, int](), Counter[int]()
     with Evidence(run_dir, "quorum", run) as evidence:
         for row in rows():
-            at_ns = row.pop("wall_ms") * 1_000_000 - offset_ns
+            if row["leader"] is not None:
+                leaders[row["epoch"]] = row["leader"]
+            leader, holder = leaders.get(row["epoch"]), row["broker"]
+            at_ns = clocks.monotonic_ns(row.pop("wall_ms"), leader, after_ns=last_ns[holder])
+            last_ns[holder] = at_ns
             row.pop("voter_ids", None)
             for vote in row.pop("votes", ()):
-                vote["at_ns"] = vote.pop("wall_ms") * 1_000_000 - offset_ns
+                vote["at_ns"] = clocks.monotonic_ns(vote.pop("wall_ms"), leader, after_ns=at_ns)
                 votes[tuple(vote.values())] = vote
             evidence.add("metadata_logs", row | {"at_ns": at_ns})
         for vote in (*votes.values(), *read_watched(run_dir / QUORUM_STATES)):

@@ -138,9 +138,9 @@ QUORUM_POWER_CUT = quorum_scenario(
 
 QUORUM_CLOCKS = quorum_scenario(
     name="quorum-clocks",
-    cluster=ClusterSpec(controllers=APART.controllers, own_clocks=True),
-    about="the clock of the quorum's leader jumps 300 s ahead, then that of a follower 300 s back "
-    "while the leader dies: elections and sessions do not depend on wall clocks",
+    cluster=ClusterSpec(controllers=FIVE.controllers, own_clocks=True),
+    about="the clock of the quorum's leader jumps 300 s ahead and is corrected, then that of a "
+    "follower jumps 300 s back while the leader dies: the other controllers elect",
     faults=(
         fault("clock_shift", "quorum_leader", 4, 8, offset_s=300),
         fault("crash", "leader", 6, 6),
@@ -150,6 +150,8 @@ QUORUM_CLOCKS = quorum_scenario(
     ),
     duration_s=32.0,
 )
+"""Timers of Apache Kafka's controllers run by the wall clock: one that jumped back begins no
+election until it has caught up (docs/results/finds.md). So two of five do not."""
 
 QUORUM_DISKS = quorum_scenario(
     name="quorum-disks",

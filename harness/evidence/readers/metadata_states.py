@@ -16,7 +16,13 @@ from typing import Any
 
 from urteil.harness.evidence.acts import DEFAULT_CLIENT, FEATURES, QUORUM_VOTERS
 from urteil.harness.evidence.readers.metadata_image import TOPIC_RESOURCE, MetadataImage, Topic
-from urteil.harness.evidence.readers.metadata_log import FEATURE_LEVEL, VOTERS, MetadataRecord
+from urteil.harness.evidence.readers.metadata_log import (
+    FEATURE_LEVEL,
+    LEADER_CHANGE,
+    VOTERS,
+    MetadataRecord,
+)
+from urteil.harness.evidence.readers.wall_clocks import WallClocks
 
 Row = dict[str, Any]
 
@@ -33,9 +39,10 @@ class MetadataStates:
     makes no row.
     """
 
-    def __init__(self, wall_minus_monotonic_ns: int) -> None:
+    def __init__(self, clocks: WallClocks) -> None:
         self.has_topic_ids = True
-        self._offset_ns = wall_minus_monotonic_ns
+        self._clocks = clocks
+        self._at_ns = 0
         self._image = MetadataImage()
         self._topic_versions: Counter[str] = Counter()
         self._present: set[int] = set()
@@ -81,9 +88,12 @@ class MetadataStates:
         return broker not in known.partitions[partition].replicas
 
     def _place(self, record: MetadataRecord) -> Row:
+        is_first = record.name == LEADER_CHANGE
+        writer = record.fields["LeaderId"] if is_first else self._image.controller
+        self._at_ns = self._clocks.monotonic_ns(record.wall_ms, writer, after_ns=self._at_ns)
         return {
             "zxid": record.offset,
-            "at_ns": record.wall_ms * 1_000_000 - self._offset_ns,
+            "at_ns": self._at_ns,
             "wall_ms": record.wall_ms,
         }
 

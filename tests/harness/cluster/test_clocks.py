@@ -17,6 +17,7 @@ from urteil.harness.cluster import Cluster
 from urteil.harness.cluster.clocks import Clocks
 from urteil.harness.dependencies.faketime import faketime_library
 from urteil.harness.dependencies.java import java
+from urteil.harness.evidence.journal import CLOCKS_SET
 from urteil.harness.runtimes import false_clocks
 from urteil.harness.runtimes.false_clocks import FILE, FILE_VARIABLE, FalseClocks, replace_file
 from urteil.harness.scenario import ClusterSpec
@@ -76,7 +77,7 @@ def test_stack_dump_of_a_controller_shows_its_clock(tmp_path: Path) -> None:
     try:
         until(lambda: "sleeping" in output.read_text())
         source = DumpSource(name="q1", pid=process.pid, output=output.read_text)
-        clocks = Clocks(false, lambda: [], ["b1"], lambda _node: source)
+        clocks = Clocks(false, lambda: [], ["b1"], lambda _node: source, tmp_path / CLOCKS_SET)
         assert abs(clocks.clock_offset_s("q1")) < 1
         clocks.set_offset("q1", offset_s=-300)
         until(lambda: abs(clocks.clock_offset_s("q1") + 300) < 1)

@@ -21,6 +21,7 @@ from urteil.harness.evidence.readers.metadata_log import (
     read_metadata,
 )
 from urteil.harness.evidence.readers.metadata_states import MetadataStates
+from urteil.harness.evidence.readers.wall_clocks import ClockSetting, WallClocks
 from urteil.harness.scenario import RunFacts, TopicFact, save
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -56,7 +57,7 @@ def store(log: MetadataLog, writer: SegmentWriter, base: int = 0) -> None:
 
 
 def states(log: MetadataLog, schemas: RecordSchemas) -> list[dict[str, Any]]:
-    return list(MetadataStates(0).rows(read_metadata(log, schemas)))
+    return list(MetadataStates(WallClocks(0)).rows(read_metadata(log, schemas)))
 
 
 def facts(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
@@ -202,6 +203,22 @@ def test_departure_of_a_broker_precedes_the_elections_of_its_batch(log, schemas)
     ]
 
 
+def test_changes_have_the_time_of_the_lab_though_the_clock_of_their_controller_was_set(
+    log, schemas
+) -> None:
+    writer = SegmentWriter(schemas)
+    writer.lead(controller=1002, epoch=1, wall_ms=4_000)
+    writer.write(TOPIC, partition(), wall_ms=305_000)
+    writer.lead(controller=1003, epoch=2, wall_ms=6_000)
+    writer.write(change(Leader=3), wall_ms=7_000)
+    store(log, writer)
+    second_ns = 1_000_000_000
+    settings = [ClockSetting(0, 0), ClockSetting(4 * second_ns, 300 * second_ns)]
+    folded = MetadataStates(WallClocks(0, {1002: settings}))
+    rows = list(folded.rows(read_metadata(log, schemas)))
+    assert sorted({row["at_ns"] // second_ns for row in rows}) == [4, 5, 6, 7]
+
+
 def test_leader_of_the_quorum_is_the_controller_of_its_epoch(log, schemas) -> None:
     writer = SegmentWriter(schemas)
     writer.lead(controller=2, epoch=1)
@@ -239,7 +256,7 @@ def test_change_of_a_partition_that_nothing_created_is_damage(log, schemas) -> N
     writer = SegmentWriter(schemas)
     writer.write(change(Leader=3), ("RegisterBrokerRecord", {"BrokerId": 1, "Fenced": False}))
     store(log, writer)
-    folded = MetadataStates(0)
+    folded = MetadataStates(WallClocks(0))
     assert [row["path"] for row in folded.rows(read_metadata(log, schemas))] == ["/brokers/ids/1"]
     (damage,) = folded.damage
     assert damage.startswith("the PartitionChangeRecord at offset 0")
@@ -291,7 +308,7 @@ def test_replica_that_was_moved_away_is_stray(log, schemas) -> None:
     writer.write(TOPIC, partition())
     writer.write(change(Replicas=[2, 3, 4]))
     store(log, writer)
-    folded = MetadataStates(0)
+    folded = MetadataStates(WallClocks(0))
     list(folded.rows(read_metadata(log, schemas)))
     assert folded.is_stray("orders", TOPIC_ID, 0, 1)
     assert not folded.is_stray("orders", TOPIC_ID, 0, 4)

@@ -23,8 +23,9 @@ from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.cluster.access import Access
-from urteil.harness.cluster.act_log import ActLog
-from urteil.harness.cluster.admin_acts import AdminActs
+from urteil.harness.cluster.administration.act_log import ActLog
+from urteil.harness.cluster.administration.admin_acts import AdminActs
+from urteil.harness.cluster.administration.voter_acts import VoterActs
 from urteil.harness.cluster.clocks import Clocks
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
@@ -32,7 +33,6 @@ from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
 from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.releases import ClusterReleases, newest_kind
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
-from urteil.harness.cluster.voter_acts import VoterActs
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required

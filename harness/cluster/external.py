@@ -30,8 +30,9 @@ from urteil.chaos.parallel import run_on_all
 from urteil.chaos.topology import Address, Plan, Ports, ProxyPlan
 from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import ClientPlace
-from urteil.harness.cluster.act_log import ActLog
-from urteil.harness.cluster.admin_acts import AdminActs, Releases
+from urteil.harness.cluster.administration.act_log import ActLog
+from urteil.harness.cluster.administration.admin_acts import AdminActs
+from urteil.harness.cluster.administration.release_acts import Releases
 from urteil.harness.cluster.answered_state import AnsweredState
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls

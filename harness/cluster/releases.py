@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
-from urteil.harness.cluster.admin_acts import Releases
+from urteil.harness.cluster.administration.release_acts import Releases
 from urteil.harness.dependencies.kafka_releases import parse_version
 from urteil.harness.scenario import ClusterSpec
 from urteil.harness.targets import BrokerNode, Target

@@ -11,7 +11,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from urteil.chaos.observations import ControllerTerm, LabFailure
-from urteil.harness.cluster import admin_znodes
+from urteil.harness.cluster.administration import admin_znodes
 from urteil.harness.cluster.session_expiry import SessionGone, end_session
 
 ANSWER_S = 5.0

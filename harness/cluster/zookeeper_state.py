@@ -15,7 +15,7 @@ from kazoo.retry import KazooRetry
 
 from urteil.chaos.capabilities import REASSIGNMENT, TOPIC_IDS
 from urteil.chaos.observations import LabFailure, PartitionView
-from urteil.harness.cluster.admin_znodes import REASSIGN
+from urteil.harness.cluster.administration.admin_znodes import REASSIGN
 from urteil.harness.evidence.readers.zookeeper_log import made_topic_id
 
 Value = TypeVar("Value")

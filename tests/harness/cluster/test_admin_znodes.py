@@ -13,7 +13,7 @@ from urteil.broker.wire.framing import decode_request
 from urteil.broker.wire.messages.stop_replica import StopReplicaRequest
 from urteil.broker.wire.messages.update_metadata import UpdateMetadataRequest
 from urteil.chaos.capabilities import BROKER_EPOCHS, CAPABILITIES, REASSIGNMENT
-from urteil.harness.cluster import admin_znodes
+from urteil.harness.cluster.administration import admin_znodes
 from urteil.harness.cluster.controller_requests import ControllerRequests
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
 

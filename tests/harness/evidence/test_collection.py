@@ -11,7 +11,7 @@ from tests.harness.evidence.test_replica_logs import TOPIC_ID, batch, values
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.link_rules import LINK_EVENTS, RuleHit
 from urteil.harness import host_clocks
-from urteil.harness.cluster.act_log import ActLog
+from urteil.harness.cluster.administration.act_log import ActLog
 from urteil.harness.evidence.collection import collect
 from urteil.harness.evidence.journal import (
     Assigned,

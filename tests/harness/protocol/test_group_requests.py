@@ -19,7 +19,7 @@ from urteil.broker.wire.messages import (
     WriteTxnMarkersRequest,
 )
 from urteil.harness.clients.special import abandoned_join
-from urteil.harness.cluster import client_quotas
+from urteil.harness.cluster.administration import client_quotas
 from urteil.harness.protocol import committed_offset_requests, group_requests
 from urteil.harness.protocol import transaction_requests as txn
 

@@ -16,7 +16,7 @@ from kafka.errors import for_code
 from urteil.chaos.admin_controls import ActFailed
 from urteil.chaos.topology import Address, node_id
 from urteil.chaos.waiting import until
-from urteil.harness.cluster.act_log import ActLog
+from urteil.harness.cluster.administration.act_log import ActLog
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.dependencies.kafka import kafka_jar
 from urteil.harness.evidence.acts import ADD_VOTER, REMOVE_VOTER

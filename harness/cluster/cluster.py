@@ -1,9 +1,8 @@
-"""The life of a cluster: plan, files, processes, readiness by requests, stop."""
+"""The life of a cluster: plan, processes, readiness by requests, stop."""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,12 +13,10 @@ from types import TracebackType
 from kazoo.client import KazooClient
 
 from urteil.chaos.capabilities import missing_capabilities
-from urteil.chaos.flushed_files import kept_files
 from urteil.chaos.link_probes import zookeeper_serves
 from urteil.chaos.links import Links
 from urteil.chaos.observations import LabFailure, NodeState, NotHealthy
 from urteil.chaos.parallel import run_on_all
-from urteil.chaos.topology import node_id
 from urteil.chaos.waiting import until
 from urteil.harness.clients.processes import ClientPlace
 from urteil.harness.cluster.access import Access
@@ -30,39 +27,28 @@ from urteil.harness.cluster.clocks import Clocks
 from urteil.harness.cluster.cluster_state import ClusterState
 from urteil.harness.cluster.controls import ClusterControls
 from urteil.harness.cluster.ensemble import write_zookeeper, zookeeper_argv
+from urteil.harness.cluster.node_files import NodeFiles
 from urteil.harness.cluster.quorum_state import quorum_state
 from urteil.harness.cluster.releases import ClusterReleases, newest_kind
 from urteil.harness.cluster.toxiproxy_nodes import Toxiproxies
 from urteil.harness.cluster.zookeeper_state import ZooKeeperState
-from urteil.harness.dependencies.flush_recorder import RECORD_VARIABLE, flush_recorder
 from urteil.harness.dependencies.inventory import describe_required
 from urteil.harness.dependencies.kafka_releases import parse_version
 from urteil.harness.evidence.journal import CLOCKS_SET
 from urteil.harness.evidence.readers.metadata_log import FOLDER
 from urteil.harness.protocol.served_versions import common_versions
-from urteil.harness.racks import rack_properties
 from urteil.harness.runtimes import open_runtime
-from urteil.harness.runtimes.disks import flush_record
 from urteil.harness.runtimes.runtime import NodeSpec
 from urteil.harness.scenario import DYNAMIC, ClusterSpec
 from urteil.harness.stack_dumps import DumpSource
 from urteil.harness.targets import BrokerNode, Mix, Target
 from urteil.harness.targets.mix import kinds_of
 from urteil.harness.targets.target import (
-    ADVERTISED,
-    BROKER_ROLE,
-    CONTROLLER_ROLE,
     USERS_PORT,
-    common_properties,
-    render,
-    replication_properties,
-    user_properties,
 )
 
 READY_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 15.0
-NOWHERE = ("", 0)
-"""The address for clients of a node that is not a broker."""
 POLL_S = 0.05
 LOG_TAIL_LINES = 15
 
@@ -105,9 +91,6 @@ class Cluster:
         if spec.users and runtime != "process":
             raise ValueError("the listener for users is a process's: --runtime process")
         self.spec = spec
-        self._records_flushes = spec.records_flushes and runtime == "process"
-        if self._records_flushes:
-            flush_recorder()  # compiled where it is missing, before anything runs
         self.access = access or Access()
         self.run_dir = run_dir.resolve()
         self.launcher = launcher
@@ -126,14 +109,20 @@ class Cluster:
         self.clients_elsewhere: ClientPlace | None = self.runtime.clients_elsewhere
         self.plan = self.runtime.plan
         self.links = Links(self.plan, Toxiproxies(self.runtime, self.run_dir))
-        self.nodes = {name: self._kafka_node(name) for name in self.plan.brokers}
-        self._controllers = {name: self._kafka_node(name) for name in self.plan.controllers}
-        self.kinds = dict(zip(self.nodes, kinds, strict=True))
-        self.kinds |= dict.fromkeys(self._controllers, kinds[0])
-        self.state: ClusterState = self._open_state()
-        self.releases = ClusterReleases(
-            self._kafka_nodes, self.kinds, self.spec, self._write_broker
+        self.kinds = dict(zip(self.plan.brokers, kinds, strict=True))
+        self.kinds |= dict.fromkeys(self.plan.controllers, kinds[0])
+        self._files = NodeFiles(
+            spec,
+            self.runtime,
+            self.access,
+            self.run_dir,
+            self.kinds,
+            has_dynamic_quorum=self._has_dynamic_quorum,
+            records_flushes=spec.records_flushes and runtime == "process",
         )
+        self.nodes = self._files.brokers
+        self.state: ClusterState = self._open_state()
+        self.releases = ClusterReleases(self._files.nodes, self.kinds, self.spec, self._write_node)
         self._controls = ClusterControls(
             plan=self.plan,
             runtime=self.runtime,
@@ -209,18 +198,15 @@ class Cluster:
 
     def node_dir(self, node: str) -> Path:
         """The folder of a node's files: `nodes/<node>` of the run, with data in `data/`."""
-        return self.run_dir / "nodes" / node
+        return self._files.folder(node)
 
     def data_dirs(self) -> dict[int, Path]:
         """Log directory of every broker by id."""
         return {node.broker_id: self.node_dir(node.name) / "data" for node in self.nodes.values()}
 
     def log_dirs(self, node: str) -> list[Path]:
-        """The log directories of a broker: `data/` itself, or `data/disk1`, `data/disk2` ...; a
-        controller of its own has one."""
-        data = self.node_dir(node) / "data"
-        count = self.spec.log_dirs if node in self.nodes else 1
-        return [data / f"disk{n}" for n in range(1, count + 1)] if count > 1 else [data]
+        """As `NodeFiles.log_dirs`."""
+        return self._files.log_dirs(node)
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
         """A topic's settings with the names of the brokers' release."""
@@ -260,7 +246,7 @@ class Cluster:
         Only for runtimes whose nodes may change their program, as processes may.
         """
         self.kinds[node] = kind
-        self._write_broker(self.nodes[node])
+        self._write_node(self.nodes[node])
 
     def start(self, *, deadline_s: float = READY_DEADLINE_S) -> float:
         """Start everything at once, and wait until every broker is registered and one is
@@ -269,7 +255,7 @@ class Cluster:
         for node in self._controls.nodes:
             self._argv(node)  # installs or sends what is missing, before the clock runs
         for name, kind in self.releases.newest.items():
-            kind.argv(self._kafka_nodes[name], self.runtime.programs, self.launcher)
+            kind.argv(self._files.nodes[name], self.runtime.programs, self.launcher)
         began = time.monotonic()
         self._write_files()
         for node in self.plan.metadata_nodes:
@@ -322,14 +308,7 @@ class Cluster:
             self.state.close()
         finally:
             self.runtime.close()
-            for node in self._kafka_nodes.values():
-                kept = kept_files(flush_record(self.log_dirs(node.name)))
-                for folder in (self._temporary(node), kept):
-                    shutil.rmtree(folder, ignore_errors=True)
-
-    @property
-    def _kafka_nodes(self) -> dict[str, BrokerNode]:
-        return self.nodes | self._controllers
+            self._files.remove_temporary()
 
     def _open_state(self) -> ClusterState:
         if self.has_zookeeper:
@@ -371,97 +350,26 @@ class Cluster:
             self.run_dir / CLOCKS_SET,
         )
 
-    def _kafka_node(self, name: str) -> BrokerNode:
-        is_broker, ports = name in self.plan.brokers, self.plan.ports_at(name)
-        has_role = {BROKER_ROLE: is_broker, CONTROLLER_ROLE: name in self.plan.voters}
-        return BrokerNode(
-            name=name,
-            broker_id=node_id(name),
-            roles=tuple(role for role, has in has_role.items() if has),
-            home=self.runtime.home(self.node_dir(name)),
-            address=self.plan.address(name),
-            internal_port=ports.internal,
-            client_port=ports.client,
-            for_clients=self.plan.lab_client_address(name) if is_broker else NOWHERE,
-            metrics=self.plan.metrics_listen(name),
-            zookeeper_connect=self.plan.zookeeper_connect(),
-            quorum_voters=self.plan.quorum_voters(),
-            has_dynamic_quorum=self._has_dynamic_quorum,
-            controller_port=ports.controller,
-            further=self.access.listeners(self.plan, name) if is_broker else (),
-        )
-
     def _write_files(self) -> None:
         for name in self.plan.zookeepers:
             directory = self.node_dir(name)
             write_zookeeper(self.plan, name, directory, self.runtime.home(directory))
-        for node in self._kafka_nodes.values():
-            self._write_broker(node)
+        for node in self._files.nodes.values():
+            self._write_node(node)
 
     def properties(self, node: BrokerNode) -> dict[str, str]:
-        """The settings of the property file of a broker or of a controller of its own. A controller
-        reads those of new topics and of elections."""
-        directory, kind = self.node_dir(node.name), self.kinds[node.name]
-        homes = [node.home / log_dir.relative_to(directory) for log_dir in self.log_dirs(node.name)]
-        settings = {
-            **common_properties(node),
-            "log.dirs": ",".join(map(str, homes)),
-            **replication_properties(len(self.nodes)),
-            **(user_properties(node) if self.spec.users else {}),
-            **(rack_properties(node.broker_id) if self.spec.racks else {}),
-            **kind.properties(node),
-            **(self.access.properties(node) if node.name in self.nodes else {}),
-            **self.spec.config,
-            **self.releases.properties(node.name),
-        }
-        if not settings[ADVERTISED]:  # a controller of a release that advertises none
-            del settings[ADVERTISED]
-        known = {name: value for name, value in settings.items() if kind.knows_setting(name)}
-        return {name: kind.translate_class(value) for name, value in known.items()}
+        """As `NodeFiles.properties`, with those of its release."""
+        return self._files.properties(node, self.releases.properties(node.name))
 
-    def _write_broker(self, node: BrokerNode) -> None:
-        directory, kind = self.node_dir(node.name), self.kinds[node.name]
-        for log_dir in self.log_dirs(node.name):
-            log_dir.mkdir(parents=True, exist_ok=True)
-        files = {
-            node.hosts_file.name: self.plan.hosts_file(node.name),
-            node.properties_file.name: render(self.properties(node)),
-            **kind.files(node),
-        }
-        for name, text in files.items():
-            (directory / name).write_text(text)
-        for name, content in self.access.files(node).items():
-            (directory / name).write_bytes(content)
-
-    def _temporary(self, node: BrokerNode) -> Path:
-        return self.node_dir(node.name) / node.temporary.relative_to(node.home)
+    def _write_node(self, node: BrokerNode) -> None:
+        self._files.write(node, self.releases.properties(node.name))
 
     def _start_node(self, name: str) -> None:
-        node = self._kafka_nodes.get(name)
-        env = self.kinds[name].env(node) if node else {}
-        if node:
-            temporary = self._temporary(node)
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(exist_ok=True)
-            former_starts = self.runtime.status(name).starts
-            for log_dir in self.log_dirs(name):
-                self.kinds[name].format(node, log_dir, former_starts=former_starts)
-            env |= self._library_environment(node)
+        node = self._files.nodes.get(name)
+        env = self._files.prepare_start(node) if node else {}
         image = self.kinds[name].image if node else None
         spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
         self.runtime.start(name, spec)
-
-    def _library_environment(self, node: BrokerNode) -> dict[str, str]:
-        """The environment that loads the lab's libraries into a broker or a controller."""
-        clocks, env = self.runtime.false_clocks, dict[str, str]()
-        if self.spec.own_clocks and clocks is not None:
-            env = clocks.env(self.node_dir(node.name), node.home)
-        if not self._records_flushes:
-            return env
-        libraries = [str(flush_recorder()), *filter(None, [env.get("LD_PRELOAD")])]
-        record = flush_record(self.log_dirs(node.name))
-        record.touch()
-        return env | {"LD_PRELOAD": ":".join(libraries), RECORD_VARIABLE: str(record)}
 
     def _lost_session(self, name: str) -> bool:
         """Whether a broker ended because its session expired before it was registered."""
@@ -470,7 +378,7 @@ class Cluster:
 
     def _argv(self, name: str) -> list[str]:
         programs = self.runtime.programs
-        if node := self._kafka_nodes.get(name):
+        if node := self._files.nodes.get(name):
             return self.kinds[name].argv(node, programs, self.launcher)
         return zookeeper_argv(programs, self.runtime.home(self.node_dir(name)))
 

@@ -284,19 +284,17 @@ def member_protocol(load: WorkloadSpec, session: int) -> GroupProtocol:
     return CLASSIC if is_former else options.group_protocol
 
 
-PROTOCOL_OF = {
-    "assignor": CLASSIC,
-    "static": CLASSIC,
-    "remote_assignor": CONSUMER,
-    "migrates": CONSUMER,
-}
-"""Options of one protocol alone. In a `consumer` group the coordinator rejects the next session of
-a killed static member until the former one times out (KIP-848: UNRELEASED_INSTANCE_ID)."""
+PROTOCOL_OF = {"assignor": CLASSIC, "remote_assignor": CONSUMER, "migrates": CONSUMER}
+"""Options of one protocol alone."""
 
 
 def check_protocol(load: WorkloadSpec) -> None:
-    """OptionError for an option that the protocol of the group does not have."""
-    own = MembershipOptions.of(load).group_protocol
+    """OptionError for an option that the protocol of the group does not have, and for static
+    members of a group that migrates."""
+    options = MembershipOptions.of(load)
+    own = options.group_protocol
+    if options.migrates and "static" in load.options:
+        raise OptionError("workload option static is for groups that do not migrate; leave one out")
     for name, protocol in PROTOCOL_OF.items():
         if name in load.options and protocol != own:
             raise OptionError(
@@ -326,8 +324,9 @@ class GroupOptions(WorkloadOptions, frozen=True):
     static: Annotated[
         bool,
         Meta(
-            description="Each member of a `classic` group has a `group.instance.id` that its "
-            "sessions share (KIP-345)."
+            description="Each member has a `group.instance.id` that its sessions share (KIP-345). "
+            "In a `consumer` group the next session of a killed member waits until the coordinator "
+            "has released it."
         ),
     ] = False
     zombie_commits: Annotated[

@@ -118,6 +118,21 @@ CONSUMER_PROTOCOL_MIGRATION = group_scenario(
     duration_s=44.0,
 )
 
+CONSUMER_PROTOCOL_STATIC = group_scenario(
+    name="consumer-protocol-static",
+    about="a static member of a consumer group (KIP-848) is killed, and returns before its session "
+    "has ended; then another session asks for the instance of a live one, while the coordinator "
+    "dies: one session at a time has the instance",
+    workload=load(static="true"),
+    faults=(
+        fault("kill_client", "member", 5, 2),
+        fault("second_session", "member", 16, 9),
+        fault("crash", "coordinator", 18, 5),
+    ),
+    besides=(*EPOCHS, *REPLICATION),
+    duration_s=36.0,
+)
+
 CONSUMER_PROTOCOL_CUT = group_scenario(
     name="consumer-protocol-cut",
     about="followers of a consumer group's coordinator (KIP-848) get no answers; all members die, "

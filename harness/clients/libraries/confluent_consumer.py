@@ -59,6 +59,8 @@ RECORDS = 500
 POLL_S = 0.2
 REQUEST_S = 5.0
 RETRY_S = 0.1
+BEGIN_AGAIN_S = 1.0
+"""As long as a supervisor waits before it starts a client again."""
 ASSIGNORS = {"range": "range", "cooperative": "cooperative-sticky"}
 Slot = tuple[str, int]
 
@@ -249,16 +251,20 @@ class Member:
         self._is_zombie = self._has_epochs and options.zombie_commits
         self._last_epoch = self._journaled_epoch = 0
         self._ended_epochs: list[EndedEpoch] = []
-        self._kafka = Consumer(member_config(spec) | fetch_limits(spec))
-        self._kafka.subscribe(
-            [topic.name for topic in spec.topics],
+        self._new_partitions: list[TopicPartition] = []
+        self._pass = 0
+        self._commits = 0
+        self._kafka = self._subscribe()
+
+    def _subscribe(self) -> Consumer:
+        kafka = Consumer(member_config(self._spec) | fetch_limits(self._spec))
+        kafka.subscribe(
+            [topic.name for topic in self._spec.topics],
             on_assign=lambda _, assigned: self._note("assigned", assigned),
             on_revoke=lambda _, revoked: self._note("revoked", revoked),
             on_lost=lambda _, revoked: self._note("lost", revoked),
         )
-        self._new_partitions: list[TopicPartition] = []
-        self._pass = 0
-        self._commits = 0
+        return kafka
 
     def step(self) -> None:
         """Poll, process, commit."""
@@ -274,6 +280,16 @@ class Member:
         if new_partitions:
             self._read_committed(new_partitions)
         self._commit_as_zombie()
+        errors = [error for message in messages if (error := message.error()) is not None]
+        if self._has_epochs and any(error.code() == KafkaError._FATAL for error in errors):
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Continue with another consumer after an error that ended this one: the coordinator
+        rejects a static member while another session has its instance (UNRELEASED_INSTANCE_ID)."""
+        self._kafka.close()
+        time.sleep(BEGIN_AGAIN_S)
+        self._kafka = self._subscribe()
 
     def close(self) -> None:
         """Leave the group."""

@@ -61,7 +61,7 @@ def test_invalid_option_is_rejected(option: str, text: str, message: str) -> Non
     [
         ({"remote_assignor": "range"}, "remote_assignor is for group_protocol=consumer; the"),
         ({"group_protocol": "consumer", "assignor": "range"}, "assignor is for group_protocol=cl"),
-        ({"group_protocol": "consumer", "static": "1"}, "static is for group_protocol=classic;"),
+        ({"group_protocol": "consumer", "migrates": "1", "static": "1"}, "do not migrate"),
         ({"migrates": "1"}, "migrates is for group_protocol=consumer; the"),
     ],
 )

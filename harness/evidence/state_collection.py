@@ -41,7 +41,11 @@ from urteil.harness.evidence.readers.quorum_votes import (
     read_quorum_state,
     read_watched,
 )
-from urteil.harness.evidence.readers.wall_clocks import WallClocks, read_wall_clocks
+from urteil.harness.evidence.readers.wall_clocks import (
+    FOR_EVER_NS,
+    WallClocks,
+    read_wall_clocks,
+)
 from urteil.harness.evidence.readers.zookeeper_log import (
     LogFiles,
     StateRows,
@@ -103,12 +107,12 @@ def _quorum_states(
     for copy in copies:
         copy.read_new()
     best, committed = find_committed(copies)
-    clocks = read_wall_clocks(run_dir, offset_ns)
+    end_ns = max((phase.end_ns for phase in facts.phases), default=0)
+    clocks = read_wall_clocks(run_dir, offset_ns, end_ns or FOR_EVER_NS)
     log, states = MetadataLog(best.folder), MetadataStates(clocks)
     if place == EAST and not is_external:
         voters = best.voters(before=committed)
         _add_metadata_logs(run_dir, facts.run, copies, best, voters, schemas, clocks, collected)
-        end_ns = max((phase.end_ns for phase in facts.phases), default=0)
         _add_last_votes(run_dir, facts.run, copies, end_ns, collected)
     records = read_metadata(log, schemas)
     rows = states.rows(record for record in records if record.offset < committed)

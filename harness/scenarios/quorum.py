@@ -148,6 +148,7 @@ QUORUM_CLOCKS = quorum_scenario(
         fault("clock_shift", "quorum_leader", 18, 8, offset_s=300),
         fault("crash", "leader", 20, 6),
     ),
+    at_once=3,
     duration_s=30.0,
 )
 """A controller of Apache Kafka whose clock jumped back takes no part in elections until it has

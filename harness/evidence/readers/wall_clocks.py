@@ -17,7 +17,7 @@ from urteil.harness.evidence.journal import CLOCKS_SET
 
 ADOPTED_NS = 500_000_000
 """A node follows a setting within a second (`false_clocks.CACHE_S`)."""
-_FOR_EVER = 1 << 62
+FOR_EVER_NS = 1 << 62
 
 
 class ClockSetting(NamedTuple):
@@ -29,17 +29,20 @@ class ClockSetting(NamedTuple):
 
 class WallClocks:
     """`wall_minus_monotonic_ns` is the lab's. `settings` are in order, by node id, from the node's
-    start on."""
+    start on; the last one is valid until `end_ns`."""
 
     def __init__(
         self,
         wall_minus_monotonic_ns: int,
         settings: Mapping[int, Sequence[ClockSetting]] | None = None,
+        *,
+        end_ns: int = FOR_EVER_NS,
     ) -> None:
         self._offset_ns = wall_minus_monotonic_ns
         self._settings = settings or {}
+        self._end_ns = end_ns
 
-    def monotonic_ns(self, wall_ms: int, node: int | None, *, after_ns: int = -_FOR_EVER) -> int:
+    def monotonic_ns(self, wall_ms: int, node: int | None, *, after_ns: int = 0) -> int:
         """When the node stamped something with `wall_ms`. A stamp that fits several settings of a
         clock that jumped back is that of the first one that is not before `after_ns`, the time of
         the previous stamp in the same log."""
@@ -47,7 +50,7 @@ class WallClocks:
         if node is None or node not in self._settings:
             return lab_ns
         settings = self._settings[node]
-        ends_ns = [setting.at_ns for setting in settings[1:]] + [_FOR_EVER]
+        ends_ns = [setting.at_ns for setting in settings[1:]] + [self._end_ns]
 
         def distance_ns(span: tuple[ClockSetting, int]) -> int:
             setting, end_ns = span
@@ -58,12 +61,12 @@ class WallClocks:
         return lab_ns - chosen.ahead_ns
 
 
-def read_wall_clocks(run_dir: Path, wall_minus_monotonic_ns: int) -> WallClocks:
-    """The clocks of a run's nodes."""
+def read_wall_clocks(run_dir: Path, wall_minus_monotonic_ns: int, end_ns: int) -> WallClocks:
+    """The clocks of the nodes of a run, which ended at `end_ns`."""
     path, settings = run_dir / CLOCKS_SET, defaultdict[int, list[ClockSetting]](list)
     for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
         if line.endswith("\n"):  # a killed lab may leave half a line
             row = json.loads(line)
             setting = ClockSetting(row["at_ns"], round(row["ahead_s"] * 1e9))
             settings[node_id(row["node"])].append(setting)
-    return WallClocks(wall_minus_monotonic_ns, settings)
+    return WallClocks(wall_minus_monotonic_ns, settings, end_ns=end_ns)

@@ -13,6 +13,8 @@ from urteil.harness.evidence.readers.wall_clocks import WallClocks, read_wall_cl
 SECOND_NS = 1_000_000_000
 WALL_S = 1_000_000
 """The lab's wall clock at 0 of the monotonic clock."""
+END_S = 200
+"""The end of the run."""
 
 
 def clocks(run_dir: Path, *settings: tuple[str, float, float]) -> WallClocks:
@@ -22,7 +24,11 @@ def clocks(run_dir: Path, *settings: tuple[str, float, float]) -> WallClocks:
         for node, at_s, ahead_s in settings
     ]
     (run_dir / CLOCKS_SET).write_text("".join(lines))
-    return read_wall_clocks(run_dir, WALL_S * SECOND_NS)
+    return read(run_dir)
+
+
+def read(run_dir: Path) -> WallClocks:
+    return read_wall_clocks(run_dir, WALL_S * SECOND_NS, END_S * SECOND_NS)
 
 
 def stamped_s(
@@ -33,7 +39,7 @@ def stamped_s(
 
 
 def test_clock_that_was_never_set_is_the_labs(tmp_path: Path) -> None:
-    assert stamped_s(read_wall_clocks(tmp_path, WALL_S * SECOND_NS), WALL_S + 5) == 5
+    assert stamped_s(read(tmp_path), WALL_S + 5) == 5
     known = clocks(tmp_path, ("q2", 0, 0), ("q2", 10, 300))
     assert stamped_s(known, WALL_S + 315) == 315
     assert stamped_s(known, WALL_S + 315, None) == 315
@@ -56,6 +62,11 @@ def test_stamps_follow_one_another_though_the_clock_jumped_back(tmp_path: Path) 
     assert stamped_s(known, WALL_S + 50, after_s=109) == 110
 
 
+def test_stamp_of_a_node_that_follows_late_is_not_after_the_run(tmp_path: Path) -> None:
+    known = clocks(tmp_path, ("q1", 0, 0), ("q1", 10, 300), ("q1", 30, 0))
+    assert stamped_s(known, WALL_S + 331.2, after_s=31) == 31.2
+
+
 def test_stamp_of_a_drifting_clock_is_off_by_less_than_a_second(tmp_path: Path) -> None:
     steps = [("b1", 10 + step / 4, step / 8) for step in range(40)]
     known = clocks(tmp_path, ("b1", 0, 0), *steps, ("b1", 20, 0))
@@ -67,4 +78,4 @@ def test_half_a_line_of_a_killed_lab_is_left_out(tmp_path: Path) -> None:
     clocks(tmp_path, ("q1", 0, 0), ("q1", 10, 300))
     with (tmp_path / CLOCKS_SET).open("a") as file:
         file.write('{"node": "q1", "at_')
-    assert stamped_s(read_wall_clocks(tmp_path, WALL_S * SECOND_NS), WALL_S + 320) == 20
+    assert stamped_s(read(tmp_path), WALL_S + 320) == 20

@@ -170,10 +170,13 @@ def cut_power(
 
 def lose_entries(log_dir: Path, flushed: FlushedFiles, at_ns: int) -> list[LogLoss]:
     """Undo the changes of entries, in a log directory and its partitions, that were not flushed and
-    not `SETTLED_S` old at `at_ns` of the monotonic clock. Returns the losses of the logs."""
+    not `SETTLED_S` old at `at_ns` of the monotonic clock. Returns the losses of the logs.
+
+    KRaft's metadata log keeps its entries: the lab may have read its `quorum-state` before the
+    directory was flushed, and a vote that was never answered would seem to be a second one."""
     points, before = recovery_points(log_dir), _extents(log_dir)
     _undo_changes(log_dir, flushed, at_ns)
-    for folder in partitions(log_dir):
+    for folder in replica_logs(log_dir):
         _undo_changes(folder, flushed, at_ns)
     after = _extents(log_dir)
     return [
@@ -207,7 +210,7 @@ class _Extent(NamedTuple):
 
 def _extents(log_dir: Path) -> dict[str, _Extent]:
     """Folder name to extent, for logs with segments."""
-    logs = {folder.name: segments(folder) for folder in partitions(log_dir)}
+    logs = {folder.name: segments(folder) for folder in replica_logs(log_dir)}
     return {
         name: _Extent(
             int(files[0].stem),

@@ -293,7 +293,7 @@ def check_protocol(load: WorkloadSpec) -> None:
     members of a group that migrates."""
     options = MembershipOptions.of(load)
     own = options.group_protocol
-    if options.migrates and "static" in load.options:
+    if options.migrates and GroupOptions.of(load).static:
         raise OptionError("workload option static is for groups that do not migrate; leave one out")
     for name, protocol in PROTOCOL_OF.items():
         if name in load.options and protocol != own:

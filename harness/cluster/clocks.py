@@ -62,6 +62,11 @@ class Clocks:
     def clock_offset_s(self, node: str) -> float:
         return self._stamped_s(node) if node in self._brokers else self._dumped_s(node)
 
+    def note_start(self, node: str) -> None:
+        """A node starts with a true clock."""
+        if node in self._noted:
+            self._note(node, time.monotonic_ns(), 0.0)
+
     def precision_s(self, node: str) -> float:
         return 0.0 if node in self._brokers else _DUMPED_WITHIN_S
 

@@ -122,6 +122,7 @@ class Cluster:
         )
         self.nodes = self._files.brokers
         self.state: ClusterState = self._open_state()
+        self._clocks = self._open_clocks()
         self.releases = ClusterReleases(self._files.nodes, self.kinds, self.spec, self._write_node)
         self._controls = ClusterControls(
             plan=self.plan,
@@ -133,7 +134,7 @@ class Cluster:
             waits_for_own_znode=lambda node: self.kinds[node].waits_for_own_znode,
             lost_session=self._lost_session,
             log_dirs=self.log_dirs,
-            clocks=self._clocks(),
+            clocks=self._clocks,
             quorum=self._voter_acts() if self._has_dynamic_quorum else None,
         )
 
@@ -337,7 +338,7 @@ class Cluster:
             metadata_log=lambda node: self.metadata_logs()[node],
         )
 
-    def _clocks(self) -> Clocks | None:
+    def _open_clocks(self) -> Clocks | None:
         clocks = self.runtime.false_clocks
         if not self.spec.own_clocks or clocks is None:
             return None
@@ -369,6 +370,8 @@ class Cluster:
         env = self._files.prepare_start(node) if node else {}
         image = self.kinds[name].image if node else None
         spec = NodeSpec(argv=self._argv(name), env=env, cwd=self.node_dir(name), image=image)
+        if self._clocks is not None:
+            self._clocks.note_start(name)
         self.runtime.start(name, spec)
 
     def _lost_session(self, name: str) -> bool:
@@ -435,5 +438,7 @@ def _check_without_zookeeper(spec: ClusterSpec, runtime: str, access: Access | N
     """Raise ValueError for a feature that is not supported without ZooKeeper."""
     if spec.quorum == DYNAMIC and runtime == "ssh":
         raise ValueError("the voters of a quorum on hosts are static: leave --quorum out")
+    if spec.own_clocks and spec.controllers and runtime == "ssh":
+        raise ValueError("clocks of controllers with nodes of their own need --runtime process")
     if spec.users or (access is not None and access.is_seeded):
         raise ValueError("users and ACLs of the lab need ZooKeeper: take --target kafka")

@@ -118,7 +118,7 @@ class NodeFiles:
         return kind.env(node) | self._library_environment(node)
 
     def remove_temporary(self) -> None:
-        """Remove what no one needs after the run."""
+        """Remove temporary folders, and what only a power cut needs."""
         for node in self.nodes.values():
             kept = kept_files(flush_record(self.log_dirs(node.name)))
             for folder in (self._temporary(node), kept):

@@ -108,7 +108,7 @@ def _quorum_states(
         copy.read_new()
     best, committed = find_committed(copies)
     end_ns = max((phase.end_ns for phase in facts.phases), default=0)
-    clocks = read_wall_clocks(run_dir, offset_ns, end_ns or FOR_EVER_NS)
+    clocks = read_wall_clocks(cluster_folder(run_dir, place), offset_ns, end_ns or FOR_EVER_NS)
     log, states = MetadataLog(best.folder), MetadataStates(clocks)
     if place == EAST and not is_external:
         voters = best.voters(before=committed)

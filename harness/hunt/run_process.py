@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -39,8 +40,8 @@ def play_run(
 ) -> Row:
     """Play `job` into a folder under `out`. The row is UNKNOWN if the lab failed. `where` are the
     options of the runtime. `on_played` is called when nodes and clients have ended, and the run is
-    still to be judged; again at the end. The run ends with this process: in order on Ctrl-C,
-    otherwise by its reaper."""
+    still to be judged. The run ends with this process: in order on Ctrl-C, otherwise by its
+    reaper."""
     start_reaper()
     out.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "urteil", *job.arguments(), *where]
@@ -67,7 +68,6 @@ def play_run(
         raise
     finally:
         _playing.discard(process)
-        on_played()
     return _row(job, lines, time.monotonic() - began, at)
 
 
@@ -75,22 +75,31 @@ def play_runs(
     jobs: Iterable[Job], out: Path, *, engine: str = "auto"
 ) -> Generator[Row, None, None]:
     """Play the jobs in their order, each as `play_run`. A run begins when the one before it has
-    only to be judged. Runs that still play when the iterator is closed are ended."""
+    only to be judged, and the one before that has been. Runs that still play when the iterator is
+    closed are ended, by SIGKILL after END_S."""
+    runs: list[Future[Row]] = []
     with ThreadPoolExecutor(2) as pool:
         try:
-            judging: Future[Row] | None = None
             for job in jobs:
                 played = threading.Event()
                 run = pool.submit(play_run, job, out, engine=engine, on_played=played.set)
-                if judging is not None:
-                    yield judging.result()
+                run.add_done_callback(partial(_set_event, played))
+                runs.append(run)
+                if len(runs) > 1:
+                    yield runs.pop(0).result()
                 played.wait()
-                judging = run
-            if judging is not None:
-                yield judging.result()
+            for run in runs:
+                yield run.result()
         except BaseException:
             end_runs()
+            if wait(runs, END_S).not_done:
+                for process in list(_playing):
+                    process.kill()
             raise
+
+
+def _set_event(event: threading.Event, _run: object) -> None:
+    event.set()
 
 
 def play_on_hosts(job: Job, out: Path, *, pool: HostPool, engine: str = "auto") -> Row:
@@ -191,10 +200,11 @@ class _Output:
 
     def _read(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._lines.append(line.rstrip("\n"))
-            if line.startswith(COLLECTING):
-                self._on_played()
+        with self._process.stderr as output:
+            for line in output:
+                self._lines.append(line.rstrip("\n"))
+                if line.startswith(COLLECTING):
+                    self._on_played()
 
 
 def _end_process(process: subprocess.Popen[str]) -> None:

@@ -32,8 +32,8 @@ which a broker has opened a file for writing cannot become read-only."""
 
 
 def flush_record(log_dirs: Sequence[Path]) -> Path:
-    """The record of the data that a broker has flushed, beside its log directories. If it is
-    requested, the cluster creates it before the broker starts."""
+    """The record of the data that a node has flushed, beside its log directories. If it is
+    requested, the cluster creates it before the node starts."""
     return log_dirs[0].parent / "flushes"
 
 

@@ -121,7 +121,7 @@ CONSUMER_PROTOCOL_MIGRATION = group_scenario(
 CONSUMER_PROTOCOL_STATIC = group_scenario(
     name="consumer-protocol-static",
     about="a static member of a consumer group (KIP-848) is killed, and returns before its session "
-    "has ended; then another session asks for the instance of a live one, while the coordinator "
+    "has ended; then another session requests the instance of a live one, while the coordinator "
     "dies: one session at a time has the instance",
     workload=load(static="true"),
     faults=(

@@ -31,7 +31,7 @@ from urteil.chaos.parallel import run_on_all
 
 
 class PowerCut(Fault):
-    """Kills brokers in parallel, then cuts or zeroes the unflushed end of every log.
+    """Kills nodes in parallel, then cuts or zeroes the unflushed end of every log.
 
     If the lab records the broker's calls (`ClusterSpec.records_flushes`), they show what was
     flushed. Then a cut may destroy data that the broker declared as flushed by its recovery point,
@@ -45,11 +45,11 @@ class PowerCut(Fault):
     segment. With `epochs` each log loses its `leader-epoch-checkpoint`, however old: brokers write
     it under another name and rename it, and releases before 3.0 never flush the directory
     (KAFKA-3968). KRaft's metadata log has no recovery point, since a controller flushes it before
-    it answers: it loses data by the record alone.
+    it answers: it loses data by the record alone, and no entries.
     """
 
     name = "power_cut"
-    about = "kill a broker, then cut or zero the unflushed end of each of its logs"
+    about = "kill a node, then cut or zero the unflushed end of each of its logs"
     effects = frozenset({Effect.KILLS_NODES, Effect.LOSES_WRITES})
     proves = "process ids that are gone; the number of bytes and logs lost, and the offsets"
     on_targets = STARTED_BY_LAB

@@ -59,6 +59,7 @@ RECORDS = 500
 POLL_S = 0.2
 REQUEST_S = 5.0
 RETRY_S = 0.1
+UNRELEASED = "The instance ID is still used"
 BEGIN_AGAIN_S = 1.0
 """As long as a supervisor waits before it starts a client again."""
 ASSIGNORS = {"range": "range", "cooperative": "cooperative-sticky"}
@@ -254,9 +255,9 @@ class Member:
         self._new_partitions: list[TopicPartition] = []
         self._pass = 0
         self._commits = 0
-        self._kafka = self._subscribe()
+        self._kafka = self._open_consumer()
 
-    def _subscribe(self) -> Consumer:
+    def _open_consumer(self) -> Consumer:
         kafka = Consumer(member_config(self._spec) | fetch_limits(self._spec))
         kafka.subscribe(
             [topic.name for topic in self._spec.topics],
@@ -280,16 +281,14 @@ class Member:
         if new_partitions:
             self._read_committed(new_partitions)
         self._commit_as_zombie()
-        errors = [error for message in messages if (error := message.error()) is not None]
-        if self._has_epochs and any(error.code() == KafkaError._FATAL for error in errors):
+        if any(_lacks_instance(message.error()) for message in messages):
             self._begin_again()
 
     def _begin_again(self) -> None:
-        """Continue with another consumer after an error that ended this one: the coordinator
-        rejects a static member while another session has its instance (UNRELEASED_INSTANCE_ID)."""
+        """Continue with another consumer after the error that ended this one."""
         self._kafka.close()
         time.sleep(BEGIN_AGAIN_S)
-        self._kafka = self._subscribe()
+        self._kafka = self._open_consumer()
 
     def close(self) -> None:
         """Leave the group."""
@@ -391,6 +390,13 @@ class Member:
                            error_name, None, self._member_id(), answer.topic, answer.partition,
                            offset)
             )  # fmt: skip
+
+
+def _lacks_instance(error: KafkaError | None) -> bool:
+    """Whether the coordinator rejected a static member because another session has its instance
+    (UNRELEASED_INSTANCE_ID in a `consumer` group). librdkafka then ends the consumer with an error
+    that has the cause in its text alone."""
+    return error is not None and error.code() == KafkaError._FATAL and UNRELEASED in error.str()
 
 
 def _slot(message: Message) -> Slot:

@@ -16,7 +16,7 @@ DECIDED = ("PrepareCommit", "PrepareAbort")
 
 
 class AdminActs(TopicActs, ReplicaActs, SettingActs, ReleaseActs):
-    """All acts."""
+    """The acts of one administrator on a cluster."""
 
     def decided_transactions(self) -> list[str]:
         try:

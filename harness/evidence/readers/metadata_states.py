@@ -88,8 +88,8 @@ class MetadataStates:
         return broker not in known.partitions[partition].replicas
 
     def _place(self, record: MetadataRecord) -> Row:
-        is_first = record.name == LEADER_CHANGE
-        writer = record.fields["LeaderId"] if is_first else self._image.controller
+        begins_epoch = record.name == LEADER_CHANGE
+        writer = record.fields["LeaderId"] if begins_epoch else self._image.controller
         self._at_ns = self._clocks.monotonic_ns(record.wall_ms, writer, after_ns=self._at_ns)
         return {
             "zxid": record.offset,

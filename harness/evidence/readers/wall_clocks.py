@@ -61,9 +61,9 @@ class WallClocks:
         return lab_ns - chosen.ahead_ns
 
 
-def read_wall_clocks(run_dir: Path, wall_minus_monotonic_ns: int, end_ns: int) -> WallClocks:
-    """The clocks of the nodes of a run, which ended at `end_ns`."""
-    path, settings = run_dir / CLOCKS_SET, defaultdict[int, list[ClockSetting]](list)
+def read_wall_clocks(folder: Path, wall_minus_monotonic_ns: int, end_ns: int) -> WallClocks:
+    """The clocks of a cluster's nodes, which ended at `end_ns`. `folder` is the cluster's."""
+    path, settings = folder / CLOCKS_SET, defaultdict[int, list[ClockSetting]](list)
     for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
         if line.endswith("\n"):  # a killed lab may leave half a line
             row = json.loads(line)

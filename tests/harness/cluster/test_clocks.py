@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -84,6 +85,19 @@ def test_stack_dump_of_a_controller_shows_its_clock(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_evidence_has_the_settings_of_a_clock_and_the_starts_of_its_node(tmp_path: Path) -> None:
+    false = FalseClocks(lambda: "", (), lambda *_file: None)
+    file = tmp_path / CLOCKS_SET
+    clocks = Clocks(false, lambda: [], ["b1"], lambda _node: None, file)
+    clocks.note_start("q1")
+    clocks.set_offset("q1", offset_s=-5.0)
+    clocks.note_start("q1")
+    clocks.note_start("b1")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(row["node"], row["ahead_s"]) for row in rows] == [("q1", 0), ("q1", -5), ("q1", 0)]
+    assert [row["at_ns"] for row in rows] == sorted(row["at_ns"] for row in rows)
 
 
 @pytest.mark.thorough

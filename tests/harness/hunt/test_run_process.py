@@ -16,6 +16,7 @@ from tests.harness.hunt.rows import row
 from tests.waiting import until
 from urteil.harness.hunt import Job, Row, run_process
 from urteil.harness.hunt.run_process import play_run, play_runs
+from urteil.harness.run.judging import COLLECTING
 
 KEEPER = """
 from pathlib import Path
@@ -46,6 +47,33 @@ def test_killed_campaign_leaves_no_run_process(tmp_path: Path) -> None:
     keeper.wait()
     _, alive = psutil.wait_procs(runs, timeout=DEADLINE_S)
     assert alive == []
+
+
+def test_caller_learns_that_a_run_has_only_to_be_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    program = tmp_path / "program"
+    program.write_text(
+        f"#!/bin/sh\necho '{COLLECTING}' >&2\nwhile [ ! -e {told} ]; do sleep 0.02; done\n"
+    )
+    program.chmod(0o700)
+    monkeypatch.setattr(run_process, "start_reaper", lambda: None)
+    monkeypatch.setattr(run_process.sys, "executable", str(program))
+    row = play_run(Job(scenario="calm", seed=1), tmp_path, deadline_s=30, on_played=told.touch)
+    assert row.reasons == [COLLECTING]
+
+
+def test_error_in_the_thread_of_a_run_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(_job: Job, _out: Path, *, engine: str, on_played: Callable[[], None]) -> Row:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(run_process, "play_run", play)
+    jobs = [Job(scenario="calm", seed=seed) for seed in (1, 2)]
+    with pytest.raises(OSError, match="no space left"):
+        list(play_runs(jobs, tmp_path))
 
 
 def test_run_begins_when_the_one_before_has_only_to_be_judged(

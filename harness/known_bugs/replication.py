@@ -45,6 +45,20 @@ BUGS = (
         sub_kinds=("acknowledged",),
     ),
     KnownBug(
+        name="kafka-12686",
+        issue="KAFKA-12686",
+        about="A new leader epoch lets a leader forget that an AlterIsr is on its way, so that it "
+        "sends another one, ignores the answer of the first, and changes the ISR no more.",
+        releases="2.7.0 to 2.8.2",
+        fixed_in="3.0.0",
+        broken="2.8.2",
+        fixed="3.0.2",
+        scenario="power-cut",
+        guarantee="slow_recovery",
+        sub_kinds=("late",),
+        also=("stalled_partition", "stalled_producer"),
+    ),
+    KnownBug(
         name="kafka-6003",
         issue="KAFKA-6003",
         about="A follower rejects the first batch of an idempotent producer that it fetches if the "

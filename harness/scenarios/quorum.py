@@ -157,8 +157,8 @@ QUORUM_CLOCKS = quorum_scenario(
     duration_s=28.0,
 )
 """A controller of Apache Kafka whose clock jumped back takes no part in elections until it has
-caught up, and one whose clock is corrected from ahead has jumped back (docs/results/finds.md). So a
-majority must be left without them, and without the dead leader."""
+caught up or others have begun an epoch; so does one whose clock is corrected from ahead
+(docs/results/finds.md). A majority must be left without them, and without the dead leader."""
 
 QUORUM_DISKS = quorum_scenario(
     name="quorum-disks",
